@@ -1,0 +1,60 @@
+# Every target sees to its own set-up; what is already in place is not done again.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test test-live lint format demo bench bench-live lock clean
+
+BIN := .venv/bin
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: ## .venv with the locked packages and this project, and a Java for Spark
+	@sh scripts/setup.sh
+
+test: ## everything a change has to pass; PYTEST_ARGS="-k ring" goes to pytest
+	@sh scripts/setup.sh --need-java
+	@$(MAKE) --no-print-directory checks
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+test-live: ## whole swarms of live nodes: fifty nodes per system, kill -9, ten thousand connections; minutes
+	@sh scripts/setup.sh --java-optional
+	$(BIN)/pytest -m live tests/live $(PYTEST_ARGS)
+
+lint: ## the checks without the tests
+	@sh scripts/setup.sh --java-optional
+	@$(MAKE) --no-print-directory checks
+
+.PHONY: checks
+checks:
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: ## lay out the code and mend what can be mended
+	@sh scripts/setup.sh --java-optional
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+demo: ## a first look: results in out/demo
+	@sh scripts/setup.sh --java-optional
+	$(BIN)/topicweave demo
+
+bench: ## the benchmarks; BENCH_ARGS goes to them
+	@sh scripts/setup.sh --java-optional --bench
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+bench-live: ## live nodes beside other meshes and brokers, without a network but loopback; BENCH_ARGS goes to it
+	@sh scripts/setup.sh --java-optional --bench
+	@cmp -s requirements/bench-live.txt out/bench-live/lock || { rm -rf out/bench-live && \
+	  $(BIN)/pip install --quiet --require-hashes --no-deps --target out/bench-live -r requirements/bench-live.txt && \
+	  cp requirements/bench-live.txt out/bench-live/lock; }
+	@isolate=; if unshare -rn true 2>/dev/null; then isolate='unshare -rn'; fi; \
+	  PYTHONPATH=out/bench-live $$isolate sh -c '{ [ -z "$$0" ] || ip link set lo up; } && exec $(BIN)/python -m benchmarks.live $(BENCH_ARGS)' "$$isolate"
+
+lock: ## write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
+	@sh scripts/lock.sh $(if $(UPGRADE),--upgrade)
+
+clean: ## remove what the targets above made
+	rm -rf .venv out build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

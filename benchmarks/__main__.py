@@ -1,0 +1,37 @@
+"""`python -m benchmarks [--quick] [NAME …]`: run all benchmarks, or those named."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+
+from benchmarks import designs, kernel, pipeline, scale, selection, vitis
+
+BENCHMARKS = {
+    "kernel": kernel.run,
+    "selection": selection.run,
+    "scale": scale.run,
+    "pipeline": pipeline.run,
+    "designs": designs.run,
+    "vitis": vitis.run,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; default: all"
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that they work")
+    options = parser.parse_args()
+    unknown = [name for name in options.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"unknown benchmark {unknown[0]!r}; known: {', '.join(BENCHMARKS)}")
+    console = Console()
+    for name in options.names or BENCHMARKS:
+        console.print(BENCHMARKS[name](options.quick))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""Twenty nodes in one process, all wanting one topic: bursts of 100 events of 128 bytes by rotating publishers.
+
+Counted are deliveries at the other nineteen. Each contestant says when its mesh is up (a probe of every node reached all) before the
+bursts begin; the figures are those of the best burst, so that a hiccup of the machine is nobody's fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.live.figures import Figures, age, figures, stamped
+
+NODES = 20
+BURST = 100
+PATIENCE = 60.0
+
+
+def topicweave(signed: bool, bursts: int, topics: int = 1) -> Figures:
+    """Our nodes; `topics` each, of which the first one is used."""
+    from topicweave.live import LiveNode, Settings
+    from topicweave.live.authority import issue, new_swarm
+    from topicweave.live.node import run
+    from topicweave.live.swarm import run_swarm
+
+    best: list[Figures] = []
+
+    async def main() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            keys = None
+            settings = Settings(insecure=True, preset="local")
+            if signed:
+                swarm = new_swarm(Path(folder) / "swarm")
+                keys = [str(issue(swarm, f"node-{number}")) for number in range(NODES)]
+                settings = Settings(keys=keys[0], preset="local")
+            wanted = [f"topic-{number}" for number in range(topics)]
+            async with run_swarm([wanted] * NODES, settings, keys=keys) as nodes:
+                ages: list[float] = []
+                probes: set[tuple[str, bytes]] = set()
+
+                async def read(node: LiveNode) -> None:
+                    async for event in node.events():
+                        if event.payload.startswith(b"probe"):
+                            probes.add((node.name, event.payload))
+                        elif event.publisher != node.name:
+                            ages.append(age(event.payload))
+
+                readers = [asyncio.create_task(read(node)) for node in nodes]
+                await probe(nodes, wanted[0], probes)
+                for _ in range(bursts):
+                    ages.clear()
+                    began = time.monotonic()
+                    for number in range(BURST):
+                        await nodes[number % NODES].publish(wanted[0], stamped(number))
+                    deadline = began + PATIENCE
+                    while len(ages) < BURST * (NODES - 1) and time.monotonic() < deadline:
+                        await asyncio.sleep(0)
+                    best.append(figures(began, time.monotonic(), list(ages)))
+                for reader in readers:
+                    reader.cancel()
+
+    async def probe(nodes: list[LiveNode], topic: str, probes: set[tuple[str, bytes]]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            probes.clear()
+            for number, node in enumerate(nodes):
+                await node.publish(topic, b"probe %d" % number)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(5.0):
+                    while len(probes) < NODES * NODES:
+                        await asyncio.sleep(0.01)
+                    return
+        raise RuntimeError("the mesh did not come up")
+
+    run(main)
+    return max(best, key=lambda one: one.per_second)
+
+
+def isolated() -> bool:
+    """Whether this process sees no network but loopback."""
+    devices = Path("/proc/net/dev")
+    names = (
+        [line.split(":")[0].strip() for line in devices.read_text().splitlines()[2:]]
+        if devices.exists()
+        else [""]
+    )
+    return set(names) <= {"lo"}
+
+
+def iroh(bursts: int) -> Figures:
+    """iroh-gossip (signed and encrypted always). It calls relays on the Internet, so it runs only where there is none."""
+    if not isolated():
+        raise RuntimeError("left out: iroh calls out to relays; needs a network namespace with loopback only")
+    import iroh as library
+
+    best: list[Figures] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        library.iroh_ffi.uniffi_set_event_loop(loop)
+        nodes = []
+        for _ in range(NODES):
+            options = library.NodeOptions(
+                node_discovery=library.NodeDiscoveryConfig.NONE,
+                ipv4_addr="127.0.0.1:0",
+                ipv6_addr="[::1]:0",
+                gc_interval_millis=0,
+                blob_events=None,
+                enable_docs=False,
+                secret_key=None,
+                protocols=None,
+            )
+            nodes.append(await library.Iroh.memory_with_options(options))
+        addresses = [await node.net().node_addr() for node in nodes]
+        for place, node in enumerate(nodes):
+            for other, address in enumerate(addresses):
+                if other != place:
+                    node.net().add_node_addr(address)
+        ages: list[float] = []
+        probes: set[tuple[int, bytes]] = set()
+
+        class Callback(library.GossipMessageCallback):  # type: ignore[misc]
+            def __init__(self, number: int) -> None:
+                self.number = number
+
+            async def on_message(self, message: object) -> None:
+                if message.type() == library.MessageType.RECEIVED:  # type: ignore[attr-defined]
+                    content = message.as_received().content  # type: ignore[attr-defined]
+                    if content.startswith(b"probe"):
+                        probes.add((self.number, content))
+                    else:
+                        ages.append(age(content))
+
+        topic = bytes(32)
+        ids = [await node.net().node_id() for node in nodes]
+        senders = await asyncio.gather(
+            *(
+                node.gossip().subscribe(topic, [other for other in ids[:3] if other != own], Callback(number))
+                for number, (node, own) in enumerate(zip(nodes, ids, strict=True))
+            )
+        )
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            probes.clear()
+            for number, sender in enumerate(senders):
+                await sender.broadcast(b"probe %d %f" % (number, time.monotonic()))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(5.0):
+                    while len(probes) < NODES * (NODES - 1):
+                        await asyncio.sleep(0.01)
+                    break
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the mesh did not come up ({len(probes)} probes arrived)")
+        for _ in range(bursts):
+            ages.clear()
+            began = time.monotonic()
+            for number in range(BURST):
+                await senders[number % NODES].broadcast(stamped(number))
+            deadline = began + PATIENCE
+            while len(ages) < BURST * (NODES - 1) and time.monotonic() < deadline:
+                await asyncio.sleep(0.001)
+            best.append(figures(began, time.monotonic(), list(ages)))
+        for node in nodes:
+            await node.node().shutdown()
+
+    asyncio.run(main())
+    return max(best, key=lambda one: one.per_second)
+
+
+def libp2p(bursts: int) -> Figures:
+    """py-libp2p's GossipSub with its rate limit per topic out of the way."""
+    import trio
+    from libp2p import new_host
+    from libp2p.custom_types import TProtocol
+    from libp2p.peer.peerinfo import info_from_p2p_addr
+    from libp2p.pubsub.gossipsub import GossipSub
+    from libp2p.pubsub.pubsub import Pubsub
+    from libp2p.tools.anyio_service import background_trio_service
+    from multiaddr import Multiaddr
+
+    best: list[Figures] = []
+
+    async def main() -> None:
+        ages: list[float] = []
+        probes: set[tuple[int, bytes]] = set()
+        async with contextlib.AsyncExitStack() as stack, trio.open_nursery() as nursery:
+            hosts, meshes = [], []
+            for _ in range(NODES):
+                host = new_host()
+                await stack.enter_async_context(host.run(listen_addrs=[Multiaddr("/ip4/127.0.0.1/tcp/0")]))
+                router = GossipSub(
+                    protocols=[TProtocol("/meshsub/1.1.0")],
+                    degree=6,
+                    degree_low=4,
+                    degree_high=12,
+                    heartbeat_interval=1,
+                    spam_protection_enabled=False,
+                    eclipse_protection_enabled=False,
+                )
+                mesh = Pubsub(host, router)
+                await stack.enter_async_context(background_trio_service(router))
+                await stack.enter_async_context(background_trio_service(mesh))
+                await mesh.wait_until_ready()
+                hosts.append(host)
+                meshes.append(mesh)
+            for number, host in enumerate(hosts):
+                for step in (1, 2, 5):
+                    other = hosts[(number + step) % NODES]
+                    await host.connect(info_from_p2p_addr(other.get_addrs()[0]))
+
+            async def read(number: int, subscription: object) -> None:
+                own = hosts[number].get_id().to_bytes()
+                while True:
+                    message = await subscription.get()  # type: ignore[attr-defined]
+                    if message.from_id == own:
+                        continue
+                    if message.data.startswith(b"probe"):
+                        probes.add((number, message.data))
+                    else:
+                        ages.append(age(message.data))
+
+            for number, mesh in enumerate(meshes):
+                nursery.start_soon(read, number, await mesh.subscribe("bench"))
+            deadline = time.monotonic() + PATIENCE
+            while True:
+                probes.clear()
+                for number, mesh in enumerate(meshes):
+                    await mesh.publish("bench", b"probe %d %f" % (number, time.monotonic()))
+                with trio.move_on_after(10.0):
+                    while len(probes) < NODES * (NODES - 1):
+                        await trio.sleep(0.01)
+                    break
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"the mesh did not come up ({len(probes)} probes arrived)")
+            for _ in range(bursts):
+                ages.clear()
+                began = time.monotonic()
+                for number in range(BURST):
+                    await meshes[number % NODES].publish("bench", stamped(number))
+                with trio.move_on_after(PATIENCE):
+                    while len(ages) < BURST * (NODES - 1):
+                        await trio.sleep(0.001)
+                best.append(figures(began, time.monotonic(), list(ages)))
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    return max(best, key=lambda one: one.per_second)

@@ -1,0 +1,29 @@
+"""Running a function in a process of its own, with its time and peak memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+
+class Measured(NamedTuple):
+    seconds: float
+    peak_mib: float
+    value: Any
+
+
+def _timed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Measured:
+    start = time.perf_counter()
+    value = function(*arguments)
+    seconds = time.perf_counter() - start
+    return Measured(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, value)
+
+
+def measured(function: Callable[..., Any], *arguments: Any) -> Measured:
+    """A fresh process, so that no run profits or suffers from the memory of the one before."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_timed, function, arguments).result()

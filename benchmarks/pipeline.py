@@ -1,0 +1,302 @@
+"""What the pipeline takes at size, and the same job on the same file in DuckDB: what Spark costs us on one machine.
+
+Each step runs in processes of its own (Spark's Java and Python workers are children), and its peak memory is that of
+all of them together, looked at ten times a second. Spark has 4 GiB of driver memory, which in local mode is all of it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from rich.table import Table
+
+from topicweave.pipeline.parts import part_path, write_part
+from topicweave.telemetry.schema import SCHEMAS
+from topicweave.workloads.counter_random import uniforms
+
+MEMORY = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "64"}
+FOLDER = os.environ.get("TOPICWEAVE_BENCH")
+"""Where tables go; a temporary folder if not set."""
+
+FILES: dict[str, tuple[str, dict[str, Any]]] = {
+    "subscriptions/facebook_combined.txt.gz": ("edges", {"direction": "both"}),
+    "subscriptions/ego-twitter_undirected.csv.xz": ("edges", {"direction": "both", "delimiter": ","}),
+    "subscriptions/twitter_followers_100users.csv.xz": (
+        "pairs",
+        {"header": True, "node": "follower", "topic": "followed"},
+    ),
+    "subscriptions/soc-Epinions1.txt.xz": ("edges", {}),
+    "subscriptions/soc-LiveJournal1Adj.txt.xz": ("adjacency", {}),
+    "subscriptions/wikipedia_edits_jodie.txt.xz": ("edits", {}),
+    "subscriptions/youtube_groupmemberships.tsv.xz": ("pairs", {"delimiter": "tab"}),
+    "subscriptions/github_watch_2009.txt.xz": ("pairs", {"delimiter": ":"}),
+    "churn/google2011_machine_events.csv.gz": ("machine-events", {}),
+    "churn/gnutella_saroiu_intervals.tsv.xz": ("availability", {}),
+    "latency/planetlab490_rtt_18slices.tar.xz": ("rtt", {}),
+    "latency/vivaldi_median_p2psim.syscoord.xz": ("coordinates", {}),
+    "latency/oversim_2d_coords.csv.xz": ("coordinates", {"delimiter": ",", "header": True}),
+    "latency/as-caida20071105_undirected.csv.xz": ("as-graph", {}),
+    "latency/as_rel_2013.txt.xz": ("as-graph", {"delimiter": "|"}),
+}
+
+
+class Step(NamedTuple):
+    name: str
+    engine: str
+    rows: int
+    seconds: float
+    peak_mib: float
+
+
+def run(quick: bool) -> Table:
+    sizes = (20_000, 40_000) if quick else (20_000, 200_000, 1_000_000)
+    receptions = 1_000_000 if quick else 100_000_000
+    table = Table(title="The pipeline on one machine, 4 GiB for Spark")
+    for column in ("step", "engine", "rows", "seconds", "rows/s", "peak MiB"):
+        table.add_column(column, justify="left" if column in ("step", "engine") else "right")
+    with tempfile.TemporaryDirectory(dir=FOLDER) as name:
+        folder = Path(name)
+        steps = [*_generated(folder, sizes), *_imported(folder), *_measured(folder, receptions)]
+    for step in steps:
+        table.add_row(
+            step.name,
+            step.engine,
+            f"{step.rows:,}",
+            f"{step.seconds:.1f}",
+            f"{step.rows / step.seconds:,.0f}",
+            f"{step.peak_mib:,.0f}",
+        )
+    return table
+
+
+def _generated(folder: Path, sizes: tuple[int, ...]) -> list[Step]:
+    steps = []
+    for nodes in sizes:
+        out = folder / f"generated-{nodes}"
+        label = f"generate vitis-low, {nodes:,} nodes x 50"
+        steps.append(_step(label, "Spark", generate_on_spark, nodes, str(out)))
+        steps.append(_step("… read and write the same table", "DuckDB", copy_in_duckdb, str(out)))
+    largest = str(folder / f"generated-{sizes[-1]}")
+    steps.append(_step("list sizes and popularity of the last", "Spark", histograms_on_spark, largest))
+    steps.append(_step("list sizes and popularity of the last", "DuckDB", histograms_in_duckdb, largest))
+    return steps
+
+
+def _imported(folder: Path) -> list[Step]:
+    """All of the real traces, where TOPICWEAVE_DATA says they are."""
+    data = os.environ.get("TOPICWEAVE_DATA")
+    if not data:
+        return []
+    return [
+        _step("import all real traces", "Spark", import_on_spark, data, str(folder / "imported")),
+        _step("describe all of them", "Spark", describe_on_spark, str(folder / "imported")),
+    ]
+
+
+def _measured(folder: Path, rows: int) -> list[Step]:
+    make_telemetry(folder / "telemetry", rows)
+    label = f"first receptions, noise, hops, latency of {rows:,} deliveries"
+    return [
+        _step(label, "Spark", measure_on_spark, str(folder / "telemetry"), rows),
+        _step(label, "DuckDB", measure_in_duckdb, str(folder / "telemetry"), rows),
+    ]
+
+
+def generate_on_spark(nodes: int, out: str) -> int:
+    from topicweave.pipeline.generate import generate
+    from topicweave.pipeline.session import spark_session
+
+    with spark_session(**MEMORY) as spark:
+        return generate("vitis-low", {"nodes": nodes}, 0, Path(out), spark=spark).subscriptions
+
+
+def copy_in_duckdb(source: str) -> int:
+    import duckdb
+
+    target = f"{source}-copy.parquet"
+    query = f"copy (select * from '{source}/subscriptions.parquet/*.parquet') to '{target}' (codec zstd)"
+    count: int = duckdb.sql(f"select count(*) from '{source}/subscriptions.parquet/*.parquet'").fetchall()[0][
+        0
+    ]
+    duckdb.sql(query)
+    Path(target).unlink()
+    return count
+
+
+def histograms_on_spark(source: str) -> int:
+    from topicweave.pipeline.describe import _histogram
+    from topicweave.pipeline.session import spark_session
+
+    with spark_session(**MEMORY) as spark:
+        wishes = spark.read.parquet(f"{source}/subscriptions.parquet")
+        sizes, times = _histogram(wishes.groupBy("node").count())
+        _histogram(wishes.groupBy("topic").count())
+        return int((sizes * times).sum())
+
+
+def histograms_in_duckdb(source: str) -> int:
+    import duckdb
+
+    count = 0
+    for column in ("topic", "node"):
+        rows = duckdb.sql(
+            f"select n, count(*) from (select count(*) n from '{source}/subscriptions.parquet/*.parquet' "
+            f"group by {column}) group by n"
+        ).fetchall()
+        count = sum(value * times for value, times in rows)
+    return count
+
+
+def import_on_spark(data: str, out: str) -> int:
+    from topicweave.pipeline.importing import Options, import_trace
+    from topicweave.pipeline.session import spark_session
+
+    lines = 0
+    with spark_session(**{**MEMORY, "spark.sql.shuffle.partitions": "4"}) as spark:
+        for file, (format_name, options) in FILES.items():
+            target = Path(out) / Path(file).name.split(".")[0]
+            lines += import_trace(spark, format_name, Path(data, file), target, Options(**options))["lines"]
+    return lines
+
+
+def describe_on_spark(folder: str) -> int:
+    from topicweave.pipeline.describe import describe
+    from topicweave.pipeline.session import spark_session
+
+    rows = 0
+    with spark_session(**{**MEMORY, "spark.sql.shuffle.partitions": "4"}) as spark:
+        for one in sorted(Path(folder).iterdir()):
+            rows += describe(spark, one).get("subscriptions", 0)
+    return rows
+
+
+def make_telemetry(folder: Path, rows: int) -> None:
+    """Deliveries of events with a thousand receptions each, at ten thousand nodes; one in ten is a repetition."""
+    step, events = min(rows, 1_000_000), rows // 1000
+    names = pa.array([f"n{number}" for number in range(10_000)])
+    for number, start in enumerate(range(0, rows, step)):
+        at = np.arange(start, start + step)
+        event = at // 1000
+        node = ((uniforms(1, 1, event) * 10_000).astype(np.int64) + at % 900) % 10_000
+        table = pa.table(
+            {
+                "run": pa.DictionaryArray.from_arrays(np.zeros(step, np.int32), ["bench"]),
+                "event": event,
+                "node": pa.DictionaryArray.from_arrays(node.astype(np.int32), names),
+                "time": event * 0.01 + uniforms(1, 2, at),
+                "hops": (1 + uniforms(1, 3, at) * 8).astype(np.int32),
+                "sender": pa.DictionaryArray.from_arrays(((node + 1) % 10_000).astype(np.int32), names),
+                "wanted": uniforms(1, 4, at) < 0.8,
+            }
+        )
+        path = part_path(folder / "deliveries.parquet", number)
+        write_part(path, SCHEMAS["deliveries"], [table.cast(SCHEMAS["deliveries"])])
+    numbers = np.arange(events)
+    published = pa.table(
+        {
+            "run": pa.DictionaryArray.from_arrays(np.zeros(events, np.int32), ["bench"]),
+            "event": numbers,
+            "topic": pa.array([f"t{number % 1000}" for number in range(events)]).dictionary_encode(),
+            "node": pa.array(["outside"] * events).dictionary_encode(),
+            "time": numbers * 0.01,
+        }
+    )
+    write_part(
+        part_path(folder / "publishes.parquet", 0),
+        SCHEMAS["publishes"],
+        [published.cast(SCHEMAS["publishes"])],
+    )
+
+
+def measure_on_spark(folder: str, rows: int) -> int:
+    from topicweave.pipeline.measure import _read
+    from topicweave.pipeline.measure_deliveries import delivery_measures, received
+    from topicweave.pipeline.session import spark_session
+
+    with spark_session(**MEMORY) as spark:
+        publishes = _read(spark, Path(folder, "publishes.parquet"), "publishes")
+        deliveries = _read(spark, Path(folder, "deliveries.parquet"), "deliveries")
+        receptions = received(publishes, deliveries).persist()
+        delivery_measures(publishes, receptions)
+    return rows
+
+
+def measure_in_duckdb(folder: str, rows: int) -> int:
+    import duckdb
+
+    duckdb.sql("set memory_limit = '4GB'")
+    duckdb.sql(f"set temp_directory = '{folder}/spill'")
+    duckdb.sql(
+        f"""
+        create temp table received as
+        select d.event, d.node, any_value(p.time) published, any_value(p.topic) topic,
+               min(d.time) time, arg_min(d.hops, d.time) hops, arg_min(d.wanted, d.time) wanted,
+               count(*) receptions, count(*) filter (not d.wanted) unwanted
+        from '{folder}/deliveries.parquet/*.parquet' d join '{folder}/publishes.parquet/*.parquet' p using (event)
+        group by d.event, d.node
+        """
+    )
+    duckdb.sql(
+        """
+        select avg((not wanted)::int), sum(unwanted) / sum(receptions), avg(hops) filter (wanted),
+               quantile_cont(time - published, [0.5, 0.95, 1.0]) filter (wanted)
+        from received
+        """
+    ).fetchall()
+    duckdb.sql(
+        "select avg(noise) from (select avg((not wanted)::int) noise from received group by node)"
+    ).fetchall()
+    duckdb.sql("select count(*) from (select distinct topic, node from received where not wanted)").fetchall()
+    return rows
+
+
+def _step(name: str, engine: str, function: Callable[..., int], *arguments: Any) -> Step:
+    """A fresh process for each, and an eye on what it and its children take."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        root = pool.submit(os.getpid).result()
+        stop, peak = threading.Event(), [0.0]
+
+        def watch() -> None:
+            while not stop.wait(0.1):
+                peak[0] = max(peak[0], _tree_mib(root))
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        start = time.perf_counter()
+        rows = pool.submit(function, *arguments).result()
+        seconds = time.perf_counter() - start
+        stop.set()
+        watcher.join()
+    return Step(name, engine, rows, seconds, peak[0])
+
+
+def _tree_mib(root: int) -> float:
+    """The resident memory of a process and all below it; pages they share count once for each (Linux)."""
+    parents: dict[int, list[int]] = {}
+    resident: dict[int, float] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            pages = int((entry / "statm").read_text().split()[1])
+        except (OSError, IndexError):
+            continue  # it has ended
+        parents.setdefault(int(fields[1]), []).append(int(entry.name))
+        resident[int(entry.name)] = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    total, waiting = 0.0, [root]
+    while waiting:
+        process = waiting.pop()
+        total += resident.get(process, 0.0)
+        waiting += parents.get(process, [])
+    return total

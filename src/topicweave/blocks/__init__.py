@@ -1,0 +1,1 @@
+"""Shared parts of nodes, each written once: no I/O, no clock, no global randomness."""

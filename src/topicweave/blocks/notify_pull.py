@@ -1,0 +1,192 @@
+"""Spreading events by notification: say that there is one, and let those who have not got it pull it (Vitis §III-C).
+
+Rules kept
+----------
+1. A node that gets an event for the first time notifies all its targets for the topic, except where it came from. It
+   notifies only of what it has, so a pull is answered at once.
+2. A notification of something new is answered by one pull, from whoever notified first. Later notifiers of the same
+   event are remembered, and asked one after another if no event comes.
+3. A payload shorter than `inline` travels with the notification: nothing is left to pull. With 0 all events are pulled.
+4. An event is handed to the application at most once, and passed on at most once, however often it comes.
+5. A node's own event that nobody could be told of is kept, and told of when there is somebody (`link_up`).
+6. All memory is bounded: the cache that answers pulls, the events waited for, the streams seen.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from topicweave.blocks.seen import SeenEvents
+from topicweave.model.event import Event, EventId
+from topicweave.model.ids import RING_SIZE, NodeId, TopicId
+from topicweave.port import EventMessage, Message, Receivers, TimerKey, Timers, World
+
+TIMER = "pull"
+MOST_SOURCES = 8
+
+
+class Notify(Message, frozen=True, array_like=True, tag="np-notify"):
+    """I have this event; pulled from me, it will have crossed `hops` links."""
+
+    event: EventId
+    hops: int
+
+
+class NotifyInline(EventMessage, frozen=True, array_like=True, tag="np-inline"):
+    """A notification that brings the event along."""
+
+
+class Pull(Message, frozen=True, array_like=True, tag="np-pull"):
+    """Give me this event."""
+
+    event: EventId
+
+
+class Pulled(EventMessage, frozen=True, array_like=True, tag="np-event"):
+    """The event asked for."""
+
+
+class NotifyPullParameters(msgspec.Struct, frozen=True):
+    """Times in seconds, sizes in bytes."""
+
+    inline: int = 0
+    pull_timeout: float = 0.5
+    cache_events: int = 1024
+    cache_bytes: int = 4 * 1024 * 1024
+    most_awaited: int = 1024
+    most_unsent: int = 64
+    streams: int = 65_536
+
+
+class NotifyPull:
+    """One node's part.
+
+    `targets(topic, source)` names whom to notify of an event that came from `source` (None for the node's own);
+    `deliver(event)` is called once for each event.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        targets: Callable[[TopicId, NodeId | None], Iterable[NodeId]],
+        deliver: Callable[[Event], None],
+        parameters: NotifyPullParameters | None = None,
+    ) -> None:
+        self._world = world
+        self._targets = targets
+        self._deliver = deliver
+        self._parameters = parameters or NotifyPullParameters()
+        self._seen = SeenEvents(self._parameters.streams)
+        self._cache: OrderedDict[EventId, tuple[Event, int]] = OrderedDict()
+        self._cache_size = 0
+        self._awaited: OrderedDict[EventId, list[NodeId]] = OrderedDict()  # whom to ask next
+        self._unsent: OrderedDict[EventId, Event] = OrderedDict()
+
+    def receivers(self) -> Receivers:
+        return {
+            Notify: self._receive_notify,
+            NotifyInline: self._receive_event,
+            Pull: self._receive_pull,
+            Pulled: self._receive_event,
+        }
+
+    def timers(self) -> Timers:
+        return {TIMER: self._ask_again}
+
+    def restart(self) -> None:
+        """Timers were lost with the last life: forget what waited for them."""
+        self._awaited.clear()
+
+    def publish(self, event: Event) -> int:
+        """Spread an event of this node; returns how many peers were notified."""
+        self._seen.first_time(event.id)
+        count = self._spread(event, 0, None)
+        if not count:
+            self._unsent[event.id] = event
+            if len(self._unsent) > self._parameters.most_unsent:
+                self._unsent.popitem(last=False)
+        return count
+
+    def link_up(self) -> None:
+        """There may be somebody now to tell of what could not be told before."""
+        for event in list(self._unsent.values()):
+            if self._spread(event, 0, None):
+                del self._unsent[event.id]
+
+    def lost(self, peer: NodeId) -> None:
+        """Do not wait for a peer that is dead."""
+        for sources in self._awaited.values():
+            if peer in sources:
+                sources.remove(peer)
+
+    def known_peers(self) -> set[NodeId]:
+        return set().union(*self._awaited.values())
+
+    def _receive_notify(self, sender: NodeId, message: Notify) -> None:
+        event_id = message.event
+        sources = self._awaited.get(event_id)
+        if sources is not None:
+            if sender not in sources and len(sources) < MOST_SOURCES:
+                sources.append(sender)
+            return
+        if event_id in self._seen or not 0 <= event_id.topic < RING_SIZE:
+            return
+        self._awaited[event_id] = []
+        self._ask(event_id, sender)
+        if len(self._awaited) > self._parameters.most_awaited:
+            self._stop_awaiting(next(iter(self._awaited)))
+
+    def _ask(self, event_id: EventId, source: NodeId) -> None:
+        self._world.send(source, Pull(event_id))
+        self._world.set_timer((TIMER, event_id), self._parameters.pull_timeout)
+
+    def _ask_again(self, key: TimerKey) -> None:
+        event_id: EventId = key[1]
+        sources = self._awaited.get(event_id)
+        if sources:
+            self._ask(event_id, sources.pop(0))
+        else:
+            self._awaited.pop(event_id, None)
+
+    def _stop_awaiting(self, event_id: EventId) -> None:
+        if self._awaited.pop(event_id, None) is not None:
+            self._world.cancel_timer((TIMER, event_id))
+
+    def _receive_pull(self, sender: NodeId, message: Pull) -> None:
+        if cached := self._cache.get(message.event):
+            self._world.send(sender, Pulled(cached[0], cached[1] + 1))
+
+    def _receive_event(self, sender: NodeId, message: EventMessage) -> None:
+        event = message.event
+        event_id = event.id
+        if not self._seen.first_time(event_id):
+            return
+        self._stop_awaiting(event_id)
+        self._deliver(event)
+        self._spread(event, message.hops, sender)
+
+    def _spread(self, event: Event, hops: int, source: NodeId | None) -> int:
+        notification: Message
+        if len(event.payload) < self._parameters.inline:
+            notification = NotifyInline(event, hops + 1)
+        else:
+            self._remember(event, hops)
+            notification = Notify(event.id, hops + 1)
+        count = 0
+        for peer in self._targets(event.topic, source):
+            if peer != source:
+                self._world.send(peer, notification)
+                count += 1
+        return count
+
+    def _remember(self, event: Event, hops: int) -> None:
+        self._cache[event.id] = (event, hops)
+        self._cache_size += len(event.payload)
+        while len(self._cache) > self._parameters.cache_events or (
+            self._cache_size > self._parameters.cache_bytes and len(self._cache) > 1
+        ):
+            _, (dropped, _) = self._cache.popitem(last=False)
+            self._cache_size -= len(dropped.payload)

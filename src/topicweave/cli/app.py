@@ -1,0 +1,75 @@
+"""All commands under one name. A new command adds its line here, and imports what it needs inside itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import topicweave
+from topicweave.cli import (
+    campaign,
+    compare,
+    demo,
+    keys,
+    measure,
+    messaging,
+    node,
+    stream,
+    study,
+    swarm,
+    sweep,
+    systems,
+    traces,
+    workload,
+)
+from topicweave.cli.failures import Commands
+
+# Plain help: it comes at once, and examples keep their lines.
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"topicweave {topicweave.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def topicweave_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Brokerless, topic-based publish/subscribe: compare systems, rerun studies, hunt faults.
+
+    \b
+    Start here:
+      topicweave demo
+    """
+
+
+app.command("demo", short_help="A first look, in about a minute.")(demo.demo)
+app.command("compare", short_help="Compare systems on your workload.")(compare.compare)
+app.command("systems", short_help="List the systems and their parameters.")(systems.systems)
+workload.app.command("formats")(traces.formats)
+workload.app.command("import")(traces.import_)
+workload.app.command("describe")(traces.describe)
+workload.app.add_typer(traces.sampling, name="sample")
+app.add_typer(workload.app, name="workload")
+app.add_typer(study.app, name="study")
+app.command("sweep", short_help="Run a grid of systems, workloads and seeds on Spark.")(sweep.sweep)
+app.command("measure", short_help="Every measure of recorded runs, on Spark.")(measure.measure)
+app.command("stream", short_help="Measures from telemetry as it comes in, on Spark.")(stream.stream)
+app.command("campaign", short_help="Try a system under random faults.")(campaign.campaign)
+app.command("node", short_help="Run a node of a swarm.")(node.node)
+app.command("publish", short_help="Publish through a running node.")(messaging.publish)
+app.command("subscribe", short_help="Print events from a running node.")(messaging.subscribe)
+app.command("swarm", short_help="Run a whole swarm on this machine.")(swarm.swarm)
+app.add_typer(keys.app, name="keys")

@@ -1,0 +1,70 @@
+"""Long work that a Ctrl-C ends at once and in silence.
+
+A terminal sends Ctrl-C to every process of a command. Worker processes would each answer with a traceback, and the
+pool would first finish what it has begun. So the work runs in a thread that does not take the signal (processes inherit
+that from the thread that starts them), while the main thread waits, takes it, and ends the workers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing import resource_tracker
+from typing import TypeVar
+
+from topicweave.errors import TopicweaveError
+
+T = TypeVar("T")
+
+STOP_SECONDS = 5.0
+"""How long to wait for the work to let go; Python code does so at once, a call into a library when it returns."""
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """The result of the work. On Ctrl-C its worker processes are ended and KeyboardInterrupt is raised."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        # When it starts, this helper of multiprocessing's lets the signal through again: so it starts first.
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        with suppress(KeyboardInterrupt):  # Ours, see _stop: by then nobody waits for the outcome.
+            try:
+                outcome.set_result(work())
+            except Exception as error:
+                outcome.set_exception(error)
+
+    thread = threading.Thread(target=run, name="work", daemon=True)
+    try:
+        thread.start()
+        return outcome.result()
+    except KeyboardInterrupt:
+        _stop(thread)
+        raise
+    except BrokenProcessPool:
+        raise TopicweaveError(
+            "a worker process was ended from outside, most likely for want of memory; "
+            "run the same command again with fewer --workers"
+        ) from None
+
+
+def _stop(thread: threading.Thread) -> None:
+    """End the work's processes, and raise in its thread what the main thread got.
+
+    The thread must not outlive us: Python stops the threads that are left at its exit, and inside a C++ library
+    (pyarrow's) that brings the process down with a message of its own.
+    """
+    for _ in range(2):  # Again, for a process that was just being started.
+        for child in multiprocessing.active_children():
+            child.terminate()
+        if thread.ident is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
+            )
+            thread.join(STOP_SECONDS)

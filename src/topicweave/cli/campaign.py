@@ -1,0 +1,125 @@
+"""`topicweave campaign`: random faults from many seeds, and what must hold afterwards."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from topicweave.cli.options import Format, Workers
+
+if TYPE_CHECKING:
+    from topicweave.testing import Verdict
+
+FAILED = 1
+VIOLATIONS_SHOWN = 3
+
+
+def campaign(
+    system: Annotated[
+        str, typer.Argument(metavar="SYSTEM", help="Which system; NAME:PARAMETER=VALUE sets a parameter.")
+    ],
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many scenarios.")],
+    first: Annotated[int, typer.Option(min=0, metavar="SEED", help="The first one's seed.")] = 0,
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Nodes of each scenario; 30 to 100 by the seed if not given."),
+    ] = None,
+    format: Format = "table",  # noqa: A002
+    workers: Workers = None,
+) -> None:
+    """Try a system under random faults; every failure comes with the command that replays it.
+
+    A scenario is drawn from its seed: a small workload with loss, duplication, reordering, partitions, crashes,
+    restarts, churn and changes of interest; then quiet, and an event on every topic. The exit code is 1 if any
+    seed failed.
+
+    \b
+    Examples:
+      topicweave campaign spidercast --seeds 100
+      topicweave campaign spidercast --first 17 --seeds 1
+
+    \b
+    JSON: {"system": "spidercast", "parameters": {}, "first": 0, "seeds": 100, "nodes": null,
+           "done": 100, "passed": 99, "deliveries": 51000,
+           "failures": [{"seed": 17, "violations": ["…"], "replay": "topicweave campaign …"}]}
+    """
+    from topicweave.cli.background import interruptible
+    from topicweave.cli.failures import INTERRUPTED, complain
+    from topicweave.cli.output import print_json
+    from topicweave.cli.progress import progress
+    from topicweave.cli.seeds import Job, run_seeds
+    from topicweave.cli.variants import parse_variant
+
+    variant = parse_variant(system)
+    job = Job(variant.system, variant.changes, nodes)
+    verdicts: list[Verdict] = []
+    stopped = False
+    with progress(variant.system) as report:
+
+        def work() -> None:
+            report(0, seeds, "")
+            for verdict in run_seeds(job, range(first, first + seeds), workers):
+                verdicts.append(verdict)
+                failed = sum(not one.passed for one in verdicts)
+                report(
+                    len(verdicts), seeds, f"seed {verdict.seed}" + (f", {failed} failed" if failed else "")
+                )
+
+        try:
+            interruptible(work)
+        except KeyboardInterrupt:
+            stopped = True
+
+    outcome = {
+        "system": variant.system,
+        "parameters": variant.parameters,
+        "first": first,
+        "seeds": seeds,
+        "nodes": nodes,
+        **summary(verdicts, system, nodes),
+    }
+    if format == "json":
+        print_json(outcome)
+    else:
+        print_summary(system, outcome)
+    if stopped:
+        complain(f"stopped after {outcome['done']} of {seeds} seeds")
+        raise typer.Exit(INTERRUPTED)
+    if outcome["failures"]:
+        raise typer.Exit(FAILED)
+
+
+def summary(verdicts: list[Verdict], system: str, nodes: int | None) -> dict[str, Any]:
+    """In the order of seeds, whatever order they finished in."""
+    return {
+        "done": len(verdicts),
+        "passed": sum(verdict.passed for verdict in verdicts),
+        "deliveries": sum(verdict.deliveries for verdict in verdicts),
+        "failures": [
+            {
+                "seed": verdict.seed,
+                "violations": list(verdict.violations),
+                "replay": replay_command(system, verdict.seed, nodes),
+            }
+            for verdict in sorted(verdicts, key=lambda verdict: verdict.seed)
+            if not verdict.passed
+        ],
+    }
+
+
+def print_summary(system: str, outcome: dict[str, Any]) -> None:
+    for failure in outcome["failures"]:
+        violations = failure["violations"]
+        more = len(violations) - VIOLATIONS_SHOWN
+        shown = "; ".join(violations[:VIOLATIONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        typer.echo(f"seed {failure['seed']} failed: {shown}; replay: {failure['replay']}")
+    typer.echo(
+        f"{system}: {outcome['passed']} of {outcome['done']} seeds passed, {outcome['deliveries']:,} deliveries"
+    )
+
+
+def replay_command(system: str, seed: int, nodes: int | None) -> str:
+    size = [] if nodes is None else ["--nodes", str(nodes)]
+    return shlex.join(["topicweave", "campaign", system, "--first", str(seed), "--seeds", "1", *size])

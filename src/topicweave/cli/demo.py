@@ -1,0 +1,62 @@
+"""`topicweave demo`: a first look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicweave.cli.options import Workers
+
+NODES, TOPICS, TOPICS_PER_NODE, EVENTS = 300, 100, 10, 200
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the workload and results go.")] = Path(
+        "out/demo"
+    ),
+    workers: Workers = None,
+) -> None:
+    """Compare all systems on a small made-up workload, in about a minute; a second time it takes seconds.
+
+    \b
+    Example:
+      topicweave demo
+    """
+    from topicweave.cli.compare import print_comparison, say_where
+    from topicweave.cli.comparing import Request, carry_out, write_results
+    from topicweave.cli.variants import parse_variants
+
+    typer.echo(
+        f"{NODES} nodes want {TOPICS_PER_NODE} of {TOPICS} topics each, some topics far more popular than others.\n"
+        f"Every system weaves its overlay for them in the simulator and delivers the same {EVENTS} events.\n"
+    )
+    folder = out / "workload"
+    _provide_workload(folder)
+    comparison = carry_out(Request(folder, parse_variants([]), events=EVENTS), out, workers)
+    report = write_results(comparison, out)
+    print_comparison(comparison)
+    typer.echo()
+    say_where(report)
+    typer.echo(
+        "\nTry next:\n"
+        "  topicweave systems                     what these systems are, and their parameters\n"
+        f"  topicweave compare {folder} --systems spidercast:k_greedy=2,spidercast:k_greedy=4\n"
+        "  topicweave study run 'spidercast/*'    the paper's own experiments, beside its figures"
+    )
+
+
+def _provide_workload(folder: Path) -> None:
+    """The same workload each time: one that is there already is left alone."""
+    from topicweave.errors import BadInput
+    from topicweave.model.workload import Workload
+    from topicweave.workloads import generate
+
+    wanted = generate(NODES, TOPICS, "rss", TOPICS_PER_NODE, TOPICS_PER_NODE)
+    try:
+        if Workload.load(folder) == wanted:
+            return
+    except BadInput:
+        pass  # Not there, or not a workload: saving says which.
+    wanted.save(folder, overwrite=True)

@@ -1,0 +1,59 @@
+"""`topicweave publish` and `topicweave subscribe`: from the shell, through a running node's HTTP port."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+Node = Annotated[
+    str,
+    typer.Option("--node", envvar="TOPICWEAVE_NODE", help="HTTP address of a running node, as it prints it."),
+]
+Token = Annotated[str, typer.Option(envvar="TOPICWEAVE_TOKEN", help="The node's token, if it asks for one.")]
+
+
+def publish(
+    topic: Annotated[str, typer.Argument(help="The topic.")],
+    text: Annotated[str, typer.Argument(help="What to say; '-' reads standard input.")],
+    node: Node = "127.0.0.1:8000",
+    token: Token = "",
+    wait_for: Annotated[int, typer.Option(help="Wait until so many neighbours confirmed.")] = 0,
+    timeout: Annotated[float, typer.Option(help="But not longer than so many seconds.")] = 5.0,
+) -> None:
+    """Publish an event, and say who took it.
+
+    \b
+    Example:
+      topicweave publish news "hello" --node 127.0.0.1:8000
+    """
+    from topicweave.live.client import publish_through
+
+    payload = sys.stdin.buffer.read() if text == "-" else text.encode()
+    receipt = publish_through(node, token, topic, payload, wait_for, timeout)
+    typer.echo(f"taken by {receipt['neighbours']} neighbours, {receipt['confirmed']} confirmed")
+    if receipt["reason"]:
+        typer.echo(receipt["reason"], err=True)
+    if receipt["confirmed"] < wait_for:
+        raise typer.Exit(1)
+
+
+def subscribe(
+    topics: Annotated[list[str], typer.Argument(help="The topics.")],
+    node: Node = "127.0.0.1:8000",
+    token: Token = "",
+    count: Annotated[int, typer.Option(help="Stop after so many events; 0 goes on until Ctrl-C.")] = 0,
+) -> None:
+    """Print events as they come, one JSON line each.
+
+    \b
+    Example:
+      topicweave subscribe news sport --node 127.0.0.1:8000
+    """
+    from topicweave.live.client import events_through
+
+    for number, event in enumerate(events_through(node, token, topics), start=1):
+        typer.echo(event)
+        if number == count:
+            break

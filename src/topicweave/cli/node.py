@@ -1,0 +1,63 @@
+"""`topicweave node`: one node of a swarm, until it is told to stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def node(
+    system: Annotated[
+        str | None, typer.Option(help="How the overlay is woven: see `topicweave systems`.")
+    ] = None,
+    listen: Annotated[str | None, typer.Option(help="IP address and port; port 0 takes a free one.")] = None,
+    join: Annotated[
+        list[str] | None, typer.Option(help="Address of a node to join; may be given again.")
+    ] = None,
+    subscribe: Annotated[list[str] | None, typer.Option(help="A topic; may be given again.")] = None,
+    name: Annotated[str | None, typer.Option(help="The node's name; with keys, the certificate's.")] = None,
+    keys: Annotated[str | None, typer.Option(help="Folder made by `topicweave keys issue`.")] = None,
+    insecure: Annotated[
+        bool | None, typer.Option("--insecure", help="No keys: no TLS, no signatures; loopback only.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="Folder that keeps what outlives the process.")] = None,
+    http: Annotated[str | None, typer.Option(help="Where to serve HTTP; port 0 takes a free one.")] = None,
+    token: Annotated[str | None, typer.Option(help="Asked of HTTP clients; a must off loopback.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Timers: local, lan or wan.")] = None,
+    telemetry: Annotated[str | None, typer.Option(help="Folder for the telemetry tables.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of the settings.")] = None,
+    show_events: Annotated[
+        bool, typer.Option("--show-events", help="Print the events the node gets, one JSON line each.")
+    ] = False,
+) -> None:
+    """Run one node until Ctrl-C.
+
+    Settings come from --config, then from TOPICWEAVE_… variables, then from flags; later ones win.
+
+    \b
+    Examples:
+      topicweave node --insecure --listen 127.0.0.1:7000 --subscribe news --http 127.0.0.1:8000
+      topicweave node --insecure --join 127.0.0.1:7000 --subscribe news --show-events
+      topicweave node --keys keys/alice --data data/alice --config node.toml
+    """
+    from topicweave.live.running import run_node
+    from topicweave.live.settings import load_settings
+
+    given: dict[str, Any] = {
+        "system": system,
+        "listen": listen,
+        "join": join or None,
+        "subscribe": subscribe or None,
+        "name": name,
+        "keys": keys,
+        "insecure": insecure,
+        "data": data,
+        "http": http,
+        "token": token,
+        "preset": preset,
+        "telemetry": telemetry,
+    }
+    flags = {field: value for field, value in given.items() if value is not None}
+    run_node(load_settings(config, flags=flags), show_events)

@@ -1,0 +1,56 @@
+"""The scenarios of a campaign, seed by seed, on all cores."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from topicweave.cli.failures import debugging
+from topicweave.systems.registry import find_system
+from topicweave.testing import Verdict, draw_scenario, run_scenario
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do with a seed; plain data, so that it can be sent to another process."""
+
+    system: str
+    changes: dict[str, Any]
+    """Parameters, as `System.settings` takes them."""
+    nodes: int | None
+
+    def __call__(self, seed: int) -> Verdict:
+        system = find_system(self.system)
+        try:
+            return run_scenario(system, draw_scenario(seed, self.nodes), system.settings(**self.changes))
+        except Exception as error:
+            # A node that breaks down is a finding like any other; a replay with TOPICWEAVE_DEBUG=1 shows where.
+            if debugging():
+                raise
+            return Verdict(seed, (f"raised {type(error).__name__}: {error}",), events=0, deliveries=0)
+
+
+def run_seeds(job: Job, seeds: Sequence[int], workers: int | None) -> Iterator[Verdict]:
+    """Verdicts as they come in."""
+    workers = min(workers or os.cpu_count() or 1, len(seeds))
+    if workers == 1:
+        yield from map(job, seeds)
+        return
+    # Spawned, not forked: a fork copies whatever threads and locks the caller has.
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    try:
+        coming = iter(seeds)
+        # A few ahead of the workers and no more, so that a million seeds need no memory.
+        waiting = {pool.submit(job, seed) for seed in islice(coming, 2 * workers)}
+        while waiting:
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            waiting |= {pool.submit(job, seed) for seed in islice(coming, len(finished))}
+            for future in finished:
+                yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,87 @@
+"""Spark for a command: started where the user says, silent unless asked, its failures told in one line."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from topicweave.errors import BadInput, TopicweaveError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Master = Annotated[
+    str,
+    typer.Option(
+        metavar="URL", help="Where Spark runs: 'local[*]' here, or a cluster's spark://…, yarn, k8s://…"
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own; may be given several times."),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Show what Spark says, and where an error came from.")
+]
+LOCAL = "local[*]"
+
+
+@contextmanager
+def spark_for(command: str, master: str, conf: Sequence[str] | None, verbose: bool) -> Iterator[SparkSession]:
+    """A session for the length of a command."""
+    from topicweave.pipeline.session import VERBOSE, spark_session
+    from topicweave.pipeline.shipping import ship_project
+
+    settings = dict(_setting(text) for text in conf or [])
+    if verbose:
+        settings |= {VERBOSE: "yes", "spark.ui.showConsoleProgress": "true", "spark.log.level": "INFO"}
+    with (
+        one_line_failures(verbose),
+        tempfile.TemporaryDirectory() as folder,
+        spark_session(master, app=f"topicweave {command}", **settings) as spark,
+    ):
+        if not re.match(r"local(\[|$)", spark.sparkContext.master or ""):
+            ship_project(spark, Path(folder))
+        yield spark
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name.startswith("spark."):
+        raise BadInput(f"--conf {text!r}: not a setting; write it as spark.something=value")
+    return name, value
+
+
+@contextmanager
+def one_line_failures(verbose: bool) -> Iterator[None]:
+    """Spark's exceptions are pages long; their cause is a line."""
+    try:
+        yield
+    except (TopicweaveError, OSError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if verbose or not _is_sparks(error):
+            raise
+        raise TopicweaveError(
+            f"a Spark job failed: {cause(str(error))}; add --verbose to see where, "
+            "or run the same command again to go on with what is finished"
+        ) from error
+
+
+def _is_sparks(error: Exception) -> bool:
+    return type(error).__module__.split(".")[0] in ("pyspark", "py4j")
+
+
+def cause(text: str) -> str:
+    """The line of a stack trace that says what went wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"([\w.]+\.)?\w*(Error|Exception|BadInput)\b.*:", line)]
+    # Of a Python traceback inside a Java one the last named line is the Python error itself.
+    python = [line for line in named if not re.match(r"(java|scala|org)\.", line)]
+    return ((python or named or lines or ["no reason given"])[-1])[:300]

@@ -1,0 +1,128 @@
+"""`topicweave study …`: the papers' experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from topicweave.cli.options import Format, Seed, Workers
+from topicweave.cli.spark import Conf, Verbose
+
+if TYPE_CHECKING:
+    from topicweave.studies import Study
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Rerun the papers' experiments.")
+
+
+@app.command("list")
+def list_studies() -> None:
+    """List all studies.
+
+    \b
+    Example:
+      topicweave study list
+    """
+    from rich.table import Table
+
+    from topicweave.cli.output import show
+    from topicweave.studies import STUDIES
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("study", "what it shows", "source"):
+        table.add_column(heading)
+    for study in STUDIES.values():
+        table.add_row(study.name, study.title, study.source)
+    show(table)
+
+
+@app.command(short_help="Rerun studies: the paper's figures beside ours.")
+def run(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME", help="Studies; 'spidercast/*' names several.")
+    ],
+    scale: Annotated[
+        Literal["smoke", "paper"],
+        typer.Option(help="A small run to see that it works, or the paper's own size."),
+    ] = "smoke",
+    seed: Seed = 0,
+    format: Format = "table",  # noqa: A002
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go.")] = Path("out/studies"),
+    workers: Workers = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Run on Spark there, one task per run: 'local[*]', spark://…, yarn."
+        ),
+    ] = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Rerun experiments of a paper and set its figures beside ours: ✓ holds, ✗ does not, – nothing to hold it to.
+
+    Finished runs are kept in DIR/runs: a study that was stopped goes on where it was. Writes DIR/STUDY.json. That a
+    claim does not hold is a finding and no failure: the exit code is 0 all the same.
+
+    \b
+    Examples:
+      topicweave study run spidercast/fig7
+      topicweave study run 'spidercast/*' --scale paper
+
+    \b
+    JSON: {"study": "…", "scale": "smoke", "seed": 0, "rows": [{"where": {"nodes": 200, …},
+           "measure": "degree_mean", "paper": 12, "measured": 11.8, "holds": true, "tolerance": "…"}]}
+    One name gives one such object; several names, or a pattern, give a list of them.
+    """
+    from functools import partial
+
+    from topicweave.cli.background import interruptible
+    from topicweave.cli.output import json_text, make_folder, print_json, show, write_whole
+    from topicweave.cli.progress import progress
+    from topicweave.cli.spark import spark_for
+    from topicweave.cli.tables import study_table
+    from topicweave.studies import run_study
+
+    chosen = choose(names)
+    make_folder(out / "runs")
+    answers = []
+    for study in chosen:
+        with progress(study.name) as report:
+            if master is None:
+                result = interruptible(partial(run_study, study, scale, seed, out / "runs", workers, report))
+            else:
+                with spark_for("study", master, conf, verbose) as spark:
+                    from topicweave.pipeline.sweep import run_all_on_spark
+
+                    runner = partial(run_all_on_spark, spark)
+                    result = run_study(study, scale, seed, out / "runs", None, report, runner)
+        answers.append(result.to_json())
+        path = out / f"{study.name}.json"
+        make_folder(path.parent)
+        write_whole(path, json_text(answers[-1]))
+        if format == "table":
+            typer.echo(f"{study.name}: {study.title} ({study.source})\n")
+            show(study_table(result))
+            typer.echo()
+    if format == "json":
+        one = len(names) == 1 and not is_pattern(names[0])
+        print_json(answers[0] if one else answers)
+
+
+def choose(names: Sequence[str]) -> list[Study]:
+    """The studies that names and patterns stand for, each once. Raises `UnknownName`."""
+    from fnmatch import fnmatchcase
+
+    from topicweave.studies import STUDIES, find_study
+
+    chosen: dict[str, Study] = {}
+    for name in names:
+        matching = [study for study in STUDIES if fnmatchcase(study, name)] if is_pattern(name) else []
+        for found in matching or [name]:
+            chosen[found] = find_study(found)
+    return list(chosen.values())
+
+
+def is_pattern(name: str) -> bool:
+    return any(sign in name for sign in "*?[")

@@ -1,0 +1,91 @@
+"""`topicweave sweep`: a grid of runs on Spark."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from topicweave.cli.spark import LOCAL, Conf, Master, Verbose
+
+MEASURES = "degree_mean,degree_max,partitioned_topics,hit_ratio,noise,hops_mean,latency_p50,control_messages"
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What to sweep over.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are gone on with.")],
+    measures: Annotated[
+        str, typer.Option(metavar="A,B,…", help="Measures to print; all are in the table.")
+    ] = MEASURES,
+    format: Annotated[Literal["table", "json"], typer.Option(help="What to print.")] = "table",  # noqa: A002
+    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
+    master: Master = LOCAL,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run every combination of systems, parameters, workloads and seeds, one Spark task each.
+
+    Results are appended to DIR/results.parquet as they finish; stopped or killed, the same command goes on where it
+    was. A run that fails is recorded in DIR/failures.parquet and holds up no other.
+
+    \b
+    Example:
+      topicweave sweep coverage.toml --out out/coverage --master 'local[*]'
+
+    \b
+    coverage.toml:
+      seeds = [0, 1, 2]              # or: replications = 3
+      settle = 20.0                  # also: events, membership, diameters, tdi
+      [[systems]]
+      name = "spidercast"
+      k_greedy = [3, 4]              # a list holds alternatives
+      [[workloads]]
+      model = "spidercast"           # or: folder = "workloads/mine"
+      nodes = [200, 400]
+    """
+    from topicweave.cli.output import print_json, show
+    from topicweave.cli.progress import progress
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline import sweep as sweeping
+    from topicweave.pipeline.grid import read_grid
+
+    runs = read_grid(file)
+    wanted = [name.strip() for name in measures.split(",") if name.strip()]
+    with progress(file.stem) as report, spark_for("sweep", master, conf, verbose) as spark:
+        done = sweeping.sweep(spark, runs, out, retry=retry, progress=report)
+        rows = sweeping.summary(spark, out, runs, wanted)
+    if format == "json":
+        print_json({"runs": done.runs, "failures": done.failures, "rows": rows})
+    else:
+        show(_table(rows))
+        typer.echo(f"{done.runs:,} runs, {done.failures:,} failed; results in {out / 'results.parquet'}")
+    for failure in sweeping.failures(out) if done.failures else []:
+        typer.echo(
+            f"failed: {failure['system']} {failure['parameters']} on {failure['workload']}, "
+            f"seed {failure['seed']}: {failure['error']}",
+            err=True,
+        )
+
+
+def _table(rows: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("measure", "workload", "system", "parameters"):
+        table.add_column(heading)
+    for heading in ("mean", "± 95 %", "runs"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        interval = "–" if math.isnan(row["ci95"]) else f"{row['ci95']:.4g}"
+        table.add_row(
+            row["measure"],
+            row["workload"],
+            row["system"],
+            row["parameters"],
+            f"{row['mean']:.4g}",
+            interval,
+            str(row["replications"]),
+        )
+    return table

@@ -1,0 +1,267 @@
+"""`topicweave workload import | sample | describe`: raw traces into workloads, and what is in them, on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from topicweave.cli.options import Seed
+from topicweave.cli.spark import LOCAL, Conf, Master, Verbose
+
+Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a folder of tables that is there.")]
+Source = Annotated[Path, typer.Argument(metavar="DIR", help="A workload's folder.")]
+
+sampling = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Make a smaller workload out of a large one."
+)
+
+
+def formats() -> None:
+    """List the formats that `workload import` reads.
+
+    \b
+    Example:
+      topicweave workload formats
+    """
+    from rich.table import Table
+
+    from topicweave.cli.output import show
+    from topicweave.pipeline.importing import FORMATS
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("FORMAT", "what a line holds", "between fields"):
+        table.add_column(heading)
+    for name, one in FORMATS.items():
+        table.add_row(name, one.summary, {"\t": "tab", "": "–"}.get(one.delimiter, one.delimiter))
+    show(table)
+
+
+def import_(
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="See `topicweave workload formats`.")],  # noqa: A002
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file (plain, .gz, .xz, .tar) or a folder.")],
+    out: Out,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(metavar="SIGN", help="Between fields: a sign, or whitespace, tab, comma, colon, pipe."),
+    ] = None,
+    header: Annotated[bool, typer.Option("--header", help="The first line names the columns.")] = False,
+    columns: Annotated[
+        str, typer.Option(metavar="A,B,…", help="Names of the columns of a file without a header.")
+    ] = "",
+    node: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the node.")] = None,
+    topic: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the topic.")] = None,
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the time.")] = None,
+    direction: Annotated[
+        Literal["follows", "followed", "both"],
+        typer.Option(
+            help="Of a graph of users: the first of a line follows the second, is followed by it, or both."
+        ),
+    ] = "follows",
+    max_rejects: Annotated[
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="More wrong lines than this stop the import.")
+    ] = 0.01,
+    overwrite: Overwrite = False,
+    master: Master = LOCAL,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Read a trace into a folder of Parquet tables; lines that are wrong go to rejects.parquet.
+
+    \b
+    Examples:
+      topicweave workload import edges soc-Epinions1.txt.xz --out workloads/epinions
+      topicweave workload import edges facebook_combined.txt.gz --direction both --out workloads/facebook
+      topicweave workload import pairs followers.csv --header --node follower --topic followed --out workloads/tw
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline.importing import Options, find_format, import_trace
+    from topicweave.pipeline.lines import source_files
+    from topicweave.pipeline.staging import refuse_losing
+
+    names = tuple(name.strip() for name in columns.split(",") if name.strip())
+    options = Options(delimiter, header, names, node, topic, time, direction, max_rejects)
+    # What can be seen at once should not have to wait for Spark.
+    find_format(format)
+    source_files(path)
+    refuse_losing(out, overwrite)
+    with spark_for("import", master, conf, verbose) as spark:
+        counts = import_trace(spark, format, path, out, options, overwrite=overwrite)
+    typer.echo(
+        f"{out}: " + ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items())
+    )
+    if counts["rejects"]:
+        typer.echo(f"{counts['rejects']:,} lines did not fit: see {out / 'rejects.parquet'}", err=True)
+
+
+def describe(
+    folder: Source,
+    format: Annotated[Literal["table", "json"], typer.Option(help="What to print.")] = "table",  # noqa: A002
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page with figures.")] = None,
+    sample: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Nodes to compare with all others; 0 for none.")
+    ] = 1000,
+    d: Annotated[int, typer.Option("-d", min=1, metavar="N", help="The d of tdi(d).")] = 20,
+    seed: Seed = 0,
+    master: Master = LOCAL,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Say what is in a folder of tables: sizes, popularity and its fitted exponent, how alike interests are.
+
+    \b
+    Examples:
+      topicweave workload describe workloads/facebook
+      topicweave workload describe workloads/facebook --html facebook.html
+    """
+    from rich.table import Table
+
+    from topicweave.cli.output import print_json, show, write_whole
+    from topicweave.cli.spark import spark_for
+    from topicweave.errors import BadInput
+    from topicweave.pipeline import describe as describing
+
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder; give one that generate, import or sample made")
+    with spark_for("describe", master, conf, verbose) as spark:
+        description = describing.describe(spark, folder, sample=sample, d=d, seed=seed)
+    if html is not None:
+        from topicweave.report.workload_page import workload_page
+
+        write_whole(html, workload_page(description))
+    if format == "json":
+        print_json(description)
+        return
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for name, value in describing.facts(description):
+        table.add_row(name, value)
+    show(table)
+
+
+def _told(out: Path, made: Any) -> None:
+    changes = f", {made.changes:,} joins and leaves" if made.changes else ""
+    typer.echo(
+        f"{out}: {made.nodes:,} nodes, {made.topics:,} topics, {made.subscriptions:,} subscriptions{changes}"
+    )
+
+
+@sampling.command()
+def bfs(
+    folder: Source,
+    out: Out,
+    nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes to reach.")],
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many random nodes to start from.")] = 10,
+    follow: Annotated[
+        Literal["out", "both"], typer.Option(help="Along whom nodes follow, or who follows them too.")
+    ] = "out",
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    master: Master = LOCAL,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Breadth-first from random nodes, with all links among those reached (OMen §6.1, Vitis §IV-E).
+
+    \b
+    Example:
+      topicweave workload sample bfs workloads/facebook --nodes 1000 --out workloads/facebook-1k
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline import sample
+
+    with spark_for("sample", master, conf, verbose) as spark:
+        _told(
+            out,
+            sample.breadth_first(
+                spark, folder, out, nodes=nodes, seeds=seeds, follow=follow, seed=seed, overwrite=overwrite
+            ),
+        )
+
+
+@sampling.command()
+def universe(
+    folder: Source,
+    out: Out,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many random seed journals.")],
+    publishers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many of the most popular journals to keep.")
+    ],
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    master: Master = LOCAL,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Seed journals, all their subscribers, and the most popular of the subscribers' journals (Rappel §6.1.2).
+
+    \b
+    Example:
+      topicweave workload sample universe workloads/livejournal --seeds 250 --publishers 100 --out workloads/lj
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline import sample
+
+    with spark_for("sample", master, conf, verbose) as spark:
+        _told(
+            out,
+            sample.universe(
+                spark, folder, out, seeds=seeds, publishers=publishers, seed=seed, overwrite=overwrite
+            ),
+        )
+
+
+@sampling.command()
+def topics(
+    folder: Source,
+    out: Out,
+    topics: Annotated[int, typer.Option(min=1, metavar="N", help="How many random topics.")],
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    master: Master = LOCAL,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Random topics and everybody who wants one of them (Magnet §4.5).
+
+    \b
+    Example:
+      topicweave workload sample topics workloads/wikipedia --topics 300 --out workloads/wikipedia-300
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline import sample
+
+    with spark_for("sample", master, conf, verbose) as spark:
+        _told(out, sample.random_topics(spark, folder, out, topics=topics, seed=seed, overwrite=overwrite))
+
+
+@sampling.command()
+def churn(
+    folder: Source,
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of an imported churn trace.")],
+    out: Out,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Scale the trace to this length; as it is if not given.")
+    ] = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    master: Master = LOCAL,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Lay a churn trace over a workload: each node lives the life of a random host of the trace.
+
+    \b
+    Example:
+      topicweave workload sample churn workloads/facebook-1k workloads/google --seconds 3600 --out workloads/churned
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline import sample
+
+    with spark_for("sample", master, conf, verbose) as spark:
+        _told(
+            out, sample.with_churn(spark, folder, trace, out, seconds=seconds, seed=seed, overwrite=overwrite)
+        )

@@ -1,0 +1,97 @@
+"""What an application sees: events it gets, receipts for what it publishes, and a bounded queue in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Collection
+
+import msgspec
+
+from topicweave.live.counters import Counters
+from topicweave.model.event import EventId
+
+
+class Received(msgspec.Struct, frozen=True):
+    """An event as the application gets it."""
+
+    topic: str
+    payload: bytes
+    publisher: str
+    """The publisher's name, if its certificate or a connection told it; else its id in 16 hexadecimal digits."""
+    epoch: int
+    sequence: int
+    """Counts the publisher's events on this topic within an epoch."""
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What a publisher is told."""
+
+    event: EventId
+    neighbours: int
+    """How many were handed the event at once."""
+    confirmed: int = 0
+    """How many of them said that they have it; asked for with `wait_for` only."""
+    reason: str = ""
+    """If none, or fewer than asked for: why."""
+
+
+class Feed:
+    """Events on their way to one reader. Beyond its bounds the oldest goes, and is counted."""
+
+    def __init__(
+        self,
+        counters: Counters,
+        most_events: int,
+        most_bytes: int,
+        topics: Collection[str] | None = None,
+    ) -> None:
+        self.topics = topics
+        """Only these topics, if given."""
+        self.dropped = 0
+        self._counters = counters
+        self._most_events, self._most_bytes = most_events, most_bytes
+        self._queue: deque[Received] = deque()
+        self._bytes = 0
+        self._waiting: asyncio.Future[None] | None = None
+        self._closed = False
+
+    def put(self, event: Received) -> None:
+        if self._closed or (self.topics is not None and event.topic not in self.topics):
+            return
+        self._queue.append(event)
+        self._bytes += len(event.payload)
+        while len(self._queue) > self._most_events or (
+            self._bytes > self._most_bytes and len(self._queue) > 1
+        ):
+            self._bytes -= len(self._queue.popleft().payload)
+            self.dropped += 1
+            self._counters.application_drops += 1
+        self._wake()
+
+    def close(self) -> None:
+        """No more events come; those that are there can still be read."""
+        self._closed = True
+        self._wake()
+
+    async def get(self) -> Received | None:
+        """The next event; None when the feed is closed and empty."""
+        while not self._queue:
+            if self._closed:
+                return None
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+        event = self._queue.popleft()
+        self._bytes -= len(event.payload)
+        return event
+
+    async def __aiter__(self) -> AsyncIterator[Received]:
+        while (event := await self.get()) is not None:
+            yield event
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)

@@ -1,0 +1,77 @@
+"""A running node's HTTP port, used from another process."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from topicweave.errors import TopicweaveError
+
+
+def _address(node: str) -> str:
+    return node.removeprefix("http://").rstrip("/")
+
+
+def publish_through(
+    node: str, token: str, topic: str, payload: bytes, wait_for: int = 0, timeout: float = 5.0
+) -> dict[str, Any]:
+    """Let a running node publish; returns its receipt."""
+    body = {
+        "topic": topic,
+        "base64": base64.b64encode(payload).decode(),
+        "wait_for": wait_for,
+        "timeout": timeout,
+    }
+    headers = {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    request = urllib.request.Request(
+        f"http://{_address(node)}/publish", json.dumps(body).encode(), headers, method="POST"
+    )
+    # A proxy of the environment has no business between a user and a node on the same machine.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=timeout + 10.0) as answer:
+            receipt: dict[str, Any] = json.load(answer)
+            return receipt
+    except urllib.error.HTTPError as error:
+        try:
+            reason = json.load(error)["error"]
+        except (ValueError, KeyError):
+            reason = str(error)
+        raise TopicweaveError(f"node {node}: {reason}") from None
+    except OSError as error:
+        raise _unreachable(node, error) from None
+
+
+def events_through(node: str, token: str, topics: Sequence[str]) -> Iterator[str]:
+    """Subscribe through a running node; yields events as JSON text, until the node stops."""
+    from websockets.exceptions import ConnectionClosed, WebSocketException
+    from websockets.sync.client import connect
+
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with connect(
+            f"ws://{_address(node)}/events", additional_headers=headers, proxy=None, max_size=None
+        ) as socket:
+            socket.send(json.dumps({"subscribe": list(topics)}))
+            for text in socket:
+                message = json.loads(text)
+                if "event" in message:
+                    yield json.dumps(message["event"], ensure_ascii=False)
+                elif "error" in message:
+                    raise TopicweaveError(f"node {node}: {message['error']}")
+    except ConnectionClosed:
+        return
+    except (OSError, WebSocketException) as error:
+        raise _unreachable(node, error) from None
+
+
+def _unreachable(node: str, error: Exception) -> TopicweaveError:
+    return TopicweaveError(
+        f"node {node} cannot be used ({error}); start one with `topicweave node --http 127.0.0.1:8000`"
+    )

@@ -1,0 +1,280 @@
+"""A node's HTTP port: health, metrics, view, and a WebSocket for applications in any language.
+
+On loopback no token is needed; then only pages of this port itself may use it, so that no web page a user happens to visit can reach the
+node through the browser (the Origin and Host headers tell). Elsewhere a token is a must.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import socket
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from topicweave.errors import BadInput, TopicweaveError
+from topicweave.live import health, http_page, metrics
+from topicweave.live.http_requests import EventJson, Publish, ReceiptJson, Reply, openapi
+from topicweave.live.http_requests import Request as SocketRequest
+from topicweave.live.settings import Address
+
+if TYPE_CHECKING:
+    from topicweave.live.node import LiveNode
+
+MOST_BODY = 2 * 1024 * 1024
+MOST_CLIENTS = 256
+
+_to_json = msgspec.json.Encoder().encode
+_publish_request = msgspec.json.Decoder(Publish).decode
+_socket_request = msgspec.json.Decoder(SocketRequest).decode
+
+
+class _Server(uvicorn.Server):
+    """Leaves the process's signals to the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+class HttpPort:
+    """Serves one node."""
+
+    def __init__(self, node: LiveNode) -> None:
+        self._node = node
+        self._token = node.settings.token
+        self._server: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._clients: set[asyncio.Task[Any]] = set()
+        # Topics that only WebSocket clients want, and how many do.
+        self._wanted: dict[str, int] = {}
+        self.address = Address("127.0.0.1", 0)
+
+    @property
+    def clients(self) -> int:
+        """WebSocket clients at the moment."""
+        return len(self._clients)
+
+    async def start(self) -> None:
+        wanted = Address.parse(self._node.settings.http)
+        family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((wanted.host, wanted.port))
+        except OSError as error:
+            listening.close()
+            raise BadInput(f"cannot serve HTTP on {wanted}: {error.strerror}") from None
+        self.address = Address(wanted.host, listening.getsockname()[1])
+        config = uvicorn.Config(
+            self._application(),
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            ws="websockets-sansio",
+            ws_max_size=MOST_BODY,
+            limit_concurrency=MOST_CLIENTS,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        while not self._server.started and not self._serving.done():
+            await asyncio.sleep(0.005)
+
+    async def stop(self) -> None:
+        for client in list(self._clients):
+            client.cancel()
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            await self._serving
+
+    def _application(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/", self._page),
+                Route("/client.js", self._script),
+                Route("/openapi.json", self._openapi),
+                Route("/health", self._health),
+                Route("/metrics", self._metrics),
+                Route("/view", self._view),
+                Route("/publish", self._publish, methods=["POST"]),
+                Route("/subscriptions/{topic:path}", self._subscribe, methods=["PUT"]),
+                Route("/subscriptions/{topic:path}", self._unsubscribe, methods=["DELETE"]),
+                WebSocketRoute("/events", self._events),
+            ],
+            middleware=[Middleware(_Doorkeeper, port=self)],
+        )
+
+    def refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
+        """Why a client may not come in, if so."""
+        if self._token:
+            header = connection.headers.get("authorization", "").removeprefix("Bearer ")
+            given = header or connection.query_params.get("token", "")
+            if hmac.compare_digest(given.encode(), self._token.encode()):
+                return None
+            return 401, "the token is missing or wrong"
+        origin = connection.headers.get("origin")
+        host = connection.headers.get("host", "")
+        if not _is_loopback(host) or (origin is not None and origin != f"http://{host}"):
+            return 403, "without a token, only this machine and this port's own pages may come in"
+        return None
+
+    # Reading.
+
+    async def _page(self, _request: Request) -> Response:
+        return HTMLResponse(http_page.PAGE)
+
+    async def _script(self, _request: Request) -> Response:
+        return Response(http_page.CLIENT, media_type="text/javascript")
+
+    async def _openapi(self, _request: Request) -> Response:
+        return _json(openapi())
+
+    async def _health(self, _request: Request) -> Response:
+        state = health.health(self._node)
+        return _json(state, 200 if state["status"] == "ok" else 503)
+
+    async def _metrics(self, _request: Request) -> Response:
+        return Response(metrics.exposition(self._node), media_type="text/plain; version=0.0.4")
+
+    async def _view(self, _request: Request) -> Response:
+        return _json(health.view(self._node))
+
+    # Doing.
+
+    async def _publish(self, request: Request) -> Response:
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BODY:
+                return _json(Reply(error=f"more than {MOST_BODY} bytes"), 413)
+        try:
+            return _json(await self._publish_for(_publish_request(bytes(body))))
+        except (TopicweaveError, msgspec.DecodeError) as error:
+            return _json(Reply(error=str(error)), 400)
+
+    async def _publish_for(self, request: Publish) -> ReceiptJson:
+        receipt = await self._node.publish(
+            request.topic, request.payload(), wait_for=request.wait_for, timeout=request.timeout
+        )
+        return ReceiptJson.of(receipt)
+
+    async def _subscribe(self, request: Request) -> Response:
+        return await self._change(request, True)
+
+    async def _unsubscribe(self, request: Request) -> Response:
+        return await self._change(request, False)
+
+    async def _change(self, request: Request, subscribe: bool) -> Response:
+        topic = request.path_params["topic"]
+        try:
+            await (self._node.subscribe(topic) if subscribe else self._node.unsubscribe(topic))
+        except TopicweaveError as error:
+            return _json(Reply(error=str(error)), 400)
+        return _json(Reply(subscriptions=self._node.subscriptions))
+
+    # The WebSocket.
+
+    async def _events(self, connection: WebSocket) -> None:
+        await connection.accept()
+        topics: set[str] = set()
+        feed = self._node.open_feed(())
+        feed.topics = topics
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+
+        async def send_events() -> None:
+            async for event in feed:
+                await connection.send_text(_to_json(Reply(event=EventJson.of(event))).decode())
+
+        sender = asyncio.create_task(send_events())
+        try:
+            while True:
+                reply = await self._answer(await connection.receive_text(), topics)
+                await connection.send_text(_to_json(reply).decode())
+        except (WebSocketDisconnect, KeyError, RuntimeError):
+            pass  # The client went, or sent bytes instead of text.
+        except asyncio.CancelledError:
+            with contextlib.suppress(Exception):
+                await connection.close(1001)
+        finally:
+            self._clients.discard(task)
+            sender.cancel()
+            self._node.close_feed(feed)
+            for topic in topics:
+                await self._want_less(topic)
+
+    async def _answer(self, text: str, topics: set[str]) -> Reply:
+        """Carry out a client's request; `topics` are those of its feed."""
+        try:
+            request = _socket_request(text)
+            for topic in request.subscribe or ():
+                if topic not in topics:
+                    if topic in self._wanted or topic not in self._node.subscriptions:
+                        self._wanted[topic] = self._wanted.get(topic, 0) + 1
+                    # The feed first: what is caught up at once must not be missed.
+                    topics.add(topic)
+                    await self._node.subscribe(topic)
+            for topic in request.unsubscribe or ():
+                if topic in topics:
+                    topics.discard(topic)
+                    await self._want_less(topic)
+            if request.publish is not None:
+                return Reply(receipt=await self._publish_for(request.publish))
+            return Reply(subscriptions=sorted(topics))
+        except (TopicweaveError, msgspec.DecodeError) as error:
+            return Reply(error=str(error))
+
+    async def _want_less(self, topic: str) -> None:
+        """A client is done with a topic; the node keeps it if others, or its owner, want it."""
+        if topic in self._wanted:
+            self._wanted[topic] -= 1
+            if not self._wanted[topic]:
+                del self._wanted[topic]
+                await self._node.unsubscribe(topic)
+
+
+class _Doorkeeper:
+    """Asks every connection, HTTP or WebSocket, before anything else sees it."""
+
+    def __init__(self, app: ASGIApp, port: HttpPort) -> None:
+        self._app = app
+        self._port = port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = (
+            self._port.refusal(HTTPConnection(scope)) if scope["type"] in ("http", "websocket") else None
+        )
+        if refusal is None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": refusal[1]})
+        else:
+            await _json(Reply(error=refusal[1]), refusal[0])(scope, receive, send)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(_to_json(value), status, media_type="application/json")
+
+
+def _is_loopback(host: str) -> bool:
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    name = name.removeprefix("[").removesuffix("]")
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

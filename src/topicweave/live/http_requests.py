@@ -1,0 +1,168 @@
+"""What HTTP and WebSocket clients say to a node, and what it answers: typed, so that it is checked and described once."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Any
+
+import msgspec
+
+from topicweave import __version__
+from topicweave.errors import BadInput
+from topicweave.live.application import Receipt, Received
+
+Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+Topics = Annotated[list[Topic], msgspec.Meta(max_length=10_000)]
+
+
+class Publish(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An event to publish: `text`, or any bytes as `base64`."""
+
+    topic: Topic
+    text: str = ""
+    base64: str = ""
+    wait_for: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+    timeout: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
+
+    def payload(self) -> bytes:
+        if not self.base64:
+            return self.text.encode()
+        try:
+            return base64.b64decode(self.base64, validate=True)
+        except binascii.Error as error:
+            raise BadInput(f"base64: {error}") from None
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A WebSocket message to the node: one of these."""
+
+    subscribe: Topics | None = None
+    unsubscribe: Topics | None = None
+    publish: Publish | None = None
+
+
+class EventJson(msgspec.Struct, omit_defaults=True):
+    """An event as clients get it: `text` if its payload is UTF-8, else `base64`."""
+
+    topic: str
+    publisher: str
+    epoch: int
+    sequence: int
+    text: str | None = None
+    base64: str | None = None
+
+    @classmethod
+    def of(cls, event: Received) -> EventJson:
+        text = encoded = None
+        try:
+            text = event.payload.decode()
+        except UnicodeDecodeError:
+            encoded = base64.b64encode(event.payload).decode()
+        return cls(event.topic, event.publisher, event.epoch, event.sequence, text, encoded)
+
+
+class ReceiptJson(msgspec.Struct):
+    neighbours: int
+    confirmed: int
+    reason: str
+    sequence: int
+    epoch: int
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> ReceiptJson:
+        event = receipt.event
+        return cls(receipt.neighbours, receipt.confirmed, receipt.reason, event.sequence, event.epoch)
+
+
+class Reply(msgspec.Struct, omit_defaults=True):
+    """A WebSocket message from the node: an event, or the answer to the oldest request not yet answered."""
+
+    event: EventJson | None = None
+    receipt: ReceiptJson | None = None
+    subscriptions: list[str] | None = None
+    error: str | None = None
+
+
+def openapi() -> dict[str, Any]:
+    """The OpenAPI 3.1 description."""
+    (publish, receipt, request, reply), schemas = msgspec.json.schema_components(
+        [Publish, ReceiptJson, Request, Reply], ref_template="#/components/schemas/{name}"
+    )
+
+    def answer(text: str, schema: Any = None) -> dict[str, Any]:
+        content = {"content": {"application/json": {"schema": schema or {"type": "object"}}}}
+        return {"description": text, **content}
+
+    topic = {"name": "topic", "in": "path", "required": True, "schema": {"type": "string"}}
+    refused = {
+        "401": {"description": "the token is missing or wrong"},
+        "403": {"description": "not from here"},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Topicweave node", "version": __version__},
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+        "paths": {
+            "/health": {
+                "get": {
+                    "summary": "How the node is",
+                    "responses": {
+                        "200": answer("it is well"),
+                        "503": answer("it is alone or failing"),
+                        **refused,
+                    },
+                }
+            },
+            "/metrics": {
+                "get": {
+                    "summary": "Figures in Prometheus' text format",
+                    "responses": {
+                        "200": {"description": "the figures", "content": {"text/plain": {}}},
+                        **refused,
+                    },
+                }
+            },
+            "/view": {
+                "get": {
+                    "summary": "Links with kinds, topics, caches, counters",
+                    "responses": {"200": answer("the node's view"), **refused},
+                }
+            },
+            "/publish": {
+                "post": {
+                    "summary": "Publish an event",
+                    "requestBody": {"required": True, "content": {"application/json": {"schema": publish}}},
+                    "responses": {
+                        "200": answer("the receipt", receipt),
+                        "400": answer("what is wrong with the request"),
+                        **refused,
+                    },
+                }
+            },
+            "/subscriptions/{topic}": {
+                "parameters": [topic],
+                "put": {
+                    "summary": "Want a topic",
+                    "responses": {"200": answer("all topics wanted"), **refused},
+                },
+                "delete": {
+                    "summary": "Want a topic no more",
+                    "responses": {"200": answer("all topics wanted"), **refused},
+                },
+            },
+            "/events": {
+                "get": {
+                    "summary": "WebSocket: publish and subscribe",
+                    "description": "Text messages in JSON. To the node: `Request`; from the node: `Reply`.",
+                    "parameters": [{"name": "token", "in": "query", "schema": {"type": "string"}}],
+                    "responses": {"101": {"description": "the WebSocket is open"}, **refused},
+                    "x-websocket": {"receives": request, "sends": reply},
+                }
+            },
+        },
+    }

@@ -1,0 +1,48 @@
+"""A node's figures in Prometheus' format. No label holds a topic or a peer, so their number is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from topicweave.live.node import LiveNode
+
+
+class NodeCollector(Collector):
+    def __init__(self, node: LiveNode) -> None:
+        self._node = node
+
+    def collect(self) -> Iterator[Metric]:
+        node = self._node
+        for name, value in node.counters.as_dict().items():
+            yield CounterMetricFamily(f"topicweave_{name}", name.replace("_", " "), value=value)
+        gauges = {
+            "connections": (node.transport.connections, "open connections"),
+            "degree": (node.node.degree, "distinct peers that links of the overlay lead to"),
+            "subscriptions": (len(node.node.subscriptions), "topics wanted"),
+            "known_peers": (sum(1 for _ in node.node.known_peers()), "peers that some state is kept for"),
+            "waiting_bytes": (node.transport.waiting_bytes, "bytes waiting to be sent"),
+            "cached_events": (len(node.world.log), "events kept for those who missed them"),
+            "cached_bytes": (node.world.log.bytes, "bytes of these"),
+            "pending_timers": (len(node.world.pending_timers), "timers set"),
+        }
+        for name, (figure, what) in gauges.items():
+            yield GaugeMetricFamily(f"topicweave_{name}", what, value=figure)
+        links = GaugeMetricFamily("topicweave_links", "links of the overlay by kind", labels=["kind"])
+        kinds: dict[str, int] = {}
+        for link in node.node.links():
+            kinds[link.kind] = kinds.get(link.kind, 0) + 1
+        for kind, count in sorted(kinds.items()):
+            links.add_metric([kind], count)
+        yield links
+
+
+def exposition(node: LiveNode) -> bytes:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(NodeCollector(node))
+    return generate_latest(registry)

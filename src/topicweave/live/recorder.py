@@ -1,0 +1,126 @@
+"""Telemetry of a live node: the same four tables as the simulator's, in Parquet, rotated.
+
+A table is a folder of part files (`links.parquet/NODE-000001.parquet`), which `Tables.load` and Spark read as one table, also from many
+nodes that share a folder. A part gets its name when it is whole. Times are Unix time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topicweave.model.event import Event
+from topicweave.model.ids import NodeId
+from topicweave.port import EventMessage
+from topicweave.telemetry.schema import SCHEMAS, event_key, file_name
+from topicweave.telemetry.writer import ParquetTelemetry
+
+if TYPE_CHECKING:
+    from topicweave.live.node import LiveNode
+
+SNAPSHOT_EVERY = 5.0
+ROTATE_EVERY = 60.0
+
+
+class _Names(dict[int, str]):
+    """Identifiers in the words of the node; looked up when a batch is written."""
+
+    def __init__(self, name_of: object) -> None:
+        super().__init__()
+        self._name_of = name_of
+
+    def get(self, identifier: int, default: str = "") -> str:  # type: ignore[override]
+        return str(self._name_of(identifier))  # type: ignore[operator]
+
+
+class Recorder:
+    """Writes while the node lives."""
+
+    def __init__(self, node: LiveNode, folder: str | Path, run: str = "live") -> None:
+        self._node = node
+        self._folder = Path(folder)
+        self._run = run
+        self._part = 1 + len(list((self._folder / file_name("links")).glob(f"{node.name}-*.parquet")))
+        self._telemetry: ParquetTelemetry | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def _partial(self) -> Path:
+        return self._folder / f".{self._node.name}.partial"
+
+    def start(self) -> None:
+        self._begin()
+        self._node.world.observers.append(self._received)
+        self._node.world.control = {}
+        self._task = asyncio.create_task(self._keep_writing())
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._end()
+
+    def published(self, event: Event) -> None:
+        if self._telemetry is not None:
+            self._telemetry.publish(event_key(event.id), event.topic, event.publisher, self._node.clock.now)
+
+    def snapshot(self, time: float | None = None) -> None:
+        """The links as they are, and what was sent since the last time.
+
+        Nodes look at the same moments, the multiples of SNAPSHOT_EVERY, so that their snapshots make up one of the overlay.
+        """
+        now = self._node.clock.now
+        if self._telemetry is not None:
+            moment = now - now % SNAPSHOT_EVERY if time is None else time
+            self._telemetry.links(moment, self._node.id, self._node.node.links())
+            self._count_control()
+
+    def _count_control(self) -> None:
+        telemetry, node = self._telemetry, self._node
+        if telemetry is None:
+            return
+        now = node.clock.now
+        sent, node.world.control = node.world.control or {}, {}
+        for kind, (messages, size) in sent.items():
+            telemetry.control(now, node.id, kind, messages, size)
+
+    def rotate(self) -> None:
+        """Finish the current part files and begin new ones."""
+        self._end()
+        self._begin()
+
+    def _received(self, sender: NodeId, message: EventMessage, wanted: bool) -> None:
+        if self._telemetry is not None:
+            key, now = event_key(message.event.id), self._node.clock.now
+            self._telemetry.reception(key, self._node.id, now, message.hops, sender, wanted)
+
+    def _begin(self) -> None:
+        node = self._node
+        self._telemetry = ParquetTelemetry(
+            self._partial, self._run, _Names(node.name_of_node), _Names(node.name_of_topic)
+        )
+
+    def _end(self) -> None:
+        if self._telemetry is None:
+            return
+        self._count_control()
+        self._telemetry.close()
+        self._telemetry = None
+        for table in SCHEMAS:
+            parts = self._folder / file_name(table)
+            parts.mkdir(parents=True, exist_ok=True)
+            name = f"{self._node.name}-{self._part:06d}.parquet"
+            (self._partial / file_name(table)).rename(parts / name)
+        shutil.rmtree(self._partial)
+        self._part += 1
+
+    async def _keep_writing(self) -> None:
+        begun = self._node.clock.now
+        while True:
+            now = self._node.clock.now
+            await asyncio.sleep(SNAPSHOT_EVERY - now % SNAPSHOT_EVERY)
+            self.snapshot()
+            if self._node.clock.now - begun >= ROTATE_EVERY:
+                begun = self._node.clock.now
+                self.rotate()

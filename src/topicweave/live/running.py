@@ -1,0 +1,152 @@
+"""Nodes run from the command line: until a signal, or for a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import signal
+import sys
+
+import msgspec
+
+from topicweave.live.node import LiveNode, run
+from topicweave.live.settings import Settings
+from topicweave.live.swarm import draw_interests, run_swarm
+
+
+def _stop_on_signals() -> asyncio.Event:
+    """Set by Ctrl-C or a polite kill; a second one ends the process at once."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def asked() -> None:
+        if stop.is_set():
+            sys.exit(130)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked)
+    return stop
+
+
+def run_node(settings: Settings, show_events: bool = False) -> None:
+    """One node until a signal. Says where it is, in one line of JSON, when it is up."""
+
+    async def main() -> None:
+        stop = _stop_on_signals()
+        node = LiveNode(settings, keep_events=show_events)
+        await node.start()
+        where = {"name": node.name, "listen": str(node.address)}
+        if node.http is not None:
+            where["http"] = str(node.http.address)
+        print(json.dumps(where), flush=True)
+        printing = asyncio.create_task(_print_events(node)) if show_events else None
+        await stop.wait()
+        await node.stop()
+        if printing is not None:
+            await printing
+
+    run(main)
+
+
+async def _print_events(node: LiveNode) -> None:
+    async for event in node.events():
+        text = event.payload.decode(errors="replace")
+        line = {"topic": event.topic, "publisher": event.publisher, "sequence": event.sequence, "text": text}
+        print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+def run_shown_swarm(
+    settings: Settings,
+    nodes: int,
+    topics: int,
+    topics_per_node: int,
+    rate: float,
+    seconds: float,
+    http: bool,
+    seed: int,
+) -> None:
+    """A swarm on loopback with a table of what it does, or, without a terminal, a line each second."""
+
+    async def main() -> None:
+        stop = _stop_on_signals()
+        interests = draw_interests(nodes, topics, topics_per_node, seed)
+        first = msgspec.structs.replace(settings, http="127.0.0.1:0") if http else settings
+        async with (
+            run_swarm(interests[:1], first, seed=seed, keep_events=False) as seeds,
+            run_swarm(
+                interests[1:],
+                settings,
+                join=[str(seeds[0].address)],
+                seed=seed + 1,
+                keep_events=False,
+            ) as others,
+        ):
+            everybody = [*seeds, *others]
+            print("addresses:", " ".join(str(node.address) for node in everybody), flush=True)
+            if seeds[0].http is not None:
+                print(f"http: {seeds[0].http.address}", flush=True)
+            publishing = asyncio.create_task(_publish(everybody, rate, seed))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds or None):
+                    await _show(everybody, stop)
+            publishing.cancel()
+        print("stopped", flush=True)
+
+    run(main)
+
+
+async def _publish(nodes: list[LiveNode], rate: float, seed: int) -> None:
+    rng = random.Random(f"publishing/{seed}")
+    while rate > 0:
+        await asyncio.sleep(rng.expovariate(rate))
+        node = rng.choice(nodes)
+        if topics := node.subscriptions:
+            await node.publish(rng.choice(topics), b"tick")
+
+
+def _figures(nodes: list[LiveNode]) -> dict[str, str]:
+    degrees = [node.node.degree for node in nodes]
+    counts = [node.counters for node in nodes]
+    unwanted = sum(count.receptions_unwanted for count in counts)
+    receptions = unwanted + sum(count.receptions_wanted for count in counts)
+    return {
+        "nodes": str(len(nodes)),
+        "degree mean": f"{sum(degrees) / len(degrees):.1f}",
+        "degree max": str(max(degrees)),
+        "connections": str(sum(node.transport.connections for node in nodes) // 2),
+        "published": str(sum(count.publishes for count in counts)),
+        "delivered": str(sum(count.deliveries for count in counts)),
+        "noise": f"{unwanted / receptions:.1%}" if receptions else "-",
+        "events dropped": str(sum(count.events_dropped for count in counts)),
+        "node failures": str(sum(count.node_errors for count in counts)),
+    }
+
+
+async def _show(nodes: list[LiveNode], stop: asyncio.Event) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.table import Table
+
+    def table() -> Table:
+        made = Table(box=None)
+        figures = _figures(nodes)
+        for name in figures:
+            made.add_column(name, justify="right")
+        made.add_row(*figures.values())
+        return made
+
+    console = Console()
+    if not console.is_terminal:
+        while not stop.is_set():
+            print(json.dumps(_figures(nodes)), flush=True)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), 1.0)
+        return
+    with Live(table(), console=console, auto_refresh=False) as live:
+        while not stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), 0.5)
+            live.update(table(), refresh=True)

@@ -1,0 +1,235 @@
+"""What a live node is to be: plain data, from flags, environment, TOML or a program."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+import msgspec
+
+from topicweave.errors import BadInput
+from topicweave.systems.system import System
+
+Preset = Literal["local", "lan", "wan"]
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What others can make this node hold or do."""
+
+    frame_bytes: int = 4 * 1024 * 1024
+    hello_bytes: int = 4096
+    """A frame of a peer that has not said hello yet."""
+    payload_bytes: int = 1024 * 1024
+    queue_bytes: int = 4 * 1024 * 1024
+    """Waiting for one peer; see `outbox` for what goes when it is full."""
+    connections: int = 512
+    half_open: int = 128
+    """Connections that have not said hello yet; more are closed at once."""
+    messages_per_second: int = 200_000
+    """Of one peer; beyond that its socket is not read until it is within again, so nothing is lost."""
+    topics_per_peer: int = 16_384
+    addresses: int = 8192
+    credentials: int = 4096
+    application_events: int = 65_536
+    """Handed over and not yet taken by the application; then the oldest goes, and is counted."""
+    application_bytes: int = 64 * 1024 * 1024
+    cache_bytes: int = 64 * 1024 * 1024
+    """Of all topics' caches together."""
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """The transport's times, in seconds."""
+
+    hello_timeout: float
+    heartbeat: float
+    """A link on which nothing came for so long is asked for a sign of life."""
+    dead_after: float
+    """A link on which nothing came for so long is dead."""
+    idle_close: float
+    """A link that carried no message for so long, and is no link of the overlay, is closed in order."""
+    dial_timeout: float
+    first_backoff: float
+    dial_attempts: int
+    """After so many failures in a row a peer is taken for unreachable."""
+    unreachable_pause: float
+    """For so long an unreachable peer is not tried again."""
+    catch_up_period: float
+    parameters: Mapping[str, Any]
+    """Of the system, as far as it has parameters of these names."""
+
+
+PACES: dict[Preset, Pace] = {
+    "local": Pace(
+        2.0,
+        1.0,
+        4.0,
+        20.0,
+        1.0,
+        0.05,
+        3,
+        2.0,
+        5.0,
+        {"tree": {"announce_period": 0.01, "graft_timeout": 0.05}},
+    ),
+    "lan": Pace(
+        3.0,
+        2.0,
+        8.0,
+        30.0,
+        2.0,
+        0.1,
+        3,
+        5.0,
+        10.0,
+        {"tree": {"announce_period": 0.03, "graft_timeout": 0.15}},
+    ),
+    "wan": Pace(
+        10.0,
+        10.0,
+        35.0,
+        120.0,
+        10.0,
+        0.5,
+        4,
+        20.0,
+        30.0,
+        {"connect_timeout": 1.0, "heartbeat_period": 3.0, "suspect_after": 12.0, "quarantine": 15.0},
+    ),
+}
+
+
+class Address(msgspec.Struct, frozen=True, array_like=True):
+    """Where a node listens: an IP address, never a name, so that no peer makes us ask a name server."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str, what: str = "address") -> Address:
+        """From `127.0.0.1:7000` or `[::1]:7000`.
+
+        >>> Address.parse("[::1]:7000")
+        Address(host='::1', port=7000)
+        """
+        host, _, port = text.rpartition(":")
+        address = cls(host.removeprefix("[").removesuffix("]"), int(port) if port.isdecimal() else -1)
+        if not address.valid(port_0=True):
+            raise BadInput(f"{what} {text!r}: say an IP address and a port, such as 127.0.0.1:7000")
+        return address
+
+    def valid(self, port_0: bool = False) -> bool:
+        try:
+            ipaddress.ip_address(self.host)
+        except ValueError:
+            return False
+        return (0 if port_0 else 1) <= self.port <= 65535
+
+    @property
+    def loopback(self) -> bool:
+        return ipaddress.ip_address(self.host).is_loopback
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything one node is told at its start."""
+
+    name: str = ""
+    """Who it is. With keys, the certificate's name; otherwise, if empty, drawn at random (and kept with `data`)."""
+    swarm: str = "topicweave"
+    system: str = "spidercast"
+    parameters: dict[str, Any] = {}
+    listen: str = "127.0.0.1:0"
+    advertise: str = ""
+    """Where others reach it, if that is not where it listens."""
+    join: tuple[str, ...] = ()
+    subscribe: tuple[str, ...] = ()
+    preset: Preset = "lan"
+    view: int = 1000
+    """How many peers' interests it remembers."""
+    keys: str = ""
+    """The folder that `topicweave keys issue` made."""
+    insecure: bool = False
+    """No keys: no TLS, no signatures, on loopback only."""
+    data: str = ""
+    """The folder that outlives the process."""
+    cache: int = 100
+    """Events kept per topic for those who missed them; 0 turns catching up off."""
+    caches: dict[str, int] = {}
+    """The same for single topics."""
+    http: str = ""
+    """Where to serve HTTP; nowhere if empty."""
+    token: str = ""
+    """Asked of HTTP clients; must be set where HTTP is not on loopback."""
+    telemetry: str = ""
+    """The folder for the telemetry tables."""
+    limits: Limits = Limits()
+
+    def __post_init__(self) -> None:
+        listen = Address.parse(self.listen, "listen")
+        if self.keys and self.insecure:
+            raise BadInput("keys and insecure: choose one")
+        if not self.keys and not self.insecure:
+            raise BadInput(
+                "a node needs keys (topicweave keys new-swarm, keys issue), or --insecure on loopback"
+            )
+        if self.insecure and not listen.loopback:
+            raise BadInput(f"insecure nodes listen on loopback only, not on {self.listen}: give it keys")
+        if ipaddress.ip_address(listen.host).is_unspecified and not self.advertise:
+            raise BadInput(f"listen {self.listen}: say with `advertise` where others reach this node")
+        if self.advertise:
+            Address.parse(self.advertise, "advertise")
+        for address in self.join:
+            Address.parse(address, "join")
+        if self.http and not Address.parse(self.http, "http").loopback and not self.token:
+            raise BadInput(f"http {self.http} is not loopback: set a token")
+        if self.cache < 0 or any(size < 0 for size in self.caches.values()):
+            raise BadInput("a cache holds 0 or more events")
+
+    @property
+    def pace(self) -> Pace:
+        return PACES[self.preset]
+
+    def system_parameters(self, system: System) -> Any:
+        """The system's parameters: its defaults, the preset's times, and what the user changed."""
+        has = {field.name for field in msgspec.structs.fields(system.parameters)}
+        preset = {name: value for name, value in self.pace.parameters.items() if name in has}
+        return system.settings(**{**preset, **self.parameters})
+
+
+ENVIRONMENT = "TOPICWEAVE_"
+
+
+def load_settings(
+    file: str | Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    flags: Mapping[str, Any] | None = None,
+) -> Settings:
+    """From a TOML file, then `TOPICWEAVE_…` variables, then flags: later ones win.
+
+    Lists in variables are separated by commas.
+    """
+    given: dict[str, Any] = {}
+    if file is not None:
+        try:
+            given.update(tomllib.loads(Path(file).read_text()))
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise BadInput(f"{file}: {error}") from None
+    hints = get_type_hints(Settings)
+    for field in msgspec.structs.fields(Settings):
+        value = environment.get(ENVIRONMENT + field.name.upper())
+        if value is not None:
+            if hints[field.name] == tuple[str, ...]:
+                given[field.name] = [part.strip() for part in value.split(",") if part.strip()]
+            else:
+                given[field.name] = value
+    given.update(flags or {})
+    try:
+        return msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"settings: {error}") from None

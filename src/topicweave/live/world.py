@@ -1,0 +1,301 @@
+"""The live world of one node: implements `port.World` on the transport, the event loop and the data folder.
+
+Everything that reaches the application goes through one gate here: only topics it wants, only events it has not had, only what
+their publishers signed. The gate's memory outlives the process if there is a data folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from topicweave.blocks.seen import SeenEvents
+from topicweave.live.catch_up import CatchUp, CatchUpService, Fetch, Inventory, Summary
+from topicweave.live.clock import Clock
+from topicweave.live.event_log import EventLog
+from topicweave.live.transport import Events, Transport
+from topicweave.model.event import Event, EventId
+from topicweave.model.ids import NodeId, TopicId
+from topicweave.port import EventMessage, Message, Node, TimerKey
+
+if TYPE_CHECKING:
+    from topicweave.live.keyring import Keyring
+    from topicweave.live.store import Store
+
+log = logging.getLogger("topicweave.live")
+
+LOOK_EVERY = 0.5
+"""Seconds between looks for new neighbours to catch up with."""
+
+Observer = Callable[[NodeId, EventMessage, bool], None]
+"""Told of every arriving message that carries an event: sender, message, whether its topic is wanted."""
+
+
+class LiveWorld(Events):
+    """`hand_out(events)` gets what the application is to have, in batches, after it was made permanent."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        rng: random.Random,
+        hand_out: Callable[[list[Event]], None],
+        cache_size: Callable[[TopicId], int],
+        cache_bytes: int,
+        catch_up_period: float,
+        store: Store | None = None,
+        keyring: Keyring | None = None,
+    ) -> None:
+        self.random = rng
+        self.node: Node | None = None
+        self.store = store
+        self.keyring = keyring
+        self.observers: list[Observer] = []
+        self.on_sent: Callable[[NodeId, EventMessage], None] | None = None
+        """Told when an event message of this node's own was taken for a peer."""
+        self.on_refused: Callable[[NodeId, EventMessage], None] | None = None
+        self.control: dict[str, list[int]] | None = None
+        """Messages and bytes sent by kind since somebody looked, if somebody does: for telemetry."""
+        self.last_error = ""
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._hand_out = hand_out
+        self._transport: Transport | None = None
+        self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
+        self._seen = SeenEvents()
+        self.log = EventLog(cache_size, cache_bytes, self._forget_event)
+        self.catch_up = CatchUpService(
+            self.log,
+            rng,
+            self.send,
+            lambda: self.node.subscriptions if self.node is not None else (),
+            self._neighbours,
+            self._has_seen,
+            self._take_caught_up,
+        )
+        self._catch_up_period = catch_up_period
+        self._next_comparison = 0.0
+        self._outgoing: list[Event] = []
+        self._arriving: EventMessage | None = None
+        self._last_plain: EventMessage | None = None
+        self._last_sealed: EventMessage | None = None
+        self._stopped = False
+
+    # The port.
+
+    @property
+    def now(self) -> float:
+        return self._clock.now
+
+    def send(self, peer: NodeId, message: Message) -> None:
+        transport = self._transport
+        if transport is None or self._stopped:
+            return
+        if isinstance(message, EventMessage):
+            self._send_event(transport, peer, message)
+            return
+        if self.control is not None:
+            tally = self.control.setdefault(str(message.__struct_config__.tag), [0, 0])
+            tally[0] += 1
+            tally[1] += len(transport.codec.encode(message))
+        transport.send(peer, message)
+
+    def set_timer(self, key: TimerKey, delay: float) -> None:
+        timer = self._timers.get(key)
+        if timer is not None:
+            timer.cancel()
+        self._timers[key] = self._loop.call_later(delay, self._fire, key)
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+    def deliver(self, event: Event) -> None:
+        arriving = self._arriving
+        self._pass_gate(event, arriving.hops if arriving is not None and arriving.event is event else 0)
+
+    # What the live node does.
+
+    def power_on(self, node: Node, transport: Transport) -> None:
+        """Bring back what an earlier life left, and begin."""
+        self.node = node
+        self._transport = transport
+        if self.store is not None:
+            for publisher, topic, state in self.store.seen():
+                self._seen.restore(publisher, topic, state)
+            for event, hops in list(self.store.events()):
+                self.log.add(event, hops)
+        self._look()
+
+    def power_off(self) -> None:
+        """No more timers, nothing more is sent."""
+        self._stopped = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self.flush()
+
+    def note_own(self, event: Event) -> None:
+        """Keep an event of this node's own for others, also on a topic that it does not want itself."""
+        self._log_event(self._sealed(event), 0)
+
+    def flush(self) -> None:
+        """Make permanent what was written, then let the application have what was waiting for that."""
+        if self.store is not None:
+            self.store.commit()
+        events, self._outgoing = self._outgoing, []
+        if events:
+            self._hand_out(events)
+
+    @property
+    def pending_timers(self) -> list[TimerKey]:
+        return list(self._timers)
+
+    def guarded(self, action: Callable[..., object], *arguments: object) -> None:
+        """Call into the node; whatever goes wrong there is counted, logged and shown, and does not stop the rest."""
+        try:
+            action(*arguments)
+        except Exception as error:
+            self._note_error(error)
+
+    # Told by the transport.
+
+    def received(self, sender: NodeId, message: Message) -> None:
+        node = self.node
+        if node is None or self._stopped:
+            return
+        if isinstance(message, EventMessage):
+            if self.keyring is not None and not self._authentic(self.keyring, sender, message.event):
+                return
+            wanted = message.event.topic in node.subscriptions
+            assert self._transport is not None
+            if wanted:
+                self._transport.counters.receptions_wanted += 1
+            else:
+                self._transport.counters.receptions_unwanted += 1
+            for observer in self.observers:
+                observer(sender, message, wanted)
+            self._arriving = message
+        if isinstance(message, Summary | Inventory | Fetch | CatchUp):
+            self.catch_up.receive(sender, message)
+        else:
+            node.receive(sender, message)
+
+    def lost(self, peer: NodeId) -> None:
+        if self.node is not None and not self._stopped:
+            self.guarded(self.node.peer_lost, peer)
+
+    def linked(self, peer: NodeId) -> bool:
+        return self.node is not None and any(link.peer == peer for link in self.node.links())
+
+    def failed(self, sender: NodeId, error: Exception) -> None:
+        self._note_error(error)
+
+    # Events.
+
+    def _send_event(self, transport: Transport, peer: NodeId, message: EventMessage) -> None:
+        own = message.event.publisher == transport.id
+        if own and self.keyring is not None and not isinstance(message, CatchUp):
+            message = self._sealed_message(message)
+        taken = transport.send(peer, message)
+        if own:
+            told = self.on_sent if taken else self.on_refused
+            if told is not None:
+                told(peer, message)
+
+    def _sealed(self, event: Event) -> Event:
+        own = self._transport is not None and event.publisher == self._transport.id
+        return self.keyring.sign(event) if own and self.keyring is not None else event
+
+    def _sealed_message(self, message: EventMessage) -> EventMessage:
+        # A broadcast sends one object many times: give the encoder one object, too.
+        if message is not self._last_plain or self._last_sealed is None:
+            self._last_plain = message
+            self._last_sealed = msgspec.structs.replace(message, event=self._sealed(message.event))
+        return self._last_sealed
+
+    def _authentic(self, keyring: Keyring, sender: NodeId, event: Event) -> bool:
+        assert self._transport is not None
+        counters = self._transport.counters
+        verdict = keyring.verify(event, self.now)
+        if verdict == "good":
+            return True
+        if verdict == "forged":
+            # Honest peers verify before they pass on: who sent this is not one.
+            counters.forged_events += 1
+            log.warning("%s: an event with a forged signature", self._transport.name)
+            self._transport.close_link(sender)
+        else:
+            counters.unverifiable_events += 1
+            if verdict == "unknown":
+                self._transport.ask_for_credential(sender, event.publisher)
+        return False
+
+    def _has_seen(self, event: EventId) -> bool:
+        return event in self._seen
+
+    def _take_caught_up(self, event: Event, hops: int) -> bool:
+        assert self._transport is not None
+        new = self._pass_gate(event, hops)
+        self._transport.counters.caught_up += new
+        return new
+
+    def _pass_gate(self, event: Event, hops: int) -> bool:
+        """To the application, if it wants the event and has not had it."""
+        assert self.node is not None
+        assert self._transport is not None
+        counters = self._transport.counters
+        if event.topic not in self.node.subscriptions:
+            return False
+        if not self._seen.first_time(event.id):
+            counters.replays_dropped += 1
+            return False
+        counters.deliveries += 1
+        event = self._sealed(event)
+        if self.store is not None:
+            state = self._seen.state(event.publisher, event.topic)
+            if state is not None:
+                self.store.set_seen(event.publisher, event.topic, state)
+        self._log_event(event, hops)
+        if not self._outgoing:
+            self._loop.call_soon(self.flush)
+        self._outgoing.append(event)
+        return True
+
+    def _log_event(self, event: Event, hops: int) -> None:
+        if self.log.add(event, hops) and self.store is not None:
+            self.store.add_event(event, hops)
+
+    def _forget_event(self, event: EventId) -> None:
+        if self.store is not None:
+            self.store.remove_event(event)
+
+    # Time.
+
+    def _fire(self, key: TimerKey) -> None:
+        self._timers.pop(key, None)
+        if self.node is not None and not self._stopped:
+            self.guarded(self.node.timer, key)
+
+    def _look(self) -> None:
+        if self._stopped:
+            return
+        self._loop.call_later(LOOK_EVERY, self._look)
+        self.guarded(self.catch_up.look)
+        if self.now >= self._next_comparison:
+            self._next_comparison = self.now + self._catch_up_period * self.random.uniform(0.5, 1.5)
+            self.guarded(self.catch_up.compare)
+
+    def _neighbours(self) -> list[NodeId]:
+        return [link.peer for link in self.node.links()] if self.node is not None else []
+
+    def _note_error(self, error: Exception) -> None:
+        if self._transport is not None:
+            self._transport.counters.node_errors += 1
+        self.last_error = f"{type(error).__name__}: {error}"
+        log.error("the node failed on what it was told: %s", self.last_error, exc_info=error)

@@ -1,0 +1,212 @@
+"""Measures of what became of published events.
+
+Only events with a row in `publishes` are measured. Of the receptions of an event at a node the *first* is the
+earliest (of simultaneous ones, the earliest row). A publisher has its event before anybody sends it: what comes
+back to it is never first, always a repetition.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from topicweave.measures.columns import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    codes,
+    distinct,
+    mean,
+    numbers,
+    percentile,
+    ratio,
+)
+from topicweave.measures.expansion import expansion, pieces
+from topicweave.measures.interests import Interests
+from topicweave.measures.uptime import Uptime
+
+
+@dataclass(frozen=True)
+class Receptions:
+    """Events and their receptions as arrays; nodes and topics as codes into `nodes` and `topics`."""
+
+    nodes: pa.Array
+    topics: pa.Array
+    # One element per event:
+    event_topic: IntArray
+    event_node: IntArray
+    event_time: FloatArray
+    # One element per reception, by event, node, time:
+    event: IntArray
+    node: IntArray
+    sender: IntArray
+    time: FloatArray
+    hops: IntArray
+    wanted: BoolArray
+    first: BoolArray
+
+    @classmethod
+    def of(cls, publishes: pa.Table, deliveries: pa.Table) -> Receptions:
+        """Of the telemetry tables of one run."""
+        nodes = distinct(publishes["node"], deliveries["node"], deliveries["sender"])
+        topics = distinct(publishes["topic"])
+        keys, row = np.unique(publishes["event"].to_numpy(), return_index=True)
+        event_node = codes(publishes["node"], nodes)[row]
+        place = pc.index_in(deliveries["event"], pa.array(keys, pa.int64()))
+        deliveries = deliveries.filter(pc.is_valid(place))
+        event = np.asarray(pc.drop_null(place).to_numpy(), dtype=np.int64)
+        node, time = codes(deliveries["node"], nodes), numbers(deliveries["time"])
+        pair = event * len(nodes) + node
+        order = np.lexsort((time, pair))
+        event, node = event[order], node[order]
+        return cls(
+            nodes=nodes,
+            topics=topics,
+            event_topic=codes(publishes["topic"], topics)[row],
+            event_node=event_node,
+            event_time=numbers(publishes["time"])[row],
+            event=event,
+            node=node,
+            sender=codes(deliveries["sender"], nodes)[order],
+            time=time[order],
+            hops=np.asarray(deliveries["hops"].to_numpy(), dtype=np.int64)[order],
+            wanted=np.asarray(deliveries["wanted"].to_numpy(), dtype=np.bool_)[order],
+            first=(np.diff(pair[order], prepend=-1) != 0) & (node != event_node[event]),
+        )
+
+
+def hit_ratio(
+    receptions: Receptions,
+    interests: Interests,
+    uptime: Uptime | None = None,
+    *,
+    grace: float = 0.0,
+    window: float = math.inf,
+) -> float:
+    """The share of expected deliveries that happened (Vitis §IV). nan if none was expected.
+
+    Expected is every pair of an event and a subscriber of its topic other than its publisher; it happened if the
+    subscriber received the event at most `window` seconds after it was published. With `uptime` (made for
+    `interests.nodes`) only subscribers count that were up without interruption from `grace` seconds before the
+    event was published until `window` seconds after: newcomers are given time to settle, and nobody is blamed
+    for missing what it was not there for.
+    """
+    topic = codes(receptions.topics, interests.topics)[receptions.event_topic]
+    to_interests = codes(receptions.nodes, interests.nodes)
+    publisher = to_interests[receptions.event_node]
+    first, last = receptions.event_time - grace, receptions.event_time + window
+
+    in_time = receptions.first & (receptions.time <= last[receptions.event])
+    event, node = receptions.event[in_time], to_interests[receptions.node[in_time]]
+    hit = interests.find(topic[event], node) >= 0
+    published = np.flatnonzero(topic >= 0)  # The others have no subscriber.
+    audience = interests.subscribers[topic[published]]
+    if uptime is None:
+        own = interests.find(topic, publisher) >= 0
+        return ratio(int(hit.sum()), int(audience.sum() - own.sum()))
+
+    event, node = event[hit], node[hit]
+    hits = int(uptime.throughout(node, first[event], last[event]).sum())
+    expected = 0
+    for piece in pieces(audience):
+        owner, place = expansion(audience[piece])
+        event = published[piece][owner]
+        node = interests.node[interests.offsets[topic[event]] + place]
+        up = uptime.throughout(node, first[event], last[event])
+        expected += int((up & (node != publisher[event])).sum())
+    return ratio(hits, expected)
+
+
+def noise(receptions: Receptions) -> float:
+    """The share of first receptions that the receiver did not want, over all nodes together."""
+    return mean(~receptions.wanted[receptions.first])
+
+
+def noise_all(receptions: Receptions) -> float:
+    """The share of all receptions, repetitions included, that the receiver did not want."""
+    return mean(~receptions.wanted)
+
+
+def noise_by_node(receptions: Receptions, repetitions: bool = False) -> FloatArray:
+    """`noise` (with repetitions: `noise_all`) of each of `receptions.nodes`; nan where there is no reception."""
+    counted = slice(None) if repetitions else receptions.first
+    node, wanted = receptions.node[counted], receptions.wanted[counted]
+    received = np.bincount(node, minlength=len(receptions.nodes))
+    unwanted = np.bincount(node[~wanted], minlength=len(receptions.nodes))
+    shares: FloatArray = np.full(len(receptions.nodes), np.nan)
+    np.divide(unwanted, received, out=shares, where=received > 0)
+    return shares
+
+
+def noise_node_mean(receptions: Receptions, repetitions: bool = False) -> float:
+    """`noise_by_node`, averaged over the nodes that received anything."""
+    shares = noise_by_node(receptions, repetitions)
+    return mean(shares[~np.isnan(shares)])
+
+
+def duplicates(receptions: Receptions) -> float:
+    """Repeated receptions (at anybody, wanted or not) per wanted first reception."""
+    deliveries = int(np.count_nonzero(receptions.first & receptions.wanted))
+    return ratio(int(np.count_nonzero(~receptions.first)), deliveries)
+
+
+def relays_per_topic(receptions: Receptions) -> float:
+    """Distinct nodes, other than its publishers, that were handed an event of a topic without wanting it.
+
+    Mean over the topics with at least one event.
+    """
+    relayed = receptions.first & ~receptions.wanted
+    topic = receptions.event_topic[receptions.event[relayed]]
+    carriers = np.unique(topic * len(receptions.nodes) + receptions.node[relayed])
+    return ratio(len(carriers), len(receptions.topics))
+
+
+def hops_measures(receptions: Receptions) -> dict[str, float]:
+    """hops_mean and hops_max: links crossed until each wanted first reception."""
+    hops = receptions.hops[receptions.first & receptions.wanted]
+    return {"hops_mean": mean(hops), "hops_max": percentile(hops, 100)}
+
+
+def latency_measures(receptions: Receptions) -> dict[str, float]:
+    """latency_p50, latency_p95 (interpolated) and latency_max: seconds from publish to wanted first reception."""
+    counted = receptions.first & receptions.wanted
+    latency = receptions.time[counted] - receptions.event_time[receptions.event[counted]]
+    return {
+        "latency_p50": percentile(latency, 50),
+        "latency_p95": percentile(latency, 95),
+        "latency_max": percentile(latency, 100),
+    }
+
+
+def fairness(receptions: Receptions, interests: Interests) -> float:
+    """Does a node's work grow with what it asked for (Rappel §1)? Pearson correlation, over nodes, between
+
+    - its traffic: receptions of event messages at it plus receptions elsewhere of what it sent, and
+    - its demand: events of others on the topics it subscribes to ("number and nature of subscriptions": a
+      subscription to a busy topic asks for more).
+
+    Over all nodes that subscribe to something or handled a message. 1 means that work is in proportion to
+    demand; relaying for others lowers it. nan below two nodes or when either is the same for all.
+    """
+    nodes = distinct(pa.chunked_array([interests.nodes]), pa.chunked_array([receptions.nodes]))
+    here = codes(receptions.nodes, nodes)
+    traffic = np.bincount(here[np.concatenate([receptions.node, receptions.sender])], minlength=len(nodes))
+    topic = codes(receptions.topics, interests.topics)[receptions.event_topic]
+    events = np.bincount(topic[topic >= 0], minlength=len(interests.topics))
+    subscriber = codes(interests.nodes, nodes)[interests.node]
+    demand = np.zeros(len(nodes))
+    np.add.at(demand, subscriber, events[interests.topic])
+    publisher = codes(receptions.nodes, interests.nodes)[receptions.event_node]
+    own = interests.find(topic, publisher) >= 0
+    demand -= np.bincount(here[receptions.event_node[own]], minlength=len(nodes))
+    return _correlation(traffic.astype(np.float64), demand)
+
+
+def _correlation(one: FloatArray, other: FloatArray) -> float:
+    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return math.nan
+    return float(np.corrcoef(one, other)[0, 1])

@@ -1,0 +1,133 @@
+"""All measures of one run in one go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from topicweave.errors import BadInput
+from topicweave.measures.columns import distinct, mean, names_array, numbers, percentile
+from topicweave.measures.control import control_measures
+from topicweave.measures.delivery import (
+    Receptions,
+    duplicates,
+    fairness,
+    hit_ratio,
+    hops_measures,
+    latency_measures,
+    noise,
+    noise_all,
+    noise_node_mean,
+    relays_per_topic,
+)
+from topicweave.measures.diameter import topic_diameters
+from topicweave.measures.graph import Overlay, TopicGraph, snapshot
+from topicweave.measures.interests import Interests
+from topicweave.measures.overlay import connectivity_measures, degree_measures, links_by_kind
+from topicweave.measures.uptime import Uptime
+from topicweave.telemetry.tables import Tables
+
+
+def measure_run(
+    tables: Tables,
+    subscriptions: pa.Table,
+    *,
+    run: str | None = None,
+    nodes: Iterable[str] | None = None,
+    churn: pa.Table | None = None,
+    start: float = 0.0,
+    end: float | None = None,
+    grace: float = 0.0,
+    window: float = math.inf,
+    snapshot_time: float | None = None,
+    snapshot_within: float = 0.0,
+    link_kinds: Collection[str] | None = None,
+    coverage_k: int = 1,
+) -> dict[str, float]:
+    """Every measure of the vocabulary that the tables of one run allow.
+
+    Shares are 0..1, times are seconds, counts of nothing are 0, and what would be a mean or share of nothing is
+    nan.
+
+    run             which run, if the tables hold several
+    nodes           all nodes there are; by default those that subscribe to something or left a row of their own
+    churn           (time, node, change): who came and went; by default everybody stayed
+    start, end      measure the events published from `start` to `end` and the control traffic between them; by
+                    default from 0 to the last row of all
+    grace, window   for `hit_ratio`; and nodes that joined less than `grace` before the snapshot are not in the
+                    overlay (SpiderCast §3.8)
+    snapshot_…      which moment of the overlay to measure; see `graph.snapshot`
+    link_kinds      which kinds of links make the overlay; by default all
+    coverage_k      the k of `coverage`
+    """
+    tables = _one_run(tables, run)
+    if end is None:
+        end = _last_time(tables, default=start)
+    everyone = _everyone(tables, subscriptions) if nodes is None else names_array(nodes)
+    uptime = Uptime(everyone, churn)
+
+    links = snapshot(tables.links, snapshot_time, snapshot_within)
+    if snapshot_time is None:
+        snapshot_time = pc.max(links["time"]).as_py() if links.num_rows else end
+    settled = uptime.throughout(
+        np.arange(len(everyone)),
+        np.full(len(everyone), snapshot_time - grace),
+        np.full(len(everyone), snapshot_time),
+    )
+    present = everyone.filter(pa.array(settled))
+    overlay = Overlay.of(links, present, link_kinds)
+    topics = TopicGraph.of(overlay, subscriptions)
+    diameters = topic_diameters(topics)
+
+    published = numbers(tables.publishes["time"])
+    counted = pa.array((published >= start) & (published <= end))
+    receptions = Receptions.of(tables.publishes.filter(counted), tables.deliveries)
+    interests = Interests.of(subscriptions, everyone)
+
+    return {
+        **degree_measures(overlay),
+        **{f"links.{kind}": value for kind, value in links_by_kind(links, present).items()},
+        **connectivity_measures(topics, coverage_k),
+        "topic_diameter_mean": mean(diameters),
+        "topic_diameter_max": percentile(diameters, 100),
+        "hit_ratio": hit_ratio(
+            receptions, interests, None if churn is None else uptime, grace=grace, window=window
+        ),
+        "noise": noise(receptions),
+        "noise_node_mean": noise_node_mean(receptions),
+        "noise_all": noise_all(receptions),
+        "noise_all_node_mean": noise_node_mean(receptions, repetitions=True),
+        "duplicates": duplicates(receptions),
+        "relays_per_topic": relays_per_topic(receptions),
+        **hops_measures(receptions),
+        **latency_measures(receptions),
+        "fairness": fairness(receptions, interests),
+        **control_measures(tables.control, node_seconds=uptime.seconds(start, end), start=start, end=end),
+    }
+
+
+def _one_run(tables: Tables, run: str | None) -> Tables:
+    """Events of different runs may have equal keys, so runs are never measured together."""
+    runs = tables.runs()
+    held = ", ".join([*runs[:5], "…"] if len(runs) > 5 else runs) or "none"
+    if run is None:
+        if len(runs) > 1:
+            raise BadInput(f"the tables hold {len(runs)} runs ({held}); say which to measure")
+        return tables
+    if run not in runs:
+        raise BadInput(f"the tables hold no run {run!r}; they hold {held}")
+    return tables.of_run(run)
+
+
+def _last_time(tables: Tables, default: float) -> float:
+    every = (tables.links, tables.publishes, tables.deliveries, tables.control)
+    return max((pc.max(table["time"]).as_py() for table in every if table.num_rows), default=default)
+
+
+def _everyone(tables: Tables, subscriptions: pa.Table) -> pa.Array:
+    every = (subscriptions, tables.links, tables.publishes, tables.deliveries, tables.control)
+    return distinct(*(table["node"] for table in every))

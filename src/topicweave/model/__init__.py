@@ -1,0 +1,1 @@
+"""Plain data every other part speaks in: identifiers, events, workloads."""

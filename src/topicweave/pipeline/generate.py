@@ -1,0 +1,248 @@
+"""Synthetic workloads as tables: each part drawn by one Spark task, or all of them one by one in this process.
+
+A part is a fixed range of nodes (or topics), drawn by the model's own array function; nothing is shuffled. So the
+tables are the same to the byte on any number of cores or executors, and without Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from topicweave.pipeline.parts import ROWS_PER_PART, mark_finished, part_path, write_part
+from topicweave.pipeline.staging import staged, write_about
+from topicweave.workloads import hierarchy
+from topicweave.workloads.catalogue import Model, find_model, rates_of, topics_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NODES_PER_PART = 20_000
+"""Subscriptions: a million rows a part at 50 topics a node."""
+
+Progress = Callable[[int, int, str], None]
+NAME = pa.dictionary(pa.int32(), pa.string())
+SUBSCRIPTIONS = pa.schema([("node", NAME), ("topic", NAME)])
+TOPICS = pa.schema([("topic", pa.string()), ("rate", pa.float64())])
+
+_BINS = 1 << 16
+
+
+class Draw(NamedTuple):
+    """All that a part depends on, as plain values: sent to executors as it is."""
+
+    model: str
+    parameters: dict[str, Any]
+    seed: int
+    moment: float
+    nodes_per_part: int
+
+
+class Generated(NamedTuple):
+    nodes: int
+    topics: int
+    subscriptions: int
+    resumed: bool
+
+
+def generate(
+    model_name: str,
+    parameters: dict[str, Any],
+    seed: int,
+    out: Path,
+    *,
+    spark: SparkSession | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Generated:
+    """Draw a workload into a folder; with `spark` on its executors, else here."""
+    model = find_model(model_name)
+    settings = model.settings(**parameters)
+    model.check(settings)
+    given: dict[str, Any] = msgspec.to_builtins(settings)
+    plan = {"command": "workload generate", "model": model_name, "parameters": given, "seed": seed}
+    with staged(out, plan, overwrite) as staging:
+        moment = 0.0
+        if model.growth is not None:
+            growth = model.growth(settings)
+            moment = (
+                hierarchy.stopping_time(growth, seed)
+                if spark is None
+                else _stopping_time_on_spark(spark, growth, seed)
+            )
+        draw = Draw(model_name, given, seed, moment, NODES_PER_PART)
+        tables = {"topics": -(-topics_of(settings) // ROWS_PER_PART)}
+        tables["hosts"] = -(-settings.nodes // ROWS_PER_PART)
+        tables["subscriptions"] = -(-settings.nodes // NODES_PER_PART)
+        work = [(table, number) for table, parts in tables.items() for number in range(parts)]
+        rows = _make_all(spark, draw, staging.folder, work, progress or (lambda _done, _of, _what: None))
+        for table in tables:
+            mark_finished(staging.table(table), rows[table])
+        made = Generated(settings.nodes, topics_of(settings), rows["subscriptions"], staging.resumed)
+        counts = {"nodes": made.nodes, "topics": made.topics, "subscriptions": made.subscriptions}
+        write_about(staging, {**plan, "source": model.source, **counts})
+    return made
+
+
+def make_part(draw: Draw, folder: Path, table: str, number: int) -> int:
+    """Draw one part and write it, unless it is there; returns its rows."""
+    path = part_path(folder / f"{table}.parquet", number)
+    if path.exists():
+        return int(pq.read_metadata(path).num_rows)
+    model = find_model(draw.model)
+    settings = model.settings(**draw.parameters)
+    rows = _ROWS[table](model, settings, draw, number)
+    return write_part(path, rows.schema, [rows])
+
+
+def _subscriptions(model: Model, settings: Any, draw: Draw, number: int) -> pa.Table:
+    first = number * draw.nodes_per_part
+    last = min(first + draw.nodes_per_part, settings.nodes)
+    node, topic = model.lists(settings, draw.seed, first, last, draw.moment)
+    return pa.table(
+        [_names("n", node, np.arange(first, last)), _names("t", topic, np.unique(topic))],
+        schema=SUBSCRIPTIONS,
+    )
+
+
+def _topics(_model: Model, settings: Any, _draw: Draw, number: int) -> pa.Table:
+    first = number * ROWS_PER_PART
+    last = min(first + ROWS_PER_PART, topics_of(settings))
+    return pa.table([_numbered("t", np.arange(first, last)), rates_of(settings, first, last)], schema=TOPICS)
+
+
+def _hosts(model: Model, settings: Any, draw: Draw, number: int) -> pa.Table:
+    first = number * ROWS_PER_PART
+    last = min(first + ROWS_PER_PART, settings.nodes)
+    columns = {"node": _numbered("n", np.arange(first, last))}
+    if model.places is not None:
+        columns |= model.places(settings, draw.seed, first, last)._asdict()
+    return pa.table(columns)
+
+
+_ROWS: dict[str, Callable[[Model, Any, Draw, int], pa.Table]] = {
+    "subscriptions": _subscriptions,
+    "topics": _topics,
+    "hosts": _hosts,
+}
+
+
+def _numbered(letter: str, numbers: npt.NDArray[np.int64]) -> pa.Array:
+    return pc.binary_join_element_wise(letter, pa.array(numbers).cast(pa.string()), "")
+
+
+def _names(letter: str, cells: npt.NDArray[np.int64], distinct: npt.NDArray[np.int64]) -> pa.Array:
+    """Dictionary-encoded names; `distinct` are the numbers that occur, growing."""
+    places = np.searchsorted(distinct, cells).astype(np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(places), _numbered(letter, distinct))
+
+
+def _make_all(
+    spark: SparkSession | None, draw: Draw, folder: Path, work: list[tuple[str, int]], progress: Progress
+) -> dict[str, int]:
+    """Make every part; rows of each table. The list has one short entry per million rows or so."""
+    progress(0, len(work), "")
+    rows = dict.fromkeys(dict(work), 0)
+    if spark is None:
+        for done, (table, number) in enumerate(work, start=1):
+            rows[table] += make_part(draw, folder, table, number)
+            progress(done, len(work), f"{table} {number}")
+        return rows
+
+    from pyspark.sql import functions as sf
+
+    from topicweave.pipeline.watching import watched
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for table, number in zip(batch["table"].to_pylist(), batch["number"].to_pylist(), strict=True):
+                made = make_part(draw, Path(folder_text), table, number)
+                yield pa.RecordBatch.from_pydict({"table": [table], "rows": pa.array([made], pa.int64())})
+
+    folder_text = os.fspath(folder)
+    parts = spark.createDataFrame(
+        pa.table({"table": [table for table, _ in work], "number": [number for _, number in work]})
+    )
+    # One task per part: a lost executor costs one part, and the cores stay busy to the end.
+    one_each = parts.repartitionByRange(len(work), "table", "number")
+    with watched(spark, lambda done, of: progress(min(done, len(work)), len(work), "part"), len(work)):
+        sums = one_each.mapInArrow(make, "table string, rows long").groupBy("table").agg(sf.sum("rows"))
+        return rows | {row[0]: int(row[1]) for row in sums.collect()}  # three rows
+
+
+def _stopping_time_on_spark(spark: SparkSession, growth: hierarchy.Hierarchy, seed: int) -> float:
+    """`hierarchy.stopping_time`, exactly, from counts: first of times in 65,536 bins, then within one bin."""
+    horizon = hierarchy.likely_horizon(growth, seed)
+    while True:
+        counts = _time_counts(spark, growth, seed, horizon)
+        if counts.sum() >= growth.target:
+            break
+        horizon *= 1.25
+    before = np.cumsum(counts) - counts
+    bin_number = int(np.searchsorted(np.cumsum(counts), growth.target))
+    inside = np.sort(_times_in_bin(spark, growth, seed, horizon, bin_number))
+    return float(inside[growth.target - int(before[bin_number]) - 1])
+
+
+def _bins(times: npt.NDArray[np.float64], horizon: float) -> npt.NDArray[np.int64]:
+    return np.minimum((times / horizon * _BINS).astype(np.int64), _BINS - 1)
+
+
+def _time_counts(
+    spark: SparkSession, growth: hierarchy.Hierarchy, seed: int, horizon: float
+) -> npt.NDArray[np.int64]:
+    from pyspark.sql import functions as sf
+
+    nodes_per_part = NODES_PER_PART
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for times in _grown_times(batches, growth, seed, horizon, nodes_per_part):
+            found, counts = np.unique(_bins(times, horizon), return_counts=True)
+            yield pa.RecordBatch.from_pydict({"bin": found, "count": counts.astype(np.int64)})
+
+    binned = _node_parts(spark, growth.nodes).mapInArrow(count, "bin long, count long")
+    totals = binned.groupBy("bin").agg(sf.sum("count").alias("count")).toArrow()  # at most _BINS rows
+    result = np.zeros(_BINS, np.int64)
+    result[totals["bin"].to_numpy()] = totals["count"].to_numpy()
+    return result
+
+
+def _times_in_bin(
+    spark: SparkSession, growth: hierarchy.Hierarchy, seed: int, horizon: float, number: int
+) -> npt.NDArray[np.float64]:
+    nodes_per_part = NODES_PER_PART
+
+    def keep(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for times in _grown_times(batches, growth, seed, horizon, nodes_per_part):
+            yield pa.RecordBatch.from_pydict({"time": times[_bins(times, horizon) == number]})
+
+    # A 65,536th of the rows, or, in the first bin, those there to begin with: a few bytes each.
+    kept = _node_parts(spark, growth.nodes).mapInArrow(keep, "time double").toArrow()
+    return np.asarray(kept["time"].to_numpy())
+
+
+def _node_parts(spark: SparkSession, nodes: int) -> Any:
+    """The first node of each part."""
+    return spark.range(0, nodes, NODES_PER_PART, -(-nodes // NODES_PER_PART))
+
+
+def _grown_times(
+    batches: Iterator[pa.RecordBatch],
+    growth: hierarchy.Hierarchy,
+    seed: int,
+    horizon: float,
+    nodes_per_part: int,
+) -> Iterator[npt.NDArray[np.float64]]:
+    for batch in batches:
+        for first in batch["id"].to_pylist():
+            last = min(first + nodes_per_part, growth.nodes)
+            yield hierarchy.grow(growth, first, last, horizon, seed).time

@@ -1,0 +1,181 @@
+"""The port between protocol code and the world it runs in.
+
+Rules kept on both sides
+------------------------
+1. A node is a plain object. It is told things (`start`, `receive`, `timer`, `subscribe`, `unsubscribe`,
+   `publish`, `peer_lost`, `leave`) one at a time and finishes each before the next; it never waits.
+2. It learns the time, draws random numbers, sends, sets timers and hands over events only through the
+   `World` it was made with. So the simulator and the live runtime run the same class, and a run is a
+   function of its inputs and its seed.
+3. Sending never fails visibly: a message may be lost, late, doubled or overtaken. Whoever needs an answer
+   sets a timer.
+4. A timer has a key. Setting a key again moves that timer; a fired or cancelled key is forgotten. The key's
+   first element names the block or task it belongs to, so a node can route it and a test can see what leaks.
+5. A message that carries an event is an `EventMessage`. The world sees every one that arrives and writes it
+   down (wanted or not, first or again): no system reports its own noise.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from topicweave.model.event import Event
+from topicweave.model.ids import NodeId, TopicId
+
+TimerKey = tuple[Any, ...]
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Base of all messages: immutable, since the simulator passes them by reference."""
+
+    def introduces(self) -> Iterable[NodeId]:
+        """Peers the receiver may contact because of this message.
+
+        The live world sends their addresses along; the simulator needs none.
+        """
+        return ()
+
+
+class EventMessage(Message, frozen=True, array_like=True):
+    """A message that carries an event; `hops` counts the links it has crossed, this one included."""
+
+    event: Event
+    hops: int
+
+
+class World(Protocol):
+    """What a node may ask for."""
+
+    @property
+    def now(self) -> float:
+        """Seconds since some fixed moment; never goes back."""
+
+    @property
+    def random(self) -> random.Random:
+        """The node's own stream of random numbers."""
+
+    def send(self, peer: NodeId, message: Message) -> None:
+        """Send and forget."""
+
+    def set_timer(self, key: TimerKey, delay: float) -> None:
+        """Call `node.timer(key)` once, `delay` seconds from now, unless cancelled or set again before."""
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        """Forget the timer; nothing happens if there is none."""
+
+    def deliver(self, event: Event) -> None:
+        """Hand an event to the application."""
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What a publisher is told at once: the event, how many neighbours it was handed to, and if none, why."""
+
+    event: Event
+    sent_to: int
+    reason: str = ""
+
+
+class Link(msgspec.Struct, frozen=True, array_like=True):
+    """One end of a link as its node sees it."""
+
+    peer: NodeId
+    kind: str
+
+
+Receivers = Mapping[type[Message], Callable[[NodeId, Any], None]]
+Timers = Mapping[str, Callable[[TimerKey], None]]
+
+
+class Block(Protocol):
+    """A reusable part of a node, with messages and timers of its own."""
+
+    def receivers(self) -> Receivers:
+        """Which messages it handles, and how."""
+
+    def timers(self) -> Timers:
+        """Which timers (by the first element of the key) are its own."""
+
+
+class Node(ABC):
+    """Base of every system's node: routes messages and timers to the parts they belong to.
+
+    A system's node extends this, registers its blocks with `use`, and answers the calls below. `subscriptions`
+    holds the topics the application wants; both worlds read it to tell wanted from unwanted receptions.
+    """
+
+    def __init__(self, world: World, node_id: NodeId, subscriptions: Iterable[TopicId]) -> None:
+        self.world = world
+        self.id = node_id
+        self.subscriptions: set[TopicId] = set(subscriptions)
+        self._receivers: dict[type[Message], Callable[[NodeId, Any], None]] = {}
+        self._timers: dict[str, Callable[[TimerKey], None]] = {}
+
+    def use(self, block: Block) -> None:
+        """Let a block handle its messages and timers."""
+        self._receivers.update(block.receivers())
+        self._timers.update(block.timers())
+
+    @property
+    def message_types(self) -> tuple[type[Message], ...]:
+        """All messages this node understands: what the live decoder accepts."""
+        return tuple(self._receivers)
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        self._receivers[type(message)](sender, message)
+
+    def timer(self, key: TimerKey) -> None:
+        self._timers[key[0]](key)
+
+    # What a system fills in.
+
+    @abstractmethod
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        """Join, knowing a few nodes that may be alive. Also called after a restart that kept the memory."""
+
+    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:  # noqa: B027 - may be ignored
+        """Number events on from where an earlier life ended; told before `start`, if that life left a record.
+
+        A node that ignores this begins a new epoch, which is right, too: see `Event`.
+        """
+
+    @abstractmethod
+    def subscribe(self, topic: TopicId) -> None:
+        """Want a topic from now on."""
+
+    @abstractmethod
+    def unsubscribe(self, topic: TopicId) -> None:
+        """Want a topic no more."""
+
+    @abstractmethod
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
+        """Send an event to everybody who wants its topic."""
+
+    @abstractmethod
+    def peer_lost(self, peer: NodeId) -> None:
+        """The world found a peer unreachable (a broken connection, say)."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Say goodbye in order; the world stops the node right after."""
+
+    @abstractmethod
+    def links(self) -> Iterable[Link]:
+        """The links this node keeps at the moment, for telemetry and pictures."""
+
+    @abstractmethod
+    def known_peers(self) -> Iterable[NodeId]:
+        """Every peer some state is kept for: must not keep the departed for ever (checked by campaigns)."""
+
+    def gauges(self) -> Mapping[str, float]:
+        """Figures of the system's own, for observers."""
+        return {}
+
+    @property
+    def degree(self) -> int:
+        """Distinct peers a link leads to."""
+        return len({link.peer for link in self.links()})

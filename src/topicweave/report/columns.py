@@ -1,0 +1,82 @@
+"""The columns of a comparison, for the terminal's table and the page's: titles, formats, and what is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from topicweave.report.comparison import Entry
+
+Mark = Literal["best", "worst", ""]
+
+
+def one_decimal(value: float) -> str:
+    return f"{value:,.1f}"
+
+
+def two_decimals(value: float) -> str:
+    return f"{value:,.2f}"
+
+
+def whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def milliseconds(value: float) -> str:
+    return f"{1000 * value:,.0f}"
+
+
+def percent(share: float) -> str:
+    """One decimal; but 100% means all and 0% means none, never nearly so."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    return f"{100 * min(max(share, 0.001), 0.999):.1f}%"
+
+
+@dataclass(frozen=True)
+class Column:
+    measure: str
+    group: str
+    title: str
+    """Within the group; may be empty."""
+    meaning: str
+    text: Callable[[float], str]
+    better: Literal["lower", "higher"] = "lower"
+
+    def cell(self, value: float) -> str:
+        return "–" if math.isnan(value) else self.text(value)
+
+
+COLUMNS = (
+    Column("degree_mean", "links", "mean", "links per node, on average", one_decimal),
+    Column("degree_p95", "links", "p95", "links that 95% of the nodes do not exceed", whole),
+    Column("degree_max", "links", "max", "links of the node with the most", whole),
+    Column("partitioned_topics", "topics", "apart", "topics whose subscribers are not all connected", whole),
+    Column("hit_ratio", "hit", "ratio", "share of expected deliveries that happened", percent, "higher"),
+    Column("noise", "noise", "", "share of events received that were not wanted", percent),
+    Column("duplicates", "dupli-", "cates", "times received again, per wanted delivery", two_decimals),
+    Column("hops_mean", "hops", "mean", "links that a wanted event crossed, on average", one_decimal),
+    Column("hops_max", "hops", "max", "links that a wanted event crossed at most", whole),
+    Column("latency_p50", "latency", "p50 ms", "milliseconds until half of the deliveries", milliseconds),
+    Column("latency_p95", "latency", "p95 ms", "milliseconds until 95% of the deliveries", milliseconds),
+    Column("control_messages", "control", "msg/s", "control messages per node and second", one_decimal),
+    Column("control_bytes", "control", "B/s", "bytes of control messages per node and second", whole),
+)
+
+
+def column_marks(column: Column, entries: Sequence[Entry]) -> list[Mark]:
+    """Who is best and who is worst in a column; nobody where all are alike.
+
+    Judged by what is printed: a difference that cannot be seen is not worth a mark.
+    """
+    values = [entry.measure(column.measure) for entry in entries]
+    cells = [column.cell(value) for value in values]
+    known = [place for place, value in enumerate(values) if not math.isnan(value)]
+    if len({cells[place] for place in known}) < 2:
+        return [""] * len(values)
+    lowest, highest = min(known, key=values.__getitem__), max(known, key=values.__getitem__)
+    best, worst = (lowest, highest) if column.better == "lower" else (highest, lowest)
+    marks: dict[str, Mark] = {cells[worst]: "worst", cells[best]: "best"}
+    return [marks.get(cell, "") for cell in cells]

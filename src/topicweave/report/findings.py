@@ -1,0 +1,136 @@
+"""What a comparison says, in a few sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from topicweave.report.columns import milliseconds, one_decimal, percent, whole
+from topicweave.report.comparison import Comparison, Entry
+
+
+def findings(comparison: Comparison) -> list[str]:
+    """The answers to what one asks first, the most important one on top."""
+    entries = comparison.entries
+    return [
+        *_reach(entries),
+        *_fewest_links(entries),
+        *_topics_apart(entries, comparison.workload["topics"]),
+        *_noise(entries),
+        *_extremes(
+            entries,
+            "latency_p95",
+            milliseconds,
+            "Fastest: {lowest}, with 95% of the deliveries within {low} ms; slowest: {highest} ({high} ms).",
+        ),
+        *_extremes(
+            entries,
+            "control_bytes",
+            whole,
+            "Least control traffic: {lowest}, {low} bytes per node and second; most: {highest} ({high}).",
+        ),
+    ]
+
+
+def _reach(entries: Sequence[Entry]) -> Iterator[str]:
+    """Who delivers, and at how many links: the question that a comparison is made for."""
+    measured = _with("hit_ratio", entries)
+    if not measured:
+        return
+    complete = [entry for entry in measured if entry.measure("hit_ratio") == 1.0]
+    if len(complete) > 1:
+        chosen = min(complete, key=_links)
+        who = "All systems" if len(complete) == len(entries) else _labels(complete)
+        yield (
+            f"{who} deliver every event to everybody who wants it; "
+            f"{chosen.label} does so with the fewest: {_links_text(chosen)}."
+        )
+    elif complete:
+        only = "Only " if len(entries) > 1 else ""
+        yield (
+            f"{only}{complete[0].label} delivers every event to everybody who wants it, "
+            f"with {_links_text(complete[0])}."
+        )
+    else:
+        chosen = max(measured, key=lambda entry: entry.measure("hit_ratio"))
+        nobody = "No system delivers every event to everybody who wants it: " if len(entries) > 1 else ""
+        made = f"makes {percent(chosen.measure('hit_ratio'))} of the expected deliveries"
+        yield f"{nobody}{chosen.label} {made}, with {_links_text(chosen)}."
+
+
+def _fewest_links(entries: Sequence[Entry]) -> Iterator[str]:
+    """Said only of a system that `_reach` has not praised for it already."""
+    fewest = _alike(min(entries, key=_links), "degree_mean", one_decimal, entries)
+    if len(fewest) == len(entries) or any(entry.measure("hit_ratio") == 1.0 for entry in fewest):
+        return
+    reached = min(entry.measure("hit_ratio") for entry in fewest)
+    cost = "" if math.isnan(reached) else f", but only {percent(reached)} of the expected deliveries"
+    yield f"Fewest of all: {_labels(fewest)}, {_links_text(fewest[0])}{cost}."
+
+
+def _topics_apart(entries: Sequence[Entry], topics: int) -> Iterator[str]:
+    apart = [
+        f"{entry.label} ({entry.measure('partitioned_topics'):.0f} of {topics})"
+        for entry in entries
+        if entry.measure("partitioned_topics") > 0
+    ]
+    if apart:
+        yield f"Topics whose subscribers are not connected through subscribers alone: {_listed(apart)}."
+    else:
+        yield "No topic falls apart: the subscribers of each are connected through subscribers alone."
+
+
+def _noise(entries: Sequence[Entry]) -> Iterator[str]:
+    measured = _with("noise", entries)
+    noisy = [
+        f"{entry.label} {percent(entry.measure('noise'))}" for entry in measured if entry.measure("noise") > 0
+    ]
+    if noisy:
+        yield f"Share of the events received that were not wanted: {_listed(noisy)}."
+    elif measured:
+        yield "No node received an event that it did not want."
+
+
+def _extremes(
+    entries: Sequence[Entry], measure: str, text: Callable[[float], str], sentence: str
+) -> Iterator[str]:
+    """The lowest and the highest, if one can tell them apart."""
+    measured = _with(measure, entries)
+    if not measured:
+        return
+    lowest = min(measured, key=lambda entry: entry.measure(measure))
+    highest = max(measured, key=lambda entry: entry.measure(measure))
+    low, high = text(lowest.measure(measure)), text(highest.measure(measure))
+    if low != high:
+        lowest_ones = _labels(_alike(lowest, measure, text, measured))
+        highest_ones = _labels(_alike(highest, measure, text, measured))
+        yield sentence.format(lowest=lowest_ones, low=low, highest=highest_ones, high=high)
+
+
+def _alike(
+    chosen: Entry, measure: str, text: Callable[[float], str], entries: Sequence[Entry]
+) -> list[Entry]:
+    """All that look the same as the chosen one once the measure is printed."""
+    seen = text(chosen.measure(measure))
+    return [entry for entry in _with(measure, entries) if text(entry.measure(measure)) == seen]
+
+
+def _with(measure: str, entries: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in entries if not math.isnan(entry.measure(measure))]
+
+
+def _links(entry: Entry) -> float:
+    return entry.measure("degree_mean")
+
+
+def _links_text(entry: Entry) -> str:
+    return f"{one_decimal(_links(entry))} links per node on average"
+
+
+def _labels(entries: Sequence[Entry]) -> str:
+    return _listed([entry.label for entry in entries])
+
+
+def _listed(names: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,1 @@
+"""World one: virtual time, latency, churn and faults, all from one seed."""

@@ -1,0 +1,1 @@
+"""The published systems and their baselines: one node's half each."""

@@ -1,0 +1,72 @@
+"""OPT: an overlay per topic with shared links, by coverage of interests alone (Vitis §IV, similar to SpiderCast).
+
+SpiderCast's greedy coverage, with a bound on the true degree: what a node would need beyond that stays uncovered. A node
+that has to choose covers as much as it can with the links it may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from topicweave.blocks.views import InterestView
+from topicweave.model.ids import NodeId, TopicId
+from topicweave.port import Node, World
+from topicweave.systems.spidercast import rules
+from topicweave.systems.spidercast.messages import CONTROL_KINDS
+from topicweave.systems.spidercast.node import OverlayNode
+from topicweave.systems.spidercast.parameters import LinkParameters
+from topicweave.systems.spidercast.selection import CoverageSelection
+from topicweave.systems.system import System
+
+
+class OPTParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
+    """`table_size` bounds the distinct peers a node is linked to; 0 leaves it free."""
+
+    coverage: int = 2
+    """K: how many neighbours each topic should have."""
+    table_size: int = 0
+    margin: int = 0
+    """With a bound on the degree there is nothing beyond it."""
+    bridges: int = 0
+    """Mending links are SpiderCast's (ours); the paper's OPT has none."""
+
+
+class BoundedCoverage(CoverageSelection):
+    """Greedy K-coverage that never wants more than `most` neighbours (0: as many as it takes)."""
+
+    def __init__(self, k: int, view: InterestView, most: int) -> None:
+        super().__init__(k, view, rules.most_overlapping)
+        self._most = most
+
+    def limit(self) -> int:
+        wanted = super().limit()
+        return min(wanted, self._most) if self._most else wanted
+
+
+def build(
+    world: World,
+    node_id: NodeId,
+    subscriptions: Iterable[TopicId],
+    view: InterestView,
+    parameters: OPTParameters,
+) -> OverlayNode:
+    coverage = BoundedCoverage(parameters.coverage, view, parameters.table_size)
+    return OverlayNode(world, node_id, subscriptions, view, parameters, {"coverage": coverage})
+
+
+def degree_limit(node: Node) -> int:
+    """The bound, or what full coverage can need at the most."""
+    assert isinstance(node, OverlayNode)
+    return sum(task.selection.limit() + node.parameters.margin for task in node.tasks.values())
+
+
+OPT = System(
+    name="opt",
+    summary="an overlay per topic with shared links; with a bounded degree some topics fall apart",
+    source="Vitis (IPDPS 2011) §IV, after SpiderCast",
+    parameters=OPTParameters,
+    build=build,
+    connects_topics=False,
+    degree_limit=degree_limit,
+    control_kinds=CONTROL_KINDS,
+)

@@ -1,0 +1,26 @@
+"""random(y): y links to random peers, whatever they want (SpiderCast §3.9.1). It is similarity(0, y)."""
+
+from __future__ import annotations
+
+from topicweave.systems.baselines.similarity import SimilarityParameters, build
+from topicweave.systems.spidercast.messages import CONTROL_KINDS
+from topicweave.systems.spidercast.parameters import Count
+from topicweave.systems.system import System
+
+
+class RandomParameters(SimilarityParameters, frozen=True, forbid_unknown_fields=True):
+    """How many random links a node keeps."""
+
+    similar: Count = 0
+    random: Count = 10
+
+
+RANDOM = System(
+    name="random",
+    summary="links to random nodes, whatever they want",
+    source="SpiderCast (DEBS 2007) §3.9.1",
+    parameters=RandomParameters,
+    build=build,
+    connects_topics=False,
+    control_kinds=CONTROL_KINDS,
+)

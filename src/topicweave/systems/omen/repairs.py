@@ -1,0 +1,177 @@
+"""The coordinator's part of a repair: survey the shadow set, choose edges, tell their ends (§3.2, tasks 1 to 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+
+from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.port import Receivers, TimerKey, Timers, World
+from topicweave.systems.omen.messages import AddLink, Report, Survey
+from topicweave.systems.omen.parameters import OMenParameters
+from topicweave.systems.omen.repair import Member, repair
+
+TIMER = "omen-repair"
+MOST = 8
+"""Repairs a node runs at a time."""
+
+
+class Repair(msgspec.Struct):
+    """One repair under way."""
+
+    churned: NodeId
+    topics: Interest
+    members: frozenset[NodeId]
+    own: Survey
+    """What this node would have been asked, were it another."""
+    started: float
+    part_of: NodeId | None
+    """A node whose part is to be joined to the rest, and nothing else; see `_one_part`."""
+    done: Callable[[Collection[NodeId]], None]
+    """Told who did not answer."""
+    reports: dict[NodeId, Report] = msgspec.field(default_factory=dict)
+
+
+def reporting_delay(survey: Survey, parameters: OMenParameters) -> float:
+    """How long a member waits before it reports."""
+    if survey.since is None or parameters.components == "shadow":
+        return 0.0
+    if parameters.components == "spread":
+        return parameters.label_time
+    return max(parameters.label_time, parameters.fresh_time - survey.since)
+
+
+class Repairs:
+    """The repairs that this node coordinates.
+
+    `own_report(coordinator, survey, age of the survey)` gives what this node itself has to say, as a member of the shadow set; `highest` the highest degree it knows of.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        parameters: OMenParameters,
+        begin: Callable[[Survey], None],
+        own_report: Callable[[NodeId, Survey, float], Report],
+        link: Callable[[NodeId], None],
+        highest: Callable[[], int],
+    ) -> None:
+        self._world = world
+        self._id = node_id
+        self._parameters = parameters
+        self._begin = begin
+        self._own_report = own_report
+        self._link = link
+        self._highest = highest
+        self._running: dict[NodeId, Repair] = {}
+        self.completed = 0
+        self.edges_added = 0
+
+    def receivers(self) -> Receivers:
+        return {Report: self._receive_report}
+
+    def timers(self) -> Timers:
+        return {TIMER: self._time_is_up}
+
+    def restart(self) -> None:
+        self._running.clear()
+
+    def __contains__(self, churned: NodeId) -> bool:
+        return churned in self._running
+
+    @property
+    def busy(self) -> bool:
+        return len(self._running) >= MOST
+
+    def start(
+        self,
+        churned: NodeId,
+        topics: Interest,
+        members: Collection[NodeId],
+        done: Callable[[Collection[NodeId]], None],
+        *,
+        since: float | None = None,
+        sources: Collection[NodeId] = (),
+        spread: Interest = frozenset(),
+        part_of: NodeId | None = None,
+    ) -> None:
+        """Ask the shadow set (see `Survey` for `since`, `sources` and `spread`)."""
+        order = tuple(sorted(members))
+        own = Survey(churned, topics, order, since, spread, self._id in sources)
+        self._running[churned] = Repair(
+            churned, topics, frozenset(members), own, self._world.now, part_of, done
+        )
+        for peer in order:
+            if peer == self._id:
+                self._begin(own)
+            else:
+                self._world.send(peer, Survey(churned, topics, order, since, spread, peer in sources))
+        wait = self._parameters.answer_time + reporting_delay(own, self._parameters)
+        self._world.set_timer((TIMER, churned), wait)
+
+    def known_peers(self) -> set[NodeId]:
+        return {peer for run in self._running.values() for peer in (run.churned, *run.members)} - {self._id}
+
+    def _receive_report(self, sender: NodeId, message: Report) -> None:
+        run = self._running.get(message.churned)
+        if run is None or sender not in run.members or sender == self._id:
+            return
+        run.reports[sender] = message
+        if len(run.reports) == len(run.members - {self._id}):
+            self._world.cancel_timer((TIMER, run.churned))
+            self._finish(run)
+
+    def _time_is_up(self, key: TimerKey) -> None:
+        run = self._running.get(key[1])
+        if run is not None:
+            self._finish(run)
+
+    def _finish(self, run: Repair) -> None:
+        del self._running[run.churned]
+        if self._id in run.members:
+            run.reports[self._id] = self._own_report(self._id, run.own, self._world.now - run.started)
+        members = {}
+        if run.part_of is None or run.part_of in run.reports:
+            members = {peer: self._member(run, peer, report) for peer, report in run.reports.items()}
+        by_end: dict[NodeId, list[NodeId]] = {}
+        ceiling = self._highest() if self._parameters.ceiling == "all" else 0
+        for one, other in repair(members, run.topics, self._parameters.rho, ceiling):
+            self.edges_added += 1
+            by_end.setdefault(one, []).append(other)
+            by_end.setdefault(other, []).append(one)
+        for end, peers in by_end.items():
+            if end == self._id:
+                for peer in peers:
+                    self._link(peer)
+            else:
+                self._world.send(end, AddLink(tuple(peers)))
+        self.completed += 1
+        run.done([peer for peer in run.members if peer not in run.reports])
+
+    def _member(self, run: Repair, peer: NodeId, report: Report) -> Member:
+        labels: Mapping[TopicId, NodeId] | None = dict(report.labels)
+        if run.part_of is not None:
+            owner = run.reports.get(run.part_of)
+            labels = _one_part(run.part_of, owner.lonely if owner else frozenset(), peer, report)
+        elif not run.own.spread and self._parameters.components == "shadow":
+            labels = None
+        return Member(report.interest & run.topics, report.degree, frozenset(report.neighbours), labels)
+
+
+MINE, THE_REST = 1, 0
+
+
+def _one_part(owner: NodeId, alone: Interest, peer: NodeId, report: Report) -> dict[TopicId, int]:
+    """Labels with which repair joins the owner's part of each topic to the rest by one edge, and the rest to nobody.
+
+    When many parts do so at the same time, they must not all join each other. So a part counts as the rest only if its label is lower than the owner's
+    name: edges then lead down and never round in a circle. On topics where the owner is alone, any part of two or more will do as well.
+    """
+    if peer == owner:
+        return dict.fromkeys(report.interest, MINE)
+    return {
+        topic: THE_REST if label < owner or (topic in alone and topic not in report.lonely) else MINE
+        for topic, label in report.labels
+    }

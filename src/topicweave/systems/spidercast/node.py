@@ -1,0 +1,391 @@
+"""A SpiderCast node (§2): maintenance tasks over an interest view, events over the links they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from topicweave.blocks.broadcast_tree import BroadcastTree
+from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.topic_beacons import Beacon, TopicBeacons
+from topicweave.blocks.views import InterestView
+from topicweave.model.event import Event
+from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.systems.spidercast import rules
+from topicweave.systems.spidercast.messages import (
+    Connect,
+    ConnectOk,
+    Disconnect,
+    DisconnectNo,
+    DisconnectOk,
+    Heartbeat,
+    InterestQuery,
+    InterestUpdate,
+    Leave,
+    Redirect,
+    TaskState,
+)
+from topicweave.systems.spidercast.parameters import LinkParameters, SpiderCastParameters
+from topicweave.systems.spidercast.selection import BridgeSelection, CoverageSelection, Selection
+from topicweave.systems.spidercast.task import MaintenanceTask
+
+
+class OverlayNode(Node):
+    """A node that keeps the neighbours its tasks ask for, and spreads events over them.
+
+    SpiderCast and its rivals of §3.9 are this class with different selections.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        subscriptions: Iterable[TopicId],
+        view: InterestView,
+        parameters: LinkParameters,
+        selections: Mapping[str, Selection],
+    ) -> None:
+        super().__init__(world, node_id, subscriptions)
+        self.parameters = parameters
+        self.view = view
+        # Topics that the node publishes on without wanting them are part of its interest, too (§2.1).
+        self._publishing: set[TopicId] = set()
+        self._interest: Interest = frozenset(self.subscriptions)
+        self._interest_version = 0
+        self._known_versions: dict[NodeId, int] = {}
+        self._epoch = 0
+        self._sequences: dict[TopicId, int] = {}
+        self._bridges = BridgeSelection(parameters.bridges)
+        if parameters.bridges:
+            selections = {**selections, "bridge": self._bridges}
+        self.tasks = {
+            name: MaintenanceTask(
+                world,
+                node_id,
+                name,
+                selection,
+                parameters,
+                self._own_interest,
+                self._link_changed,
+                self._unanswered,
+            )
+            for name, selection in selections.items()
+        }
+        for task in self.tasks.values():
+            task.selection.reset(self._interest)
+        self._detector = FailureDetector(
+            world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self.peer_lost
+        )
+        self._tree = BroadcastTree(
+            world, self._links_of_topic, self._takes_part_in, self._hand_over, parameters.tree
+        )
+        self._beacons = TopicBeacons(
+            world,
+            node_id,
+            lambda: self._interest,
+            self._lowest_known,
+            self._bridge_to,
+            parameters.beacons,
+        )
+        for block in (view, self._detector, self._tree, self._beacons):
+            self.use(block)
+        self.use(self)
+
+    def receivers(self) -> Receivers:
+        return {
+            Connect: self._receive_connect,
+            ConnectOk: self._receive_connect_ok,
+            Redirect: self._receive_redirect,
+            Disconnect: self._receive_disconnect,
+            DisconnectOk: self._receive_disconnect_ok,
+            DisconnectNo: self._receive_disconnect_no,
+            Leave: self._receive_leave,
+            Heartbeat: self._receive_heartbeat,
+            InterestQuery: self._receive_interest_query,
+            InterestUpdate: self._receive_interest_update,
+        }
+
+    def timers(self) -> Timers:
+        return {"maintain": self._maintain, "publishing": self._stop_publishing}
+
+    # What the node is told.
+
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        # Microseconds tell a new life's events from those of the last one, if the memory of it was lost.
+        self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
+        self.view.set_interest(self._interest)
+        self.view.start(contacts)
+        self._tree.restart()
+        for topic in sorted(self._publishing):
+            self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
+        for task in self.tasks.values():
+            task.start()
+        self._detector.start()
+        if self.parameters.bridges:
+            self._beacons.start()
+
+    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
+        self._epoch = epoch
+        self._sequences = dict(sequences)
+
+    def subscribe(self, topic: TopicId) -> None:
+        self.subscriptions.add(topic)
+        self._update_interest()
+
+    def unsubscribe(self, topic: TopicId) -> None:
+        self.subscriptions.discard(topic)
+        self._update_interest()
+
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
+        if topic not in self.subscriptions:
+            self._publishing.add(topic)
+            self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
+            self._update_interest()
+        sequence = self._sequences.get(topic, 0)
+        self._sequences[topic] = sequence + 1
+        event = Event(self.id, topic, self._epoch, sequence, payload)
+        sent_to = self._tree.publish(event)
+        self._hand_over(event)
+        if sent_to:
+            return Receipt(event, sent_to)
+        return Receipt(event, 0, "no neighbour wants this topic yet; the event goes to the first that does")
+
+    def peer_lost(self, peer: NodeId) -> None:
+        for task in self.tasks.values():
+            task.forget(peer)
+        self._unanswered(peer)
+
+    def leave(self) -> None:
+        for peer in self._known_versions:
+            self.world.send(peer, Leave(gone=True))
+        self.view.leave()
+
+    def links(self) -> Iterator[Link]:
+        for task in self.tasks.values():
+            for peer in task.neighbours:
+                yield Link(peer, task.name)
+
+    def known_peers(self) -> set[NodeId]:
+        tasks = (task.known_peers() for task in self.tasks.values())
+        parts = (self._detector.watched, self._tree.known_peers(), self._beacons.known_peers())
+        return set(self._known_versions).union(self.view.peers(), *parts, *tasks)
+
+    @property
+    def degree(self) -> int:
+        return len(self._known_versions)
+
+    # Links, as the tasks make and break them.
+
+    def _own_interest(self) -> tuple[int, Interest]:
+        return self._interest_version, self._interest
+
+    def _interest_of(self, peer: NodeId) -> Interest | None:
+        for task in self.tasks.values():
+            if neighbour := task.neighbours.get(peer):
+                return neighbour.interest
+        return None
+
+    def _link_changed(self, peer: NodeId) -> None:
+        interest = self._interest_of(peer)
+        if interest is None:
+            del self._known_versions[peer]
+            self._detector.unwatch(peer)
+            self._tree.link_down(peer)
+        else:
+            if peer not in self._known_versions:
+                self._known_versions[peer] = -1
+                self._detector.watch(peer)
+            self._tree.link_up(peer, interest)
+
+    def _links_of_topic(self, topic: TopicId) -> list[NodeId]:
+        # dict: in order, each peer once.
+        peers = {
+            peer: None
+            for task in self.tasks.values()
+            for peer, neighbour in task.neighbours.items()
+            if topic in neighbour.interest
+        }
+        return list(peers)
+
+    def _maintain(self, key: TimerKey) -> None:
+        self.tasks[key[1]].step()
+
+    # Mending topics that came apart.
+
+    def _lowest_known(self, topic: TopicId) -> NodeId | None:
+        subscribers = self.view.subscribers(topic)
+        return int(subscribers.min()) if len(subscribers) else None
+
+    def _bridge_to(self, peer: NodeId) -> None:
+        self._bridges.want(peer)
+        self.tasks["bridge"].wake()
+
+    def _unanswered(self, peer: NodeId) -> None:
+        self.view.lost(peer)
+        self._bridges.give_up(peer)
+
+    # Interest.
+
+    def _takes_part_in(self, topic: TopicId) -> bool:
+        return topic in self._interest
+
+    def _hand_over(self, event: Event) -> None:
+        if event.topic in self.subscriptions:
+            self.world.deliver(event)
+
+    def _stop_publishing(self, key: TimerKey) -> None:
+        self._publishing.discard(key[1])
+        self._update_interest()
+
+    def _update_interest(self) -> None:
+        interest = frozenset(self.subscriptions | self._publishing)
+        if interest == self._interest:
+            return
+        dropped, self._interest = self._interest - interest, interest
+        self._interest_version += 1
+        self.view.set_interest(interest)
+        for topic in sorted(dropped):
+            self._tree.topic_down(topic)
+        for task in self.tasks.values():
+            task.interest_changed()
+        update = InterestUpdate(self._interest_version, interest)
+        for peer in self._known_versions:
+            self.world.send(peer, update)
+
+    def _receive_interest_query(self, sender: NodeId, _message: InterestQuery) -> None:
+        if sender in self._known_versions:
+            self.world.send(sender, InterestUpdate(self._interest_version, self._interest))
+
+    def _receive_interest_update(self, sender: NodeId, message: InterestUpdate) -> None:
+        self._note_interest(sender, message.version, message.interest)
+
+    # Messages of the tasks.
+
+    def _task(self, name: str) -> MaintenanceTask | None:
+        """The task a message is for; None if a peer names one that this node does not run."""
+        return self.tasks.get(name)
+
+    def _receive_connect(self, sender: NodeId, message: Connect) -> None:
+        if (task := self._task(message.task)) and sender != self.id:
+            task.receive_connect(sender, message)
+            self._note_interest(sender, message.version, message.interest)
+
+    def _receive_connect_ok(self, sender: NodeId, message: ConnectOk) -> None:
+        if (task := self._task(message.task)) and sender != self.id:
+            task.receive_connect_ok(sender, message)
+            self._note_interest(sender, message.version, message.interest)
+
+    def _note_interest(self, peer: NodeId, version: int, interest: Interest) -> None:
+        """A peer told what it wants: all tasks that count it as a neighbour go by that."""
+        if peer in self._known_versions:
+            self._detector.heard(peer)
+            if self._known_versions[peer] != version:
+                self._known_versions[peer] = version
+                for task in self.tasks.values():
+                    task.neighbour_changed(peer, interest)
+
+    def _receive_redirect(self, sender: NodeId, message: Redirect) -> None:
+        if task := self._task(message.task):
+            task.receive_redirect(sender, message)
+
+    def _receive_disconnect(self, sender: NodeId, message: Disconnect) -> None:
+        if task := self._task(message.task):
+            task.receive_disconnect(sender)
+
+    def _receive_disconnect_ok(self, sender: NodeId, message: DisconnectOk) -> None:
+        if task := self._task(message.task):
+            task.remove(sender)
+
+    def _receive_disconnect_no(self, sender: NodeId, message: DisconnectNo) -> None:
+        if task := self._task(message.task):
+            task.receive_disconnect_no(sender)
+
+    def _receive_leave(self, sender: NodeId, message: Leave) -> None:
+        if message.gone:
+            self.peer_lost(sender)
+        elif task := self._task(message.task):
+            task.receive_leave(sender)
+
+    # Heartbeats.
+
+    def _beat(self, peers: Iterable[NodeId]) -> None:
+        labels: dict[TopicId, Beacon] = {}
+        if self.parameters.bridges:
+            labels = {beacon.topic: beacon for beacon in self._beacons.tell(self._interest)}
+        # Without beacons, neighbours of the same state get the same message: it is made (and measured) once.
+        made: dict[tuple[TaskState, ...], Heartbeat] = {}
+        for peer in peers:
+            tasks = [task for task in self.tasks.values() if peer in task.neighbours]
+            states = tuple(task.state(peer) for task in tasks)
+            beat = made.get(states)
+            if labels:
+                beacons = tuple(labels[topic] for topic in tasks[0].neighbours[peer].shared)
+                beat = Heartbeat(self._interest_version, states, beacons)
+            elif beat is None:
+                beat = made[states] = Heartbeat(self._interest_version, states)
+            self.world.send(peer, beat)
+
+    def _receive_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
+        self._detector.heard(sender)
+        # Nobody has more to say than one state per task: the rest of a longer list is made up.
+        for state in message.states[: len(self.tasks)]:
+            if task := self._task(state.task):
+                task.receive_state(sender, state)
+        version = self._known_versions.get(sender)
+        if version is None:
+            return
+        if self.parameters.bridges:
+            self._beacons.hear(message.beacons)
+        if version != message.version:
+            self.world.send(sender, InterestQuery())
+
+
+class SpiderCastNode(OverlayNode):
+    """(K_g, K_r)-coverage: a greedy and a random task side by side."""
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        subscriptions: Iterable[TopicId],
+        view: InterestView,
+        parameters: SpiderCastParameters,
+    ) -> None:
+        self._adaptive = parameters.adaptive
+        self._greedy = CoverageSelection(parameters.k_greedy, view, rules.most_overlapping)
+        self._random = CoverageSelection(parameters.k_random, view, rules.any_overlapping)
+        super().__init__(
+            world,
+            node_id,
+            subscriptions,
+            view,
+            parameters,
+            {"greedy": self._greedy, "random": self._random},
+        )
+
+    def _maintain(self, key: TimerKey) -> None:
+        super()._maintain(key)
+        if self._adaptive and key[1] == "greedy":
+            self._adapt()
+
+    def gauges(self) -> dict[str, float]:
+        return {"k_random": self._random.k, "random_coverage_share": float(self._random.k > 0)}
+
+    def _adapt(self) -> None:
+        k_random = rules.adapted_k_random(
+            self._greedy.k,
+            self._random.k,
+            degree=self.degree,
+            interests=len(self._interest),
+            greedy_covered=not self._greedy.lacking(),
+            random_covered=not self._random.lacking(),
+        )
+        if k_random != self._random.k:
+            self._random.set_k(k_random)
+            self.tasks["random"].interest_changed()
+
+
+def degree_limit(node: Node) -> int:
+    """L^max + margin of all tasks together; a node whose interest shrank takes a moment to get there."""
+    assert isinstance(node, OverlayNode)
+    return sum(task.selection.limit() + node.parameters.margin for task in node.tasks.values())

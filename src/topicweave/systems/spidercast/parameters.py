@@ -1,0 +1,50 @@
+"""SpiderCast's settings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from topicweave.blocks.broadcast_tree import BroadcastTreeParameters
+from topicweave.blocks.topic_beacons import BeaconParameters
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class LinkParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How links are kept, whatever they are for: the times that the paper leaves open (seconds)."""
+
+    margin: Count = 5
+    """Links a task may keep beyond L^max before it refuses (§2.3 suggests 5)."""
+    connect_timeout: Seconds = 0.25
+    """Pause of a maintenance task after it asked for something."""
+    answer_timeout: Seconds = 1.0
+    """How long a task waits for the answer to a CONNECT before it asks somebody else."""
+    heartbeat_period: Seconds = 1.0
+    suspect_after: Seconds = 4.0
+    """Silence after which a neighbour is taken for dead."""
+    quarantine: Seconds = 5.0
+    """How long a node that was asked is not asked again."""
+    publisher_interest: Seconds = 60.0
+    """How long a node stays part of a topic that it published on without wanting it."""
+    tree: BroadcastTreeParameters = BroadcastTreeParameters()
+    bridges: Count = 8
+    """Links a node may keep to mend topics that came apart; 0 turns mending off, as in the paper."""
+    beacons: BeaconParameters = BeaconParameters()
+
+    def __post_init__(self) -> None:
+        if self.suspect_after <= self.heartbeat_period:
+            raise ValueError(
+                f"suspect_after ({self.suspect_after:g}) must be longer than heartbeat_period ({self.heartbeat_period:g})"
+            )
+
+
+class SpiderCastParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
+    """(K_g, K_r)-coverage."""
+
+    k_greedy: Count = 3
+    k_random: Count = 0
+    adaptive: bool = False
+    """Let each node raise its own K_r when its interests look too much like its neighbours' (§3.3.1)."""

@@ -1,0 +1,149 @@
+"""Whom a maintenance task looks for: the only part in which SpiderCast and its rivals of §3.9 differ."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from topicweave.blocks.views import InterestView
+from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.systems.spidercast.rules import Coverage
+
+Shared = Collection[TopicId]
+"""The topics that a node and its neighbour both want."""
+
+
+class Selection(Protocol):
+    """What a task wants of its neighbours."""
+
+    def enabled(self) -> bool:
+        """Whether the task looks for neighbours at all (K > 0); if not, it still serves those who ask."""
+
+    def limit(self) -> int:
+        """L^max: how many neighbours can be needed at the most."""
+
+    def reset(self, interest: Interest) -> None:
+        """The node wants this now and has no neighbours: they are added one by one afterwards."""
+
+    def added(self, peer: NodeId, shared: Shared) -> None: ...
+
+    def removed(self, peer: NodeId, shared: Shared) -> None: ...
+
+    def lacking(self) -> int:
+        """How much is still missing; 0 when the task has what it wants."""
+
+    def lacking_without(self, peer: NodeId, shared: Shared) -> int:
+        """The same, were this neighbour gone."""
+
+    def serves(self, peer: NodeId, shared: Shared) -> bool:
+        """Whether anything would be worse without this neighbour: also what is lacking anyway."""
+
+    def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
+        """The next peer to connect to, if one is known."""
+
+
+PickByTopics = Callable[[InterestView, Collection[TopicId], Collection[NodeId], random.Random], NodeId | None]
+
+
+class CoverageSelection:
+    """K-coverage of every topic (§2.1): greedy or random, as `pick` says."""
+
+    def __init__(self, k: int, view: InterestView, pick: PickByTopics) -> None:
+        self._view = view
+        self._pick = pick
+        self._interest: Interest = frozenset()
+        self._coverage = Coverage(self._interest, k)
+
+    @property
+    def k(self) -> int:
+        return self._coverage.k
+
+    def enabled(self) -> bool:
+        return self.k > 0
+
+    def limit(self) -> int:
+        return self.k * len(self._interest)
+
+    def set_k(self, k: int) -> None:
+        """Change K; `reset` must follow."""
+        self._coverage = Coverage(self._interest, k)
+
+    def reset(self, interest: Interest) -> None:
+        self._interest = interest
+        self._coverage = Coverage(interest, self.k)
+
+    def added(self, peer: NodeId, shared: Shared) -> None:
+        self._coverage.add(shared)
+
+    def removed(self, peer: NodeId, shared: Shared) -> None:
+        self._coverage.remove(shared)
+
+    def lacking(self) -> int:
+        return self._coverage.lacking
+
+    def lacking_without(self, peer: NodeId, shared: Shared) -> int:
+        return self._coverage.lacking_without(shared)
+
+    def serves(self, peer: NodeId, shared: Shared) -> bool:
+        return self._coverage.needs(shared)
+
+    def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
+        return self._pick(self._view, self._coverage.uncovered(), excluded, rng)
+
+
+class BridgeSelection:
+    """Wants single peers by name: those that a topic's other part is reached through. Implements `Selection`.
+
+    Coverage sees no need for such links and would trim them at once, so they have a task of their own that offers
+    them only when they serve no topic. A peer is asked twice at the most (the second time, should it have named
+    another instead): whoever still misses it then will say so.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._wanted: dict[NodeId, int] = {}  # how often each may still be asked
+        self._neighbours: set[NodeId] = set()
+
+    def want(self, peer: NodeId) -> None:
+        """Ask for a link, unless there are enough."""
+        if peer not in self._neighbours and len(self._wanted) + len(self._neighbours) < self._most:
+            self._wanted[peer] = 2
+
+    def give_up(self, peer: NodeId) -> None:
+        """The peer does not answer."""
+        self._wanted.pop(peer, None)
+
+    def enabled(self) -> bool:
+        return True
+
+    def limit(self) -> int:
+        return self._most
+
+    def reset(self, interest: Interest) -> None:
+        self._neighbours.clear()
+        self._wanted.clear()
+
+    def added(self, peer: NodeId, shared: Shared) -> None:
+        self._neighbours.add(peer)
+        self._wanted.pop(peer, None)
+
+    def removed(self, peer: NodeId, shared: Shared) -> None:
+        self._neighbours.discard(peer)
+
+    def lacking(self) -> int:
+        return len(self._wanted)
+
+    def lacking_without(self, peer: NodeId, shared: Shared) -> int:
+        return len(self._wanted) + self.serves(peer, shared)
+
+    def serves(self, peer: NodeId, shared: Shared) -> bool:
+        return bool(shared)
+
+    def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
+        peer = next((peer for peer in self._wanted if peer not in excluded), None)
+        if peer is not None:
+            self._wanted[peer] -= 1
+            if not self._wanted[peer]:
+                del self._wanted[peer]
+        return peer

@@ -1,0 +1,45 @@
+"""What the worlds, the studies and the command line need to know of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from topicweave.blocks.views import InterestView
+from topicweave.errors import BadInput
+from topicweave.model.ids import NodeId, TopicId
+from topicweave.port import Node, World
+
+Build = Callable[[World, NodeId, Iterable[TopicId], InterestView, Any], Node]
+
+
+@dataclass(frozen=True)
+class System:
+    """A way to weave an overlay, and how to make one node of it."""
+
+    name: str
+    summary: str
+    source: str
+    """The paper and section it comes from."""
+    parameters: type[msgspec.Struct]
+    build: Build
+    connects_topics: bool
+    """Whether it promises that every event reaches every subscriber once things are quiet."""
+    degree_limit: Callable[[Node], int] | None = None
+    """How many distinct peers a node may ever link to, if the system bounds that."""
+    control_kinds: tuple[str, ...] = ()
+    """Messages that make and break links: what "control messages per join or leave" counts."""
+
+    def settings(self, **changes: Any) -> Any:
+        """The system's parameters with some of them changed; unknown or ill-typed ones are refused.
+
+        Values may be given as text, as the command line has them.
+        """
+        try:
+            return msgspec.convert(changes, self.parameters, strict=False)
+        except msgspec.ValidationError as error:
+            known = ", ".join(field.name for field in msgspec.structs.fields(self.parameters))
+            raise BadInput(f"system {self.name!r}: {error}; its parameters: {known}") from None

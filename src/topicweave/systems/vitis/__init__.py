@@ -1,0 +1,20 @@
+"""Vitis: clusters of similar nodes, joined by relay paths over a small world (IPDPS 2011)."""
+
+from topicweave.systems.system import System
+from topicweave.systems.vitis.messages import CONTROL_KINDS
+from topicweave.systems.vitis.node import VitisNode
+from topicweave.systems.vitis.parameters import VitisParameters
+from topicweave.systems.vitis.rendezvous import degree_limit
+
+VITIS = System(
+    name="vitis",
+    summary="a bounded table of friends and small-world links; gateways and relay paths join a topic's clusters",
+    source="Vitis (IPDPS 2011) §III",
+    parameters=VitisParameters,
+    build=VitisNode,
+    connects_topics=True,
+    degree_limit=degree_limit,
+    control_kinds=CONTROL_KINDS,
+)
+
+__all__ = ["CONTROL_KINDS", "VITIS", "VitisNode", "VitisParameters"]

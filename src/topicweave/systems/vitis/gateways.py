@@ -1,0 +1,160 @@
+"""The gateway election of one node (§III-B): what its neighbours propose, and what it proposes itself.
+
+Proposals are arrays over the node's topics, in the order of their identifiers, and travel as such (`messages.Profile`).
+Where in a neighbour's columns the common topics stand is worked out once per neighbour and profile. An election in
+which no neighbour said anything new is not held at all: after a few rounds that is most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.systems.vitis.messages import Profile
+from topicweave.systems.vitis.rules import (
+    GATEWAYS,
+    HOPS,
+    PARENTS,
+    IdArray,
+    IndexArray,
+    Offers,
+    elect_gateways,
+)
+
+_WIRE = np.dtype("<u8")
+_NOTHING: IdArray = np.empty((3, 0), np.uint64)
+
+
+class _Heard:
+    """What a neighbour said last, as far as it concerns topics that both want."""
+
+    __slots__ = ("cells", "mine", "profile", "proposals", "said")
+
+    def __init__(self, profile: Interest, mine: IndexArray, cells: IndexArray) -> None:
+        self.profile = profile
+        self.mine = mine
+        """The places of the common topics among our own."""
+        self.cells = cells
+        """The places of the common topics in each of the neighbour's three columns."""
+        self.said = b""
+        self.proposals = _NOTHING
+
+    def take(self, said: bytes) -> None:
+        """Pick the common topics out of the neighbour's columns; columns of a wrong length say nothing."""
+        self.said = said
+        if len(self.mine) and len(said) == 24 * len(self.profile):
+            self.proposals = np.frombuffer(said, _WIRE)[self.cells].reshape(3, -1)
+
+
+class GatewayElection:
+    """Holds the proposals of a node and its neighbours."""
+
+    def __init__(self, own: NodeId, most_hops: int) -> None:
+        self._own = own
+        self._most_hops = most_hops
+        self._topics: list[TopicId] = []
+        self._points: IdArray = np.empty(0, np.uint64)
+        self._heard: dict[NodeId, _Heard] = {}
+        self._proposals = _NOTHING
+        self._packed = b""
+        self._changed = True
+        # What of `Offers` depends on who the neighbours are, and not on what they say.
+        self._telling: tuple[list[_Heard], IndexArray, IdArray, IdArray] | None = None
+        self.gateway_topics: list[TopicId] = []
+        """The topics that this node is a gateway for, as of the last election."""
+
+    def set_topics(self, topics: Collection[TopicId]) -> None:
+        """Take part in the election for these topics from now on: as before where it did, by proposing itself elsewhere."""
+        before, known = self._proposals, {topic: place for place, topic in enumerate(self._topics)}
+        self._topics = sorted(topics)
+        self._points = np.array(self._topics, dtype=np.uint64)
+        self._proposals = np.full((3, len(self._topics)), np.uint64(self._own))
+        self._proposals[HOPS] = 0
+        for place, topic in enumerate(self._topics):
+            if topic in known:
+                self._proposals[:, place] = before[:, known[topic]]
+        self._heard = {peer: self._compared(heard.profile, heard.said) for peer, heard in self._heard.items()}
+        self._telling = None
+        self._pack()
+        self._changed = True
+
+    def hear(self, neighbour: NodeId, message: Profile) -> None:
+        """What a neighbour proposes."""
+        profile, said = message.descriptor.profile, message.proposals
+        heard = self._heard.get(neighbour)
+        if heard is None or (heard.profile is not profile and heard.profile != profile):
+            self._heard[neighbour] = self._compared(profile, said)
+            self._telling = None
+            self._changed = True
+        elif said is not heard.said and said != heard.said:
+            if not heard.proposals.size:
+                self._telling = None
+            heard.take(said)
+            self._changed = True
+
+    def forget(self, neighbour: NodeId) -> None:
+        """No link leads there any more."""
+        if self._heard.pop(neighbour, None) is not None:
+            self._telling = None
+            self._changed = True
+
+    def hold(self) -> bool:
+        """Propose anew (Alg. 5); returns whether anything changed."""
+        if not self._changed:
+            return False
+        self._changed = False
+        offers, links = self._offers()
+        self._proposals = elect_gateways(self._own, self._points, offers, links, self._most_hops)
+        return self._pack()
+
+    def _pack(self) -> bool:
+        """Bring all that follows from the proposals up to date; returns whether they changed."""
+        packed = self._proposals.astype(_WIRE, copy=False).tobytes()
+        if packed == self._packed:
+            return False
+        self._packed = packed
+        own = np.flatnonzero(self._proposals[GATEWAYS] == np.uint64(self._own)).tolist()
+        self.gateway_topics = [self._topics[place] for place in own]
+        return True
+
+    def packed(self) -> bytes:
+        """The proposals as a profile carries them."""
+        return self._packed
+
+    def proposal(self, topic: TopicId) -> tuple[NodeId, NodeId, int]:
+        """(gateway, parent, hops) for one topic."""
+        gateway, parent, hops = self._proposals[[GATEWAYS, PARENTS, HOPS], self._topics.index(topic)].tolist()
+        return gateway, parent, hops
+
+    def known_peers(self) -> set[NodeId]:
+        """Neighbours heard; the gateways they name are what they say, not peers that state is kept for."""
+        return set(self._heard)
+
+    def _compared(self, profile: Interest, said: bytes) -> _Heard:
+        shared = profile.intersection(self._topics)
+        if not shared:
+            return _Heard(profile, np.empty(0, np.int64), np.empty(0, np.int64))
+        common = np.array(sorted(shared), dtype=np.uint64)
+        theirs = np.searchsorted(np.array(sorted(profile), dtype=np.uint64), common)
+        cells = np.concatenate([theirs, theirs + len(profile), theirs + 2 * len(profile)])
+        heard = _Heard(profile, np.searchsorted(self._points, common), cells)
+        heard.take(said)
+        return heard
+
+    def _offers(self) -> tuple[Offers, IdArray]:
+        if self._telling is None:
+            links = sorted(self._heard)
+            # In order of their identifiers, as the rule wants them.
+            telling = [(peer, heard) for peer in links if (heard := self._heard[peer]).proposals.size]
+            counts = [len(heard.mine) for _, heard in telling]
+            self._telling = (
+                [heard for _, heard in telling],
+                np.concatenate([np.empty(0, np.int64), *(heard.mine for _, heard in telling)]),
+                np.repeat(np.array([peer for peer, _ in telling], dtype=np.uint64), counts),
+                np.array(links, dtype=np.uint64),
+            )
+        speakers, topic, neighbour, link_ids = self._telling
+        said = np.concatenate([heard.proposals for heard in speakers], axis=1) if speakers else _NOTHING
+        return Offers(topic, neighbour, said), link_ids

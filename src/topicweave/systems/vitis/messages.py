@@ -1,0 +1,35 @@
+"""What the nodes of a rendezvous overlay (Vitis, RVR) say to each other about their links."""
+
+from __future__ import annotations
+
+from topicweave.blocks.descriptors import Descriptor
+from topicweave.port import Message
+
+
+class Profile(Message, frozen=True, array_like=True, tag="vitis-profile"):
+    """I am alive, and this is what I want (Alg. 6).
+
+    `chosen`: you are in my routing table; if not, I am in yours. The gateway proposals are three columns one after another,
+    each with eight bytes (little-endian) per topic of the descriptor's profile, in the order of the topics' identifiers: the
+    proposed gateways, the parents that proposed them, the hops. They are empty if the sender elects no gateways.
+    """
+
+    descriptor: Descriptor
+    chosen: bool
+    proposals: bytes = b""
+
+
+class Parted(Message, frozen=True, array_like=True, tag="vitis-parted"):
+    """You are not in my routing table any more."""
+
+
+class Refused(Message, frozen=True, array_like=True, tag="vitis-refused"):
+    """I serve as many as I can who chose me: take somebody else."""
+
+
+class Gone(Message, frozen=True, array_like=True, tag="vitis-gone"):
+    """I leave the overlay."""
+
+
+CONTROL_KINDS = ("vitis-parted", "vitis-refused", "vitis-gone")
+"""The messages that end links; links are made by the first `Profile`."""

@@ -1,0 +1,427 @@
+"""A node of a rendezvous overlay: what Vitis and RVR have in common.
+
+Peer sampling (Newscast) and T-Man keep the routing table; profiles go over the links as heartbeats (Alg. 6, 7); relay paths
+lead to the topics' rendezvous; events are spread by notification. A system adds whom it wants in the table besides the
+ring, which topics a node asks for a relay path for, and who gets events besides the relays.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from topicweave.blocks.descriptors import Descriptor
+from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.newscast import Newscast
+from topicweave.blocks.notify_pull import NotifyPull
+from topicweave.blocks.relay_paths import RelayPaths
+from topicweave.blocks.small_world import LongLinkTargets, estimated_nodes, ring_sides
+from topicweave.blocks.tman import TMan, TManParams
+from topicweave.model.event import Event
+from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.port import Link, Node, Receipt, Receivers, Timers, World
+from topicweave.systems.vitis.links import LinkTable, Neighbour
+from topicweave.systems.vitis.messages import Gone, Parted, Profile, Refused
+from topicweave.systems.vitis.parameters import NEAR, RendezvousParameters
+from topicweave.systems.vitis.rules import Choice, select_neighbours
+
+
+class RendezvousNode(Node):
+    """Links, paths and events; see the module."""
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        subscriptions: Iterable[TopicId],
+        parameters: RendezvousParameters,
+        small_world: int,
+    ) -> None:
+        super().__init__(world, node_id, subscriptions)
+        self.parameters = parameters
+        self.table = LinkTable(node_id)
+        self._epoch = 0
+        self._sequences: dict[TopicId, int] = {}
+        self._interest: Interest = frozenset(self.subscriptions)
+        self._profiles: dict[bool, Profile] = {}
+        self._ranked: dict[NodeId, tuple[Descriptor, str]] = {}
+        self._near: list[tuple[Descriptor, float]] = []  # around it on the ring, with the time they were made
+        self._targets = LongLinkTargets(node_id, small_world, world.random, parameters.redraw_targets)
+        self._nodes = 2
+        self.sampling = Newscast(world, node_id, self._interest, parameters.sampling)
+        self.tman = TMan(
+            world,
+            self.sampling.own,
+            self._rank,
+            self._candidates,
+            TManParams(
+                view_size=parameters.table_size,
+                message_size=parameters.message_size,
+                period=parameters.period,
+                # What is in the table is refreshed by heartbeats; silence is the failure detector's to judge.
+                max_age=_MAX_AGE * parameters.heartbeat_period,
+                max_topics=parameters.max_topics,
+            ),
+            self._table_changed,
+            self._partner,
+        )
+        self._detector = FailureDetector(
+            world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self.peer_lost
+        )
+        self.relays = RelayPaths(world, node_id, self.table.router, self._topics_to_relay, parameters.relay)
+        self._events = NotifyPull(world, self._notified, self._hand_over, parameters.spreading)
+        for block in (self.sampling, self.tman, self._detector, self.relays, self._events):
+            self.use(block)
+        self.use(self)
+
+    def receivers(self) -> Receivers:
+        return {
+            Profile: self._receive_profile,
+            Parted: self._receive_parted,
+            Refused: self._receive_refused,
+            Gone: self._receive_gone,
+        }
+
+    def timers(self) -> Timers:
+        return {}
+
+    # What a system fills in.
+
+    @abstractmethod
+    def _topics_to_relay(self) -> Collection[TopicId]:
+        """The topics that this node wants a relay path for itself."""
+
+    def _utilities(self) -> Callable[[Sequence[Descriptor]], list[float]] | None:
+        """How to tell how good friends peers would be; None if there are no friends."""
+        return None
+
+    _floods = False
+    """Whether events go to interested neighbours, too, or along relay paths only."""
+
+    def _proposals(self) -> bytes:
+        """What goes with the profile."""
+        return b""
+
+    def _heard(self, peer: NodeId, message: Profile) -> None:
+        """A neighbour's profile came over a link that is there to stay."""
+
+    def _link_ended(self, peer: NodeId) -> None:
+        """A link began to fade, or is gone."""
+
+    def _before_beat(self) -> None:
+        """Once per heartbeat, before it goes out."""
+
+    def _interest_changed(self) -> None:
+        """The node wants something else now."""
+
+    # What the node is told.
+
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        # Microseconds tell a new life's events from those of the last one, if the memory of it was lost.
+        self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
+        self._events.restart()
+        self.sampling.start(contacts)
+        self.tman.start()
+        self.relays.start()
+        self._detector.start()
+
+    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
+        self._epoch = epoch
+        self._sequences = dict(sequences)
+
+    def subscribe(self, topic: TopicId) -> None:
+        self.subscriptions.add(topic)
+        self._set_interest()
+
+    def unsubscribe(self, topic: TopicId) -> None:
+        self.subscriptions.discard(topic)
+        self._set_interest()
+
+    def _set_interest(self) -> None:
+        interest = frozenset(self.subscriptions)
+        if interest == self._interest:
+            return
+        self._interest = interest
+        self.sampling.profile = interest
+        self._interest_changed()
+        self._profile_is_out_of_date()
+        for peer in self.table:
+            self._send_profile(peer)
+
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
+        sequence = self._sequences.get(topic, 0)
+        self._sequences[topic] = sequence + 1
+        event = Event(self.id, topic, self._epoch, sequence, payload)
+        sent_to = self._events.publish(event)
+        self._hand_over(event)
+        if sent_to:
+            return Receipt(event, sent_to)
+        if not len(self.table):
+            return Receipt(event, 0, "this node has no neighbours yet")
+        return Receipt(
+            event, 0, "no neighbour wants this topic or relays it, and its rendezvous is this node"
+        )
+
+    def peer_lost(self, peer: NodeId) -> None:
+        self._end_link(peer)
+        self.tman.forget(peer)
+        self.sampling.forget(peer)
+        self.relays.lost(peer)
+        self._events.lost(peer)
+
+    def leave(self) -> None:
+        for peer in {*self.table, *self.relays.known_peers()}:
+            self.world.send(peer, Gone())
+
+    def links(self) -> Iterator[Link]:
+        return self.table.listed()
+
+    def known_peers(self) -> set[NodeId]:
+        return {
+            *self.table,
+            *self._detector.watched,
+            *(descriptor.id for descriptor in self.tman.view()),
+            *(descriptor.id for descriptor, _ in self._near),
+            *self.relays.known_peers(),
+            *self._events.known_peers(),
+        }
+
+    @property
+    def degree(self) -> int:
+        return len(self.table)
+
+    def gauges(self) -> Mapping[str, float]:
+        fans = len(self.table.fans())
+        return {
+            "table": float(len(self.table) - fans),
+            "fans": float(fans),
+            "relayed_topics": float(self.relays.topics),
+            "requested_paths": float(len(self._topics_to_relay())),
+        }
+
+    # The routing table (Alg. 2 to 4).
+
+    def _partner(self, ranked: Sequence[Descriptor]) -> Descriptor:
+        """With whom to exchange tables.
+
+        Drawn from the whole table, as the paper says, most exchanges are with friends, who know nothing of one's place on
+        the ring; every other one with a ring neighbour makes the ring right several times sooner.
+        """
+        draw = self.world.random
+        if draw.random() < self.parameters.ring_partners:
+            return draw.choice(ranked[:2])
+        return draw.choice(ranked)
+
+    def _candidates(self) -> list[Descriptor]:
+        """Random peers, and the few that were nearest on the ring among all known at the last selection.
+
+        T-Man makes rings fast when views hold many ring neighbours (2009); the table has two, the others are only known.
+        """
+        sample = self.sampling.descriptors()
+        if len(sample) > self.parameters.samples:
+            sample = self.world.random.sample(sample, self.parameters.samples)
+        now = self.world.now
+        for known, made in self._near:
+            if (age := now - made) <= _MAX_AGE_NEAR * self.parameters.period:
+                sample.append(Descriptor(known.id, age, known.version, known.profile))
+        return sample
+
+    def _rank(self, own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:
+        known = {descriptor.id: descriptor for descriptor in candidates}
+        ring = sorted(known)
+        utilities = self._utilities()
+        choices = select_neighbours(
+            own.id,
+            list(known),
+            ring,
+            self._targets.points(self._nodes),
+            self.parameters.table_size,
+            (lambda peers: utilities([known[peer] for peer in peers])) if utilities else None,
+        )
+        self._measure_ring(choices)
+        now = self.world.now
+        self._near = [
+            (descriptor, now - descriptor.age)
+            for descriptor in (known[peer] for peer in ring_sides(own.id, ring, NEAR))
+        ]
+        self._ranked = {peer: (known[peer], kind) for peer, kind in choices}
+        return [known[peer] for peer, _ in choices]
+
+    def _measure_ring(self, choices: Sequence[Choice]) -> None:
+        if len(choices) >= 2:
+            self._nodes = estimated_nodes(self.id, choices[0].peer, choices[1].peer)
+
+    def _table_changed(self, entered: list[NodeId], left: list[NodeId]) -> None:
+        for peer in left:
+            self._drop(peer)
+        for peer in entered:
+            self._choose(peer)
+        for peer, (_, kind) in self._ranked.items():
+            if (neighbour := self.table.get(peer)) is not None:
+                neighbour.kind = kind
+
+    def _choose(self, peer: NodeId) -> None:
+        neighbour = self.table.get(peer)
+        if neighbour is None:
+            neighbour = self.table.add(peer, self._ranked[peer][0], self.world.now)
+            self._detector.watch(peer)
+        neighbour.chosen = True
+        self.table.hold(peer)
+        self._send_profile(peer)
+        self._events.link_up()
+
+    def _drop(self, peer: NodeId) -> None:
+        neighbour = self.table.get(peer)
+        if neighbour is not None and neighbour.chosen:
+            neighbour.chosen = False
+            if len(self.table.fans()) > self.parameters.most_fans:
+                self._end_link(peer)
+                self.world.send(peer, Refused() if neighbour.fan else Parted())
+            elif not neighbour.fan:
+                self._fade(peer)
+                self.world.send(peer, Parted())
+
+    def _fade(self, peer: NodeId) -> None:
+        self.table.fade(peer, self.world.now + self.parameters.linger)
+        self._link_ended(peer)
+
+    def _end_link(self, peer: NodeId) -> None:
+        if self.table.remove(peer) is not None:
+            self._detector.unwatch(peer)
+            self._link_ended(peer)
+
+    # Profiles (Alg. 6, 7).
+
+    def _profile_is_out_of_date(self) -> None:
+        self._profiles.clear()
+
+    def _profile(self, chosen: bool) -> Profile:
+        """Made once for all neighbours, as long as nothing in it changes."""
+        profile = self._profiles.get(chosen)
+        own = self.sampling.own()
+        if profile is None or profile.descriptor.version != own.version:
+            profile = self._profiles[chosen] = Profile(own, chosen, self._proposals())
+        return profile
+
+    def _send_profile(self, peer: NodeId) -> None:
+        neighbour = self.table.get(peer)
+        if neighbour is not None and not neighbour.fading:
+            self.world.send(peer, self._profile(neighbour.chosen))
+
+    def _beat(self, _watched: Iterable[NodeId]) -> None:
+        for peer in self.table.faded(self.world.now):
+            self._end_link(peer)
+        self._before_beat()
+        table, send = self.table, self.world.send
+        # Equal messages in a row: the world need not measure each anew.
+        for chosen in (True, False):
+            profile = self._profile(chosen)
+            for peer, neighbour in table.items():
+                if neighbour.chosen is chosen and not neighbour.fading:
+                    send(peer, profile)
+
+    def _receive_profile(self, sender: NodeId, message: Profile) -> None:
+        self._detector.heard(sender)
+        neighbour = self.table.get(sender)
+        if neighbour is not None and neighbour.said is message and not neighbour.fading:
+            # In the simulator, where messages pass by reference, this is most of them.
+            self._note(neighbour, message.descriptor)
+            return
+        descriptor = message.descriptor
+        if (
+            descriptor.id != sender
+            or sender == self.id
+            or len(descriptor.profile) > self.parameters.max_topics
+            or descriptor.version < 0
+        ):
+            return
+        if neighbour is None:
+            neighbour = self._meet(sender, message)
+            if neighbour is None:
+                return
+        neighbour.fan = message.chosen
+        if message.chosen:
+            self.table.hold(sender)
+        elif not neighbour.chosen and not neighbour.fading:
+            self._fade(sender)
+        self._note(neighbour, descriptor)
+        if not neighbour.fading:
+            neighbour.said = message
+            self._heard(sender, message)
+
+    def _meet(self, sender: NodeId, message: Profile) -> Neighbour | None:
+        """A profile from a stranger."""
+        if not message.chosen:
+            # It takes us for one who chose it: some message was lost or overtaken. One word sets it right.
+            self.world.send(sender, Parted())
+            return None
+        if len(self.table.fans()) >= self.parameters.most_fans:
+            self.world.send(sender, Refused())
+            return None
+        neighbour = self.table.add(sender, message.descriptor, self.world.now)
+        self._detector.watch(sender)
+        self._send_profile(sender)
+        self._events.link_up()
+        return neighbour
+
+    def _note(self, neighbour: Neighbour, descriptor: Descriptor) -> None:
+        now = self.world.now
+        news = descriptor.version != neighbour.descriptor.version
+        neighbour.descriptor = descriptor
+        if neighbour.chosen and (
+            news or now - neighbour.heard >= _REFRESH_EVERY * self.parameters.heartbeat_period
+        ):
+            self.tman.refresh(descriptor)
+            neighbour.heard = now
+        elif not neighbour.chosen:
+            neighbour.heard = now
+
+    def _receive_parted(self, sender: NodeId, _message: Parted) -> None:
+        neighbour = self.table.get(sender)
+        if neighbour is not None:
+            neighbour.fan = False
+            if neighbour.chosen:
+                self._send_profile(sender)
+            elif not neighbour.fading:
+                self._fade(sender)
+
+    def _receive_refused(self, sender: NodeId, _message: Refused) -> None:
+        self._end_link(sender)
+        self.tman.forget(sender)
+
+    def _receive_gone(self, sender: NodeId, _message: Gone) -> None:
+        self.peer_lost(sender)
+
+    # Events (§III-C).
+
+    def _notified(self, topic: TopicId, source: NodeId | None) -> Iterable[NodeId]:
+        """Interested neighbours, and up and down the relay path.
+
+        A node that has nothing to do with the topic (it publishes without wanting it, or was told by mistake), or knows
+        nobody else who has (it joined just now), hands the event on towards the rendezvous, where all paths meet.
+        """
+        peers = dict.fromkeys(self.relays.neighbours(topic))
+        if self._floods:
+            peers.update(dict.fromkeys(self.table.interested(topic)))
+        if not peers or (topic not in self._interest and not self.relays.relays(topic)):
+            hop = self.table.router().next_hop(topic)
+            if hop != self.id:
+                peers[hop] = None
+        return peers
+
+    def _hand_over(self, event: Event) -> None:
+        if event.topic in self.subscriptions:
+            self.world.deliver(event)
+
+
+_MAX_AGE_NEAR = 20
+"""Periods after which a node near on the ring that is not in the table is forgotten."""
+_REFRESH_EVERY, _MAX_AGE = 8, 20
+"""Heartbeats between two refreshments of a table entry's age (each moves the whole table), and the age at which it
+is dropped."""
+
+
+def degree_limit(node: Node) -> int:
+    """The table and as many fans as are served."""
+    assert isinstance(node, RendezvousNode)
+    return node.parameters.table_size + node.parameters.most_fans

@@ -1,0 +1,7 @@
+"""What a run leaves behind: four tables, written alike by the simulator and by live nodes."""
+
+from topicweave.telemetry.schema import event_key
+from topicweave.telemetry.tables import Tables
+from topicweave.telemetry.writer import MemoryTelemetry, ParquetTelemetry, Telemetry
+
+__all__ = ["MemoryTelemetry", "ParquetTelemetry", "Tables", "Telemetry", "event_key"]

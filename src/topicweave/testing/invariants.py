@@ -1,0 +1,69 @@
+"""What must hold in every run of every system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from topicweave.model.event import Event, EventId
+from topicweave.port import Node
+from topicweave.sim.host import Host
+from topicweave.sim.simulation import Simulation
+
+
+class DeliveryLog:
+    """Watches what applications are handed: at most once per life of a node, and only what is wanted."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._got: dict[EventId, set[int]] = {}
+        # A node that lost its memory is another node object: what its predecessor got does not count against it.
+        self._handed_over: set[tuple[Node, EventId]] = set()
+        self.violations: list[str] = []
+        self.deliveries = 0
+        simulation.on_delivery(self._delivered)
+
+    def _delivered(self, host: Host, event: Event) -> None:
+        self.deliveries += 1
+        node = host.node
+        assert node is not None
+        name = self._simulation.workload.node_names[host.index]
+        if event.topic not in node.subscriptions:
+            self.violations.append(f"{name} was handed {event.id}, which it does not want")
+        if (node, event.id) in self._handed_over:
+            self.violations.append(f"{name} was handed {event.id} twice")
+        self._handed_over.add((node, event.id))
+        self._got.setdefault(event.id, set()).add(host.index)
+
+    @property
+    def events(self) -> int:
+        return len(self._got)
+
+    def missed(self, expected: Mapping[EventId, set[int]]) -> list[str]:
+        """Who did not get an event it should have got."""
+        names, topics = self._simulation.workload.node_names, self._simulation.workload.topic_names
+        topic_of = dict(zip(self._simulation.workload.topic_ids, topics, strict=True))
+        return [
+            f"{names[index]} missed the event on {topic_of[event_id.topic]}"
+            for event_id, subscribers in expected.items()
+            for index in sorted(subscribers - self._got.get(event_id, set()))
+        ]
+
+
+def check_at_rest(simulation: Simulation) -> Iterator[str]:
+    """Invariants of the nodes themselves, once everything is quiet: bounded degree, nothing kept for the departed."""
+    alive = {simulation.hosts[index].name for index in simulation.up()}
+    everyone = {host.name for host in simulation.hosts}
+    limit_of = simulation.system.degree_limit
+    for index in simulation.up():
+        node, name = simulation.node(index), simulation.workload.node_names[index]
+        degree = len({link.peer for link in node.links()})
+        if limit_of is not None and degree > limit_of(node):
+            yield f"{name} has {degree} links, more than its limit of {limit_of(node)}"
+        for link in node.links():
+            if link.peer not in alive:
+                yield f"{name} keeps a {link.kind} link to a node that is gone"
+        if ghosts := set(node.known_peers()) - alive:
+            yield f"{name} still keeps state for {len(ghosts)} departed peers"
+        for key in simulation.hosts[index].pending_timers:
+            if any(part in everyone and part not in alive for part in key if isinstance(part, int)):
+                yield f"{name} still has a timer {key[0]!r} for a departed peer"

@@ -1,0 +1,79 @@
+"""The choice between the interest views, and how it is written."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from tests.blocks.tiny_world import TinyNet
+from topicweave.blocks import membership as membership_module
+from topicweave.blocks.membership import FULL, GOSSIP, Membership
+from topicweave.blocks.views import Directory, FullView, GossipView, ShareView
+from topicweave.errors import BadInput
+
+
+def test_documentation_examples() -> None:
+    outcome = doctest.testmod(membership_module)
+    assert outcome.attempted
+    assert not outcome.failed
+
+
+@pytest.mark.parametrize(
+    ("text", "membership"),
+    [
+        ("full", FULL),
+        ("100%", FULL),
+        ("5%", Membership(share=0.05)),
+        ("0.5%", Membership(share=0.005)),
+        ("gossip", GOSSIP),
+        ("gossip:200", Membership(capacity=200)),
+        ("gossip:1", Membership(capacity=1)),
+    ],
+)
+def test_what_is_understood(text: str, membership: Membership) -> None:
+    assert Membership.parse(text) == membership
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "Full", "everybody", "full:5", "5", "%", "x%", "0%", "-5%", "101%", "nan%", "inf%"),
+        *("gossip:", "gossip:0", "gossip:-1", "gossip:many", "gossip:2.5", "gossip:5%", "gossip:1:2"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_the_choices(text: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        Membership.parse(text)
+    assert str(refusal.value) == (
+        f"membership {text!r}: say 'full', a share such as '5%', 'gossip', or 'gossip:200'"
+    )
+
+
+def test_each_membership_makes_its_view() -> None:
+    world, directory, interest = TinyNet().world(1), Directory(), frozenset({7})
+    assert type(FULL.view(world, 1, interest, directory)) is FullView
+    share = Membership(share=0.25).view(world, 1, interest, directory)
+    assert isinstance(share, ShareView)
+    assert share.share == 0.25
+    gossip = GOSSIP.view(world, 1, interest, None)
+    assert isinstance(gossip, GossipView)
+    assert gossip.sampling.profile == interest
+
+
+@pytest.mark.parametrize("membership", [FULL, Membership(share=0.5)])
+def test_only_gossip_does_without_a_directory(membership: Membership) -> None:
+    with pytest.raises(BadInput, match="needs a simulation's directory; a live node must gossip"):
+        membership.view(TinyNet().world(1), 1, frozenset(), None)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "view_size", "shuffle_size"), [(1, 1, 1), (10, 10, 10), (30, 30, 20), (500, 50, 20)]
+)
+def test_a_gossip_view_samples_no_more_than_it_holds(
+    capacity: int, view_size: int, shuffle_size: int
+) -> None:
+    view = Membership(capacity=capacity).view(TinyNet().world(1), 1, frozenset(), None)
+    assert isinstance(view, GossipView)
+    assert view.capacity == capacity
+    assert (view.sampling.params.view_size, view.sampling.params.shuffle_size) == (view_size, shuffle_size)

@@ -1,0 +1,87 @@
+"""Relay paths: requests meet at the rendezvous, and what is not asked for again goes away."""
+
+from __future__ import annotations
+
+from tests.blocks.tiny_world import TinyNet
+from topicweave.blocks.relay_paths import RelayParameters, RelayPaths, RelayRequest
+from topicweave.blocks.small_world import Router
+from topicweave.model.ids import NodeId, TopicId
+
+LINE = [0, 100, 200, 300, 400]
+TOPIC = 405
+
+
+class Relay:
+    """A node on a line, each linked to the next."""
+
+    def __init__(self, net: TinyNet, node: NodeId, parameters: RelayParameters | None = None) -> None:
+        self.wanted: list[TopicId] = []
+        self.links = [peer for peer in LINE if abs(peer - node) == 100]
+        world = net.world(node)
+        self.paths = RelayPaths(
+            world, node, lambda: Router(node, self.links), lambda: self.wanted, parameters
+        )
+        world.use(self.paths)
+        self.paths.start()
+
+    def ask(self, topic: TopicId) -> None:
+        self.wanted.append(topic)
+        self.paths.request([topic])
+
+
+def line(net: TinyNet) -> dict[NodeId, Relay]:
+    return {node: Relay(net, node) for node in LINE}
+
+
+def test_a_request_makes_a_path_up_to_the_rendezvous() -> None:
+    net = TinyNet()
+    nodes = line(net)
+    nodes[0].ask(TOPIC)
+    net.run(0.1)
+    assert [nodes[node].paths.parent(TOPIC) for node in LINE] == [100, 200, 300, 400, None]
+    assert nodes[200].paths.neighbours(TOPIC) == [100, 300]
+    assert nodes[400].paths.neighbours(TOPIC) == [300]
+
+
+def test_paths_meet_and_the_second_stops_where_the_first_runs() -> None:
+    net = TinyNet()
+    nodes = line(net)
+    nodes[0].ask(TOPIC)
+    net.run(0.1)
+    net.overheard = []
+    nodes[100].ask(TOPIC)
+    net.run(0.15)
+    assert [peer for peer, message in net.overheard if isinstance(message, RelayRequest)] == [200]
+
+
+def test_paths_stay_while_they_are_wanted_and_expire_afterwards() -> None:
+    net = TinyNet()
+    nodes = line(net)
+    nodes[0].ask(TOPIC)
+    net.run(60.0)
+    assert all(nodes[node].paths.relays(TOPIC) for node in LINE)
+    nodes[0].wanted.clear()
+    net.run(120.0)
+    assert not any(node.paths.relays(TOPIC) for node in nodes.values())
+    assert not any(node.paths.known_peers() for node in nodes.values())
+
+
+def test_a_dead_parent_is_replaced_at_once() -> None:
+    net = TinyNet()
+    nodes = line(net)
+    nodes[0].ask(TOPIC)
+    net.run(0.1)
+    nodes[100].links = [0, 300]
+    nodes[100].paths.lost(200)
+    net.run(0.2)
+    assert nodes[100].paths.parent(TOPIC) == 300
+    assert 100 in nodes[300].paths.neighbours(TOPIC)
+
+
+def test_what_a_peer_may_fill_is_bounded() -> None:
+    net = TinyNet()
+    node = Relay(net, 200, RelayParameters(most_children=5))
+    net.send(100, 200, RelayRequest(tuple(range(1000))))
+    net.send(300, 200, RelayRequest((-1, 1 << 64)))
+    net.run(0.1)
+    assert node.paths.topics == 5

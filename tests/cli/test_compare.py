@@ -1,0 +1,181 @@
+"""Comparisons from the command line, on a small workload."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.commands import call, interrupt_after, run
+from topicweave.experiments import Experiment
+from topicweave.model.workload import Workload
+from topicweave.workloads import generate
+
+SYSTEMS = "spidercast,random,spidercast:k_greedy=2"
+
+
+def few(workload: Path, out: Path, *more: object) -> list[object]:
+    return ["compare", workload, "--systems", SYSTEMS, "--events", 20, "--settle", 5, "--out", out, *more]
+
+
+@pytest.fixture
+def no_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on every experiment that is run fails the test."""
+
+    def refuse(experiment: Experiment) -> Any:
+        raise AssertionError(f"{experiment.system} is run again")
+
+    monkeypatch.setattr("topicweave.experiments.runner.run_experiment", refuse)
+
+
+@pytest.fixture(scope="module")
+def finished(workload: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a comparison that has run."""
+    out = tmp_path_factory.mktemp("finished")
+    assert call(*few(workload, out, "--workers", 1)).exit_code == 0
+    return out
+
+
+def stored(out: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mtime_ns for file in (out / "runs").glob("*.json")}
+
+
+def test_json_and_nothing_else_on_stdout(workload: Path, tmp_path: Path) -> None:
+    ended = run(*few(workload, tmp_path, "--format", "json"))
+    assert ended.returncode == 0
+    told = json.loads(ended.stdout)
+    assert {"workload", "seed", "events", "systems"} <= told.keys()
+    assert (told["workload"]["nodes"], told["workload"]["topics"]) == (40, 12)
+    assert (told["seed"], told["events"]) == (0, 20)
+    assert [(one["system"], one["parameters"]) for one in told["systems"]] == [
+        ("spidercast", {}),
+        ("random", {}),
+        ("spidercast", {"k_greedy": 2}),
+    ]
+    for one in told["systems"]:
+        assert {"degree_mean", "partitioned_topics", "hit_ratio", "noise", "control_bytes"} <= one[
+            "measures"
+        ].keys()
+    links = [one["measures"]["degree_mean"] for one in told["systems"]]
+    assert links[2] < links[0]  # Covering each topic twice takes fewer links than thrice.
+    assert json.loads((tmp_path / "compare.json").read_text()) == told
+    assert "3/3" in ended.stderr
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.usefixtures("no_more_runs")
+def test_a_second_time_nothing_is_run_again(workload: Path, finished: Path) -> None:
+    before = stored(finished)
+    ended = call(*few(workload, finished))
+    assert ended.exit_code == 0
+    assert "3/3 finished in an earlier run" in ended.stderr
+    assert stored(finished) == before
+    assert len(before) == 3
+
+
+@pytest.mark.usefixtures("no_more_runs")
+def test_the_table_shows_every_system(workload: Path, finished: Path) -> None:
+    shown = call(*few(workload, finished)).stdout
+    labels = [line.split()[0] for line in shown.splitlines()[3:6]]
+    assert labels == SYSTEMS.split(",")
+    assert "▴" in shown
+    assert "▾" in shown
+    assert f"report: {finished}/report.html" in shown
+
+
+def test_the_same_inputs_give_the_same_page(workload: Path, finished: Path, tmp_path: Path) -> None:
+    ended = run(*few(workload, tmp_path), PYTHONHASHSEED="7")
+    assert ended.returncode == 0
+    assert (tmp_path / "report.html").read_bytes() == (finished / "report.html").read_bytes()
+    assert (tmp_path / "compare.json").read_bytes() == (finished / "compare.json").read_bytes()
+
+
+@pytest.mark.usefixtures("no_more_runs")
+@pytest.mark.parametrize("change", ["workload", "seed", "events", "membership", "settle"])
+def test_other_inputs_are_run_anew(change: str, workload: Path, finished: Path, tmp_path: Path) -> None:
+    folder, more = workload, {"seed": ["--seed", 1], "events": ["--events", 3], "settle": ["--settle", 4]}
+    words: list[object] = more.get(change, [])
+    if change == "membership":
+        words = ["--membership", "gossip"]
+    if change == "workload":
+        folder = tmp_path / "small"
+        generate(40, 12, min_size=2, max_size=5, seed=2).save(folder)
+    with pytest.raises(AssertionError, match="is run again"):
+        call(*few(folder, finished, "--workers", 1, *words))
+
+
+@pytest.mark.usefixtures("no_more_runs")
+def test_a_folder_whose_contents_changed_is_another_workload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, out = tmp_path / "w", tmp_path / "out"
+    generate(10, 4, min_size=2, max_size=2, seed=1).save(folder)
+    words = ["compare", folder, "--systems", "random", "--events", 0, "--settle", 1, "--out", out]
+    with monkeypatch.context() as allowed:
+        allowed.setattr("topicweave.experiments.runner.run_experiment", lambda _: {"degree_mean": 1.0})
+        assert call(*words).exit_code == 0
+    assert call(*words).exit_code == 0
+    generate(10, 4, min_size=2, max_size=2, seed=2).save(folder, overwrite=True)
+    with pytest.raises(AssertionError, match="is run again"):
+        call(*words)
+
+
+# With two workers and one experiment left, one of them has nothing to do: it must keep quiet as well.
+@pytest.mark.parametrize(("workers", "moment"), [(1, "1/3"), (2, "2/3")])
+def test_an_interrupted_comparison_goes_on_where_it_was(
+    workers: int, moment: str, workload: Path, tmp_path: Path
+) -> None:
+    words = [*few(workload, tmp_path), "--workers", workers]
+    ended = interrupt_after(moment, words)
+    assert ended.returncode == 130
+    assert ended.stderr.splitlines()[-1] == "stopped; run the same command again to go on"
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+    kept = stored(tmp_path)
+    assert 1 <= len(kept) < 3
+    again = run(*words)
+    assert again.returncode == 0
+    assert f"{len(kept)}/3 finished in an earlier run" in again.stderr
+    after = stored(tmp_path)
+    assert len(after) == 3
+    assert kept.items() <= after.items()
+
+
+def test_a_measure_without_a_value_is_null(tmp_path: Path) -> None:
+    Workload.from_lists({"alone": ["news"]}).save(tmp_path / "w")
+    words = ["compare", tmp_path / "w", "--systems", "random", "--settle", 1, "--out", tmp_path / "out"]
+    told = json.loads(call(*words, "--format", "json").stdout)
+    assert told["systems"][0]["measures"]["hit_ratio"] is None
+    assert "–" in call(*words).stdout
+
+
+def test_churn_that_comes_too_late_to_be_seen_is_noted(tmp_path: Path) -> None:
+    lists = {"a": ["x"], "b": ["x"], "c": ["x"]}
+    Workload.from_lists(lists, churn=[(50.0, "c", "leave")]).save(tmp_path / "w")
+    words = [
+        "compare",
+        tmp_path / "w",
+        "--systems",
+        "random",
+        "--events",
+        0,
+        "--out",
+        tmp_path / "out",
+        "--settle",
+    ]
+    assert "note: nodes come and go until 50 s" in call(*words, 1).stderr
+    assert "note" not in call(*words, 51).stderr
+
+
+@pytest.mark.usefixtures("no_more_runs")
+def test_without_plotly_the_rest_works(
+    workload: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    (finished / "report.html").rename(finished / "kept.html")
+    ended = call(*few(workload, finished))
+    (finished / "kept.html").rename(finished / "report.html")
+    assert ended.exit_code == 0
+    assert "pip install 'topicweave[report]'" in ended.stdout
+    assert "spidercast" in ended.stdout

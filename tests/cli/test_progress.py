@@ -1,0 +1,44 @@
+"""The time left."""
+
+import pytest
+from rich.progress import Progress
+
+from topicweave.cli import progress
+from topicweave.cli.progress import TimeLeft
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+def test_it_is_reckoned_from_what_this_run_has_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    left, bar = TimeLeft(), Progress()
+    bar.add_task("x", total=10)
+    [task] = bar.tasks
+    left.start(6)  # Read from an earlier run, in no time.
+    task.completed = 6
+    clock.now = 5.0
+    assert left.render(task).plain == "0:05"
+    clock.now = 60.0
+    task.completed = 7
+    left.finished_one()
+    assert left.render(task).plain == "1:00, about 3:00 left"
+    clock.now = 90.0
+    assert left.render(task).plain == "1:30, about 2:30 left"
+    clock.now = 4000.0
+    assert left.render(task).plain == "1:06:40, about 0:00 left"
+    task.completed = 10
+    assert left.render(task).plain == "1:06:40"
+
+
+def test_a_log_gets_a_line_per_part(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.progress("x") as report:
+        report(2, 4, "")
+        report(3, 4, "alpha")
+    assert capsys.readouterr().err == "2/4 finished in an earlier run\n3/4 alpha\n"

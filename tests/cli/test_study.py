@@ -1,0 +1,71 @@
+"""Studies from the command line, on two that take no time."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.commands import call
+from topicweave.experiments import Experiment, GeneratedWorkload
+from topicweave.studies import STUDIES, Plan, Row, Scale, Study
+
+
+def plan(scale: Scale, seed: int) -> Plan:
+    workload = GeneratedWorkload(20 if scale == "smoke" else 30, 6, "rss", 2, 2, seed=seed)
+
+    def judge(results: Any) -> list[Row]:
+        degree = results["one"]["degree_mean"]
+        return [
+            Row({"nodes": results["one"]["nodes"]}, "degree_mean", 1000.0, degree, False, "within 1%"),
+            Row({}, "noise", None, float("nan"), None, "reported"),
+        ]
+
+    return Plan({"one": Experiment(system="random", workload=workload, seed=seed, settle=1.0)}, judge)
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("toy/one", "toy/two"):
+        monkeypatch.setitem(STUDIES, name, Study(name, f"what {name} shows", "nowhere §1", plan))
+
+
+def test_the_list_names_every_study() -> None:
+    shown = call("study", "list").stdout
+    assert all(name in shown for name in STUDIES)
+    assert "what toy/one shows" in shown
+
+
+def test_one_study_is_one_object_and_a_file(tmp_path: Path) -> None:
+    ended = call("study", "run", "toy/one", "--format", "json", "--out", tmp_path, "--seed", 3)
+    assert ended.exit_code == 0  # Although what it claims does not hold.
+    told = json.loads(ended.stdout)
+    assert (told["study"], told["scale"], told["seed"]) == ("toy/one", "smoke", 3)
+    first, second = told["rows"]
+    assert first.keys() == {"where", "measure", "paper", "measured", "holds", "tolerance"}
+    assert (first["where"], first["holds"]) == ({"nodes": 20}, False)
+    assert (second["paper"], second["measured"], second["holds"]) == (None, None, None)
+    assert json.loads((tmp_path / "toy" / "one.json").read_text()) == told
+
+
+def test_a_pattern_gives_a_list_and_shared_runs_are_run_once(tmp_path: Path) -> None:
+    ended = call("study", "run", "toy/*", "--format", "json", "--out", tmp_path)
+    assert [one["study"] for one in json.loads(ended.stdout)] == ["toy/one", "toy/two"]
+    assert "1/1 finished in an earlier run" in ended.stderr
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+def test_several_names_are_several_tables_each_once(tmp_path: Path) -> None:
+    shown = call("study", "run", "toy/two", "toy/*", "--out", tmp_path).stdout
+    assert [line.partition(":")[0] for line in shown.splitlines() if "nowhere §1" in line] == [
+        "toy/two",
+        "toy/one",
+    ]
+    assert shown.count("✗") == 2
+
+
+def test_the_papers_scale_is_asked_for(tmp_path: Path) -> None:
+    ended = call("study", "run", "toy/one", "--scale", "paper", "--format", "json", "--out", tmp_path)
+    told = json.loads(ended.stdout)
+    assert told["scale"] == "paper"
+    assert told["rows"][0]["where"] == {"nodes": 30}

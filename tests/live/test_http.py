@@ -1,0 +1,290 @@
+"""The HTTP port: health, metrics, view, and events over a WebSocket, also from JavaScript."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from websockets.asyncio.client import connect as connect_socket
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
+
+import topicweave
+from tests.live.together import eventually, linked, local, run, taken
+from topicweave.errors import TopicweaveError
+from topicweave.live import LiveNode, http_page
+from topicweave.live.client import events_through, publish_through
+
+HTTP = "127.0.0.1:0"
+
+
+def ask(
+    node: LiveNode, path: str, method: str, body: bytes | None, headers: dict[str, str]
+) -> tuple[int, bytes]:
+    assert node.http is not None
+    request = urllib.request.Request(f"http://{node.http.address}{path}", body, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+async def asked(
+    node: LiveNode, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+) -> tuple[int, bytes]:
+    return await asyncio.to_thread(ask, node, path, method, body, headers)
+
+
+def test_health_tells_the_truth() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP, subscribe=("a",))) as seed:
+            status, body = await asked(seed, "/health")
+            assert (status, json.loads(body)["status"]) == (200, "ok"), "alone, but nobody was to be there"
+            async with topicweave.connect(local(subscribe=("a",), join=(str(seed.address),))) as other:
+                await eventually(lambda: linked(seed, other))
+                status, body = await asked(seed, "/health")
+                assert (status, json.loads(body)["degree"]) == (200, 1)
+            await eventually(lambda: not seed.joined)
+            status, body = await asked(seed, "/health")
+            assert (status, json.loads(body)["status"]) == (503, "alone")
+            seed.world.guarded({}.__getitem__, "missing")
+            status, body = await asked(seed, "/health")
+            assert (status, json.loads(body)["status"]) == (503, "failing")
+            assert "KeyError" in body.decode()
+
+    run(test)
+
+
+def test_metrics_and_view() -> None:
+    async def test() -> None:
+        topics = tuple(f"topic {number}" for number in range(50))
+        async with topicweave.connect(local(http=HTTP, subscribe=topics)) as node:
+            for topic in topics:
+                await node.publish(topic, b"x")
+            status, body = await asked(node, "/metrics")
+            families = list(text_string_to_metric_families(body.decode()))
+            values = {s.name: s.value for family in families for s in family.samples if not s.labels}
+            assert status == 200
+            assert values["topicweave_deliveries_total"] == 50
+            assert values["topicweave_subscriptions"] == 50
+            assert "topic 1" not in body.decode(), "no label per topic"
+            status, body = await asked(node, "/view")
+            view = json.loads(body)
+            assert (view["name"], len(view["topics"]), view["cache"]["events"]) == (node.name, 50, 50)
+
+    run(test)
+
+
+def test_publishing_and_subscribing_by_http() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            status, body = await asked(node, "/subscriptions/news/today", "PUT")
+            assert (status, json.loads(body)["subscriptions"]) == (200, ["news/today"])
+            event = json.dumps({"topic": "news/today", "base64": base64.b64encode(b"\xff\x00").decode()})
+            status, body = await asked(node, "/publish", "POST", event.encode())
+            assert (status, json.loads(body)["sequence"]) == (200, 0)
+            await eventually(lambda: taken(node) == [("news/today", b"\xff\x00")])
+            status, body = await asked(node, "/subscriptions/news/today", "DELETE")
+            assert json.loads(body)["subscriptions"] == []
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b'{"topic": ""}', b'{"topic": "a", "base64": "?"}', b'{"topic": "a", "colour": 1}'],
+)
+def test_requests_that_make_no_sense_are_explained(body: bytes) -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            status, answer = await asked(node, "/publish", "POST", body)
+            assert status == 400
+            assert json.loads(answer)["error"]
+
+    run(test)
+
+
+def test_a_body_too_large_is_refused() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            status, _ = await asked(node, "/publish", "POST", bytes(3 * 1024 * 1024))
+            assert status == 413
+
+    run(test)
+
+
+def test_the_description_holds_what_is_served() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            _, body = await asked(node, "/openapi.json")
+            description = json.loads(body)
+            assert description["openapi"] == "3.1.0"
+            for path in description["paths"]:
+                if "get" in description["paths"][path] and path != "/events":
+                    status, _ = await asked(node, path)
+                    assert status == 200, path
+            text = json.dumps(description)
+            for name in description["components"]["schemas"]:
+                assert f"#/components/schemas/{name}" in text
+
+    run(test)
+
+
+def test_events_over_a_websocket() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP, subscribe=("kept",))) as node:
+            assert node.http is not None
+            async with connect_socket(f"ws://{node.http.address}/events", proxy=None) as socket:
+                for request, key in (
+                    ({"subscribe": ["news", "kept"]}, "subscriptions"),
+                    ({"publish": {"topic": "news", "text": "hällo"}}, None),
+                    ({"publish": {"topic": "other", "text": "not for us"}}, "receipt"),
+                    ({"subscribe": "news"}, "error"),
+                    ({"colour": 1}, "error"),
+                ):
+                    await socket.send(json.dumps(request))
+                    answer = json.loads(await socket.recv())
+                    if key is None:
+                        # The receipt and the event may come in either order.
+                        both = {**answer, **json.loads(await socket.recv())}
+                        assert both["event"]["text"] == "hällo"
+                        assert both["receipt"]["sequence"] == 0
+                    else:
+                        assert key in answer
+                assert node.subscriptions == ["kept", "news"]
+            # Gone, and so is what only it wanted.
+            await eventually(lambda: node.subscriptions == ["kept"])
+
+    run(test)
+
+
+def test_other_peoples_pages_and_names_are_kept_out() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            assert node.http is not None
+            status, _ = await asked(node, "/view", Origin="http://evil.example")
+            assert status == 403
+            status, _ = await asked(node, "/view", Host="evil.example")
+            assert status == 403
+            status, _ = await asked(node, "/view", Origin=f"http://{node.http.address}")
+            assert status == 200
+            with pytest.raises(InvalidStatus, match="403"):
+                async with connect_socket(
+                    f"ws://{node.http.address}/events",
+                    origin=Origin("http://evil.example"),
+                    proxy=None,
+                ):
+                    pass
+
+    run(test)
+
+
+def test_a_token_is_asked_for() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP, token="secret")) as node:
+            assert node.http is not None
+            for wrong in ("", "Bearer wrong"):
+                status, _ = await asked(node, "/view", Authorization=wrong)
+                assert status == 401
+            status, _ = await asked(node, "/view", Authorization="Bearer secret")
+            assert status == 200
+            with pytest.raises(TopicweaveError, match="token"):
+                await asyncio.to_thread(publish_through, str(node.http.address), "", "a", b"x")
+
+    run(test)
+
+
+def test_the_shells_publish_and_subscribe_go_through_a_node() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP, token="secret")) as node:
+            assert node.http is not None
+            address = str(node.http.address)
+            events = events_through(address, "secret", ["news"])
+            first = asyncio.create_task(asyncio.to_thread(next, events))
+            await eventually(lambda: node.subscriptions == ["news"])
+            await asyncio.to_thread(publish_through, address, "secret", "news", b"hello")
+            assert json.loads(await first)["text"] == "hello"
+            await asyncio.to_thread(events.close)  # type: ignore[attr-defined]
+
+    run(test)
+
+
+def test_the_javascript_example_runs(tmp_path: Path) -> None:
+    """In Node.js, with the client script that the page at / uses."""
+    javascript = shutil.which("node")
+    if javascript is None:
+        pytest.skip("Node.js is not installed")
+    (tmp_path / "client.mjs").write_text(http_page.CLIENT)
+    (tmp_path / "example.mjs").write_text(
+        """
+        import { topicweave } from "./client.mjs";
+        const node = topicweave(process.argv[2], (event) => {
+          console.log(JSON.stringify(event));
+          node.close();
+        });
+        await node.subscribe("news");
+        await node.publish("news", "hello from JavaScript");
+        """
+    )
+
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            assert node.http is not None
+            # WebSocket is there by default from Node.js 22 on; 20 has it behind a flag.
+            done = await asyncio.to_thread(
+                subprocess.run,
+                [
+                    *(javascript, "--experimental-websocket", "example.mjs"),
+                    f"ws://{node.http.address}/events",
+                ],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["text"] == "hello from JavaScript"
+
+    run(test)
+
+
+def test_the_page_works_in_a_browser(tmp_path: Path) -> None:
+    """A real browser loads the page at /, and its script talks to the node."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no browser is installed")
+
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            assert node.http is not None
+            started = await asyncio.create_subprocess_exec(
+                *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+                *(f"--user-data-dir={tmp_path}", "--virtual-time-budget=4000", "--dump-dom"),
+                f"http://{node.http.address}/",
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+            try:
+                async with asyncio.timeout(60):
+                    ended = asyncio.create_task(started.communicate())
+                    await eventually(
+                        lambda: node.http and node.http.clients, "its script opens the WebSocket"
+                    )
+                    output, _ = await ended
+            finally:
+                if started.returncode is None:
+                    started.kill()
+                    await started.wait()
+            assert b"<h1>Topicweave node</h1>" in output
+
+    run(test)

@@ -1,0 +1,168 @@
+"""What outlives a process, and what those who were away get."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import topicweave
+from tests.live.together import Process, eventually, linked, local, processes, run, taken
+from topicweave.errors import BadInput
+from topicweave.live import LiveNode
+from topicweave.live.client import publish_through
+from topicweave.live.swarm import run_swarm
+from topicweave.systems.registry import SYSTEMS
+
+CONNECTING = [name for name in SYSTEMS if SYSTEMS[name].connects_topics]
+
+
+@pytest.mark.parametrize(
+    "system",
+    [pytest.param(name, marks=[] if name == "spidercast" else [pytest.mark.live]) for name in CONNECTING],
+)
+def test_a_late_joiner_catches_up_from_neighbours(system: str) -> None:
+    async def test() -> None:
+        settings = local(system=system, caches={"short": 2, "none": 0})
+        async with run_swarm([["news", "short", "none"]] * 3, settings) as nodes:
+            for number in range(5):
+                await nodes[number % 3].publish("news", b"%d" % number)
+                await nodes[2].publish("short", b"%d" % number)
+                await nodes[2].publish("none", b"%d" % number)
+            await eventually(lambda: sum(topic == "news" for topic, _ in taken(nodes[2])) == 5)
+            # Two publishers are gone when it comes: it gets what the third kept of all of them.
+            await nodes[0].stop()
+            await nodes[1].stop()
+            join = (str(nodes[2].address),)
+            async with topicweave.connect(local(system=system, join=join)) as late:
+                for topic in ("news", "short", "none"):
+                    await late.subscribe(topic)
+                await eventually(lambda: len(taken(late)) == 7)
+                news = {payload for topic, payload in taken(late) if topic == "news"}
+                assert news == {b"0", b"1", b"2", b"3", b"4"}
+                assert [event for event in taken(late) if event[0] != "news"] == [
+                    ("short", b"3"),
+                    ("short", b"4"),
+                ]
+                assert late.counters.caught_up == 7
+
+    run(test)
+
+
+def test_healed_partitions_catch_up_and_each_event_comes_once() -> None:
+    async def test() -> None:
+        names = [f"node-{number}" for number in range(8)]
+        async with run_swarm([["a", "b"]] * 8, local(), names=names, seed=1) as nodes:
+            await eventually(lambda: linked(*nodes))
+            left = {node.id for node in nodes[:4]}
+
+            def firewall(node: LiveNode) -> None:
+                here = node.id in left
+                node.transport.blocked = lambda peer: (peer in left) != here
+
+            for node in nodes:
+                firewall(node)
+
+            def apart() -> bool:
+                return not any(
+                    (link.peer in left) != (node.id in left) for node in nodes for link in node.node.links()
+                )
+
+            await eventually(apart, "the halves forget each other")
+            for number in range(5):
+                await nodes[0].publish("a", b"left %d" % number)
+                await nodes[7].publish("b", b"right %d" % number)
+            await eventually(lambda: all(len(taken(node)) == 5 for node in nodes))
+            for node in nodes:
+                node.transport.blocked = None
+            everything = {("a", b"left %d" % n) for n in range(5)} | {
+                ("b", b"right %d" % n) for n in range(5)
+            }
+            await eventually(lambda: all(set(taken(node)) == everything for node in nodes), "all caught up")
+            await nodes[3].publish("a", b"together")
+            await eventually(lambda: all(("a", b"together") in taken(node) for node in nodes))
+            assert all(len(taken(node)) == 11 for node in nodes), "each once"
+            assert all(node.counters.node_errors == 0 for node in nodes)
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "system",
+    [pytest.param(name, marks=[] if name == "spidercast" else [pytest.mark.live]) for name in CONNECTING],
+)
+def test_a_node_restarted_with_its_data_folder_goes_on_where_it_was(system: str, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(system=system, subscribe=("a", "b"))) as other:
+            kept = local(system=system, data=str(tmp_path / "data"))
+            async with topicweave.connect(kept, join=(str(other.address),), subscribe=("a",)) as node:
+                await eventually(lambda: linked(node, other))
+                first = await node.publish("a", b"one")
+                await other.publish("a", b"two")
+                await eventually(lambda: len(taken(node)) == 2 and len(taken(other)) == 2)
+                name, before = node.name, node.clock.now
+            await other.publish("a", b"while away")
+            # No address to join is given: the peers were kept, too.
+            async with topicweave.connect(kept) as node:
+                assert node.name == name
+                assert node.subscriptions == ["a"]
+                assert node.clock.now > before
+                assert len(node.world.log) == 2
+                await eventually(
+                    lambda: taken(node) == [("a", b"while away")], "old events are not handed over again"
+                )
+                second = await node.publish("a", b"three")
+                assert second.event.epoch == first.event.epoch
+                assert second.event.sequence == first.event.sequence + 1
+                await eventually(lambda: ("a", b"three") in taken(other))
+
+    run(test)
+
+
+def test_a_data_folder_belongs_to_one_name(tmp_path: Path) -> None:
+    async def test() -> None:
+        data = str(tmp_path)
+        async with topicweave.connect(local(data=data, name="alice")):
+            pass
+        with pytest.raises(BadInput, match="of name 'alice', not 'bob'"):
+            await LiveNode(local(data=data, name="bob")).start()
+
+    run(test)
+
+
+def test_a_killed_process_comes_back_with_its_numbers_and_hands_nothing_over_twice(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+
+    async def test() -> None:
+        with processes() as start:
+            async with topicweave.connect(local(subscribe=("a",))) as other:
+
+                def launch() -> Process:
+                    return start(
+                        *("--insecure", "--preset", "local", "--data", data, "--http", "127.0.0.1:0"),
+                        *("--join", str(other.address), "--subscribe", "a", "--show-events"),
+                    )
+
+                def publish(text: bytes) -> dict[str, int]:
+                    return publish_through(http, "", "a", text, wait_for=1, timeout=30)
+
+                victim = launch()
+                http = (await asyncio.to_thread(victim.where))["http"]
+                first = await asyncio.to_thread(publish, b"one")
+                assert first["confirmed"] == 1
+                await other.publish("a", b"two", wait_for=1)
+                shown = [(await asyncio.to_thread(victim.line))["text"] for _ in range(2)]
+                assert shown == ["one", "two"]
+                victim.kill()
+                await other.publish("a", b"while dead")
+                again = launch()
+                http = (await asyncio.to_thread(again.where))["http"]
+                assert (await asyncio.to_thread(again.line))["text"] == "while dead"
+                second = await asyncio.to_thread(publish, b"three")
+                assert (second["epoch"], second["sequence"]) == (first["epoch"], first["sequence"] + 1)
+                assert (await asyncio.to_thread(again.line))["text"] == "three", "and nothing in between"
+                await eventually(lambda: len(taken(other)) == 4)
+                assert await asyncio.to_thread(again.stop) == 0
+
+    run(test)

@@ -1,0 +1,190 @@
+"""A few nodes over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+import topicweave
+from tests.live.together import eventually, linked, local, run, taken
+from topicweave.errors import BadInput
+from topicweave.live import LiveNode
+from topicweave.live.settings import Address
+from topicweave.live.swarm import run_swarm
+
+
+def test_the_api_as_the_readme_shows_it() -> None:
+    async def test() -> None:
+        async with (
+            topicweave.connect(insecure=True, preset="local") as one,
+            topicweave.connect(insecure=True, preset="local", join=[str(one.address)]) as two,
+        ):
+            await one.subscribe("news")
+            await two.subscribe("news")
+            receipt = await two.publish("news", b"hello", wait_for=1)
+            assert (receipt.neighbours, receipt.confirmed, receipt.reason) == (1, 1, "")
+            async for event in one.events():
+                assert (event.topic, event.payload, event.publisher) == ("news", b"hello", two.name)
+                break
+
+    run(test)
+
+
+def test_a_node_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, topicweave.live, topicweave.live.running, topicweave.live.keyring, topicweave.live.http\n"
+        "heavy = {'pyspark', 'numba', 'plotly', 'pyarrow', 'pandas', 'scipy', 'matplotlib'}\n"
+        "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_receipt_says_why_nobody_took_the_event() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local()) as alone:
+            receipt = await alone.publish("news", b"anybody?")
+            assert (receipt.neighbours, receipt.reason[:10]) == (0, "not joined")
+            async with topicweave.connect(local(join=(str(alone.address),), subscribe=("sport",))):
+                await eventually(lambda: alone.joined)
+                receipt = await alone.publish("news", b"anybody?", wait_for=1, timeout=0.2)
+                assert (receipt.confirmed, receipt.reason[:24]) == (0, "nobody interested known ")
+
+    run(test)
+
+
+def test_a_full_queue_is_told_to_the_publisher() -> None:
+    async def test() -> None:
+        small = msgspec.structs.replace(local().limits, queue_bytes=1000)
+        async with (
+            topicweave.connect(local(subscribe=("news",), limits=small)) as one,
+            topicweave.connect(local(subscribe=("news",), join=(str(one.address),))) as two,
+        ):
+            await eventually(lambda: linked(one, two))
+            receipt = await one.publish("news", bytes(2000))
+            assert (receipt.neighbours, receipt.reason[:10]) == (0, "queue full")
+            assert one.counters.events_dropped == 1
+
+    run(test)
+
+
+def test_an_event_published_before_anybody_came_reaches_who_comes() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local()) as one:
+            await one.publish("news", b"early")
+            async with topicweave.connect(local(join=(str(one.address),), subscribe=("news",))) as two:
+                await eventually(lambda: taken(two) == [("news", b"early")])
+
+    run(test)
+
+
+def test_when_both_dial_at_once_one_connection_stays_and_nothing_is_lost() -> None:
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, local(), names=["one", "two"]) as (one, two):
+            for _ in range(20):
+                await asyncio.gather(one.transport.meet(two.address), two.transport.meet(one.address))
+                await eventually(lambda: one.transport.connections == two.transport.connections == 1)
+                # Both ends must have kept the same one: what is sent arrives.
+                sent = len(taken(two))
+                receipt = await one.publish("a", b"x", wait_for=1)
+                assert receipt.confirmed == 1
+                await eventually(lambda sent=sent: len(taken(two)) > sent)  # type: ignore[misc]
+            assert one.counters.protocol_errors == two.counters.protocol_errors == 0
+
+    run(test)
+
+
+def test_a_broken_connection_is_made_anew_and_the_overlay_does_not_notice() -> None:
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, local()) as (one, two):
+            await eventually(lambda: linked(one, two))
+            opened = one.counters.connections_opened
+            for link in list(one.transport._links):
+                link.abort()
+            await eventually(lambda: one.counters.connections_opened > opened and one.joined)
+            assert linked(one, two)
+            receipt = await one.publish("a", b"again", wait_for=1)
+            assert receipt.confirmed == 1
+
+    run(test)
+
+
+def test_a_node_that_leaves_is_forgotten_at_once() -> None:
+    async def test() -> None:
+        async with run_swarm([["a"]] * 3, local()) as nodes:
+            await eventually(lambda: linked(*nodes))
+            gone = nodes[2]
+            await gone.stop()
+            await eventually(lambda: all(gone.id not in {x.peer for x in n.node.links()} for n in nodes[:2]))
+            assert all(node.counters.node_errors == 0 for node in nodes)
+
+    run(test)
+
+
+@pytest.mark.parametrize("changes", [{"system": "random"}, {"swarm": "another"}])
+def test_nodes_of_another_system_or_swarm_are_told_and_refused(changes: dict[str, str]) -> None:
+    async def test() -> None:
+        async with topicweave.connect(local()) as one, topicweave.connect(local(**changes)) as other:
+            with pytest.raises(ConnectionError, match=f"this is node '{one.name}'"):
+                await other.transport.meet(one.address)
+            assert one.counters.connections_refused == 1
+            assert not one.joined
+
+    run(test)
+
+
+def test_a_node_that_starts_before_its_contact_joins_when_that_is_up() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(subscribe=("a",))) as place_holder:
+            address = place_holder.address
+        async with topicweave.connect(local(subscribe=("a",), join=(str(address),))) as early:
+            assert not early.joined
+            async with topicweave.connect(local(subscribe=("a",), listen=str(address))) as late:
+                await eventually(lambda: linked(early, late))
+
+    run(test)
+
+
+def test_an_address_in_use_is_a_clear_error() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local()) as one:
+            with pytest.raises(BadInput, match="cannot listen"):
+                await LiveNode(local(listen=str(one.address))).start()
+
+    run(test)
+
+
+def test_a_slow_application_loses_the_oldest_and_is_told() -> None:
+    async def test() -> None:
+        few = msgspec.structs.replace(local().limits, application_events=3)
+        async with topicweave.connect(local(subscribe=("a",), limits=few)) as node:
+            for number in range(5):
+                await node.publish("a", b"%d" % number)
+            await eventually(lambda: [payload for _, payload in taken(node)] == [b"2", b"3", b"4"])
+            assert node.counters.application_drops == 2
+
+    run(test)
+
+
+def test_idle_connections_that_are_no_links_are_closed_in_order() -> None:
+    async def test() -> None:
+        async with run_swarm([["a"], ["b"]], local()) as (one, two):
+            one.transport.pace = two.transport.pace = msgspec.structs.replace(
+                one.transport.pace, idle_close=0.2
+            )
+            one.node.world.cancel_timer(("sampling",))
+            two.node.world.cancel_timer(("sampling",))
+            await eventually(lambda: not one.joined and not two.joined)
+            assert one.counters.links_lost == two.counters.links_lost == 0
+
+    run(test)
+
+
+def test_addresses() -> None:
+    assert str(Address.parse("[::1]:7000")) == "[::1]:7000"
+    with pytest.raises(BadInput, match="IP address and a port"):
+        Address.parse("127.0.0.1")

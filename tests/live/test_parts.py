@@ -1,0 +1,164 @@
+"""The parts of a live node that need no socket."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicweave.errors import BadInput
+from topicweave.live import clock
+from topicweave.live.addresses import AddressBook
+from topicweave.live.counters import Counters
+from topicweave.live.event_log import EventLog
+from topicweave.live.outbox import Outbox
+from topicweave.live.settings import Address, Settings, load_settings
+from topicweave.live.store import Store
+from topicweave.model.event import Event
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.booleans()), max_size=60))
+def test_an_outbox_stays_within_its_bytes_and_loses_nothing_silently(puts: list[tuple[int, bool]]) -> None:
+    counters = Counters()
+    outbox = Outbox(200, counters)
+    events = gossip = refused = 0
+    for size, carries_event in puts:
+        taken = outbox.put(bytes(size), carries_event)
+        refused += carries_event and not taken
+        events += carries_event
+        gossip += not carries_event
+        assert outbox.size <= 200
+    left = list(outbox._queue)
+    assert sum(len(message) for message, _ in left) == outbox.size
+    assert counters.events_dropped == refused
+    assert sum(is_event for _, is_event in left) == events - refused, "a queued event is never dropped"
+    assert sum(not is_event for _, is_event in left) == gossip - counters.gossip_dropped
+
+
+def test_the_oldest_gossip_goes_first() -> None:
+    outbox = Outbox(100, Counters())
+    for number in range(10):
+        outbox.put(bytes([number]) * 10, carries_event=number == 0)
+    assert outbox.put(b"n" * 10, carries_event=True)
+    assert [message[0] for message in outbox.take(1000)] == [0, 4, 5, 6, 7, 8, 9, ord("n")]
+
+
+def test_hearsay_does_not_replace_what_a_peer_said_itself() -> None:
+    book = AddressBook(1, limit=2, loopback_only=True)
+    here, there = Address("127.0.0.1", 1), Address("127.0.0.1", 2)
+    book.confirm(5, here)
+    book.hear(5, there)
+    assert book.get(5) == here
+    book.failed(5)
+    book.hear(5, there)
+    assert book.get(5) == there
+    book.hear(6, Address("192.0.2.1", 1))
+    assert book.get(6) is None, "without keys, only this machine"
+    for peer in (7, 8, 9):
+        book.hear(peer, here)
+    assert len(book) == 2
+
+
+def test_a_log_is_bounded_and_its_digest_tells_its_contents() -> None:
+    gone: list[object] = []
+    one = EventLog(lambda topic: 3, 1000, gone.append)
+    other = EventLog(lambda topic: 3, 1000, lambda event: None)
+    events = [Event(1, 7, 1, number, b"x") for number in range(5)]
+    for event in events:
+        assert one.add(event, 1)
+    for event in (events[4], events[2], events[3]):
+        other.add(event, 1)
+    assert one.events(7) == [event.id for event in events[2:]]
+    assert gone == [event.id for event in events[:2]]
+    assert one.digest(7) == other.digest(7) != 0
+    assert not one.add(events[4], 1)
+    one.drop(7)
+    assert (one.digest(7), one.bytes, len(one)) == (0, 0, 0)
+
+
+def test_a_log_is_bounded_in_bytes_over_all_topics() -> None:
+    log = EventLog(lambda topic: 100, 100, lambda event: None)
+    for number in range(10):
+        log.add(Event(1, number, 1, 0, bytes(30)), 1)
+    assert log.bytes <= 100
+    assert list(log.topics()) == [7, 8, 9]
+
+
+def test_time_goes_on_from_an_earlier_life_even_if_the_wall_clock_was_set_back() -> None:
+    future = clock.Clock().now + 1000.0
+    later = clock.Clock(not_before=future)
+    assert later.now >= future
+    readings = [later.now for _ in range(1000)]
+    assert all(b >= a for a, b in itertools.pairwise(readings))
+
+
+def test_what_is_stored_is_there_after_a_reopening(tmp_path: Path) -> None:
+    big = (1 << 64) - 1
+    store = Store(tmp_path)
+    store.set_fact("name", "alice")
+    store.set_peers({big: Address("127.0.0.1", 7)})
+    store.add_subscription("news")
+    store.set_sequence(big, 12)
+    store.set_seen(big, 3, (1, 5, 0b1011))
+    store.add_event(Event(big, 3, 1, 5, b"payload"), 4)
+    store.commit()
+    store.set_fact("name", "never committed")
+    store._db.close()  # As a killed process does: without a word.
+    again = Store(tmp_path)
+    assert again.fact("name") == "alice"
+    assert again.peers() == {big: Address("127.0.0.1", 7)}
+    assert again.subscriptions() == ["news"]
+    assert again.sequences() == {big: 12}
+    assert list(again.seen()) == [(big, 3, (1, 5, 0b1011))]
+    assert list(again.events()) == [(Event(big, 3, 1, 5, b"payload"), 4)]
+    again.close()
+
+
+def test_a_data_folder_serves_one_process_at_a_time(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(BadInput, match="another process"):
+        Store(tmp_path)
+    store.close()
+
+
+def test_garbage_is_no_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "node.sqlite").write_bytes(b"garbage" * 1000)
+    with pytest.raises(BadInput, match="not a node's data folder"):
+        Store(tmp_path)
+
+
+def test_settings_come_from_file_environment_and_flags_in_this_order(tmp_path: Path) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text(
+        'insecure = true\nsystem = "random"\npreset = "wan"\nsubscribe = ["a"]\n[limits]\nconnections = 7\n'
+    )
+    environment = {"TOPICWEAVE_PRESET": "lan", "TOPICWEAVE_JOIN": "127.0.0.1:1, 127.0.0.1:2"}
+    settings = load_settings(file, environment, {"preset": "local"})
+    assert (settings.system, settings.preset, settings.subscribe) == ("random", "local", ("a",))
+    assert settings.join == ("127.0.0.1:1", "127.0.0.1:2")
+    assert settings.limits.connections == 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, "needs keys"),
+        ({"insecure": True, "keys": "k"}, "choose one"),
+        ({"insecure": True, "listen": "192.0.2.1:7000"}, "loopback only"),
+        ({"insecure": True, "listen": "localhost:7000"}, "say an IP address"),
+        ({"keys": "k", "listen": "0.0.0.0:7000"}, "advertise"),
+        ({"insecure": True, "http": "0.0.0.0:80"}, "set a token"),
+        ({"insecure": True, "cache": -1}, "0 or more"),
+    ],
+)
+def test_settings_that_would_be_unsafe_or_senseless_are_refused(changes: dict[str, object], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        Settings(**changes)  # type: ignore[arg-type]
+
+
+def test_an_unknown_setting_is_named() -> None:
+    with pytest.raises(BadInput, match="colour"):
+        load_settings(environment={}, flags={"insecure": True, "colour": "red"})

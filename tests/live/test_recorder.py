@@ -1,0 +1,50 @@
+"""Live telemetry: the simulator's tables, measured by the same measures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from tests.live.together import eventually, linked, local, run, taken
+from topicweave.live.swarm import run_swarm
+from topicweave.measures.summary import measure_run
+from topicweave.telemetry.tables import Tables
+
+
+def test_a_live_run_is_measured_like_a_simulated_one(tmp_path: Path) -> None:
+    interests = [["a", "b"], ["a"], ["a", "b"], ["b"], ["a"]]
+    names = [f"node-{number}" for number in range(5)]
+
+    async def test() -> None:
+        settings = msgspec.structs.replace(local(), telemetry=str(tmp_path))
+        async with run_swarm(interests, settings, names=names) as nodes:
+            await eventually(lambda: linked(*nodes))
+            moment = nodes[0].clock.now + 100.0
+            for node in nodes:
+                assert node.recorder is not None
+                node.recorder.snapshot(moment)
+                for topic in node.subscriptions:
+                    await node.publish(topic, b"x")
+            await eventually(lambda: [len(taken(node)) for node in nodes] == [7, 4, 7, 3, 4])
+            for node in nodes:
+                assert node.recorder is not None
+                node.recorder.rotate()
+
+    run(test)
+    tables = Tables.load(tmp_path)
+    assert tables.runs() == ["live"]
+    assert tables.publishes.num_rows == 7
+    rows = [(name, topic) for name, topics in zip(names, interests, strict=True) for topic in topics]
+    subscriptions = pa.table({"node": [node for node, _ in rows], "topic": [topic for _, topic in rows]})
+    measures = measure_run(tables, subscriptions, nodes=names, window=60.0)
+    assert measures["hit_ratio"] == 1.0
+    assert measures["noise"] == 0.0
+    assert measures["degree_mean"] >= 1.0
+    assert measures["hops_mean"] >= 1.0
+    assert measures["control_messages"] > 0
+    assert not list(tmp_path.glob(".*.partial")), "nothing half-written is left"
+    assert len(list((tmp_path / "links.parquet").iterdir())) == 10, "two parts per node"
+    assert pytest.approx(0.0, abs=600.0) == measures["latency_max"]

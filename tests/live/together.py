@@ -1,0 +1,120 @@
+"""What the tests of live nodes share: waiting for conditions, never for time; swarms; real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import topicweave
+from topicweave.live import LiveNode, Settings
+from topicweave.live import node as live_node
+
+PATIENCE = 30.0
+"""Seconds after which a condition is taken for one that never comes; far beyond what any takes."""
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    """Run a test on the event loop that nodes run on."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(300):
+            await test()
+
+    live_node.run(bounded)
+
+
+async def eventually(condition: Callable[[], object], what: str = "", patience: float = PATIENCE) -> None:
+    """Return as soon as the condition holds."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"did not come to pass in {patience:g} s: {what or condition}"
+        await asyncio.sleep(0.01)
+
+
+def local(**changes: Any) -> Settings:
+    return Settings(**{"insecure": True, "preset": "local", **changes})
+
+
+def linked(*nodes: LiveNode) -> bool:
+    """Whether every node has a link in the overlay to one of the others at least."""
+    ids = {node.id for node in nodes}
+    return all({link.peer for link in node.node.links()} & ids for node in nodes)
+
+
+def taken(node: LiveNode) -> list[tuple[str, bytes]]:
+    """What the application has been handed so far, and has not read."""
+    assert node.feed is not None
+    return [(event.topic, event.payload) for event in node.feed._queue]
+
+
+def total(nodes: list[LiveNode], counter: str) -> int:
+    return sum(node.counters.as_dict()[counter] for node in nodes)
+
+
+class Process:
+    """A real node in a process of its own."""
+
+    def __init__(self, *arguments: str, script: Path | None = None) -> None:
+        command = (
+            [sys.executable, str(script)] if script else [sys.executable, "-m", "topicweave.cli", "node"]
+        )
+        environment = {**os.environ, "PYTHONPATH": str(Path(topicweave.__file__).parents[1])}
+        self.process = subprocess.Popen(
+            [*command, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+
+    def where(self) -> Any:
+        """The line in which it says where it is."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            assert self.process.stderr is not None
+            raise AssertionError(f"the node ended: {self.process.stderr.read()}")
+        return json.loads(line)
+
+    def line(self) -> Any:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+
+@contextlib.contextmanager
+def processes() -> Iterator[Callable[..., Process]]:
+    """Start processes; whatever happens, none is left."""
+    started: list[Process] = []
+
+    def start(*arguments: str, script: Path | None = None) -> Process:
+        started.append(Process(*arguments, script=script))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for one in started:
+            if one.process.poll() is None:
+                one.kill()
+            for stream in (one.process.stdout, one.process.stderr):
+                if stream is not None:
+                    stream.close()

@@ -1,0 +1,38 @@
+"""Nothing that grows with the data comes to the driver: every place where rows do is known, and says why it may."""
+
+import re
+from pathlib import Path
+
+import topicweave
+
+PIPELINE = Path(topicweave.__file__).parent / "pipeline"
+
+# File -> how many places bring rows to the driver, all of bounded size: see the comment at each.
+ALLOWED = {
+    "describe.py": 1,  # a histogram of counts
+    "generate.py": 3,  # three sums; 65,536 bins; one bin
+    "lines.py": 1,  # one row per 64 MiB of text
+    "likeness.py": 3,  # a sample of nodes, their best peers
+    "measure.py": 2,  # names of runs, kinds of messages
+    "measure_overlay.py": 2,  # a histogram of degrees, kinds of links
+    "quantiles.py": 2,  # 4,096 bins; one small bin
+    "sample.py": 1,  # one row per partition
+    "stream.py": 1,  # windows that closed just now
+    "sweep.py": 1,  # points of a grid
+    "tables_of.py": 1,  # one row per matrix
+}
+TO_THE_DRIVER = re.compile(r"\.(collect|toArrow|toPandas|toLocalIterator|take|head|tail)\(\)?")
+
+
+def test_every_place_that_brings_rows_to_the_driver_is_known() -> None:
+    found = {}
+    for file in sorted(PIPELINE.glob("*.py")):
+        calls = [
+            match[1]
+            for match in TO_THE_DRIVER.finditer(file.read_text())
+            if match[1] in ("collect", "toArrow", "toPandas", "toLocalIterator")
+        ]
+        assert "toPandas" not in calls, file.name
+        if calls:
+            found[file.name] = len(calls)
+    assert found == ALLOWED

@@ -1,0 +1,116 @@
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from topicweave.errors import TopicweaveError
+from topicweave.pipeline import java
+from topicweave.pipeline.session import spark_session
+
+
+def test_workers_run_this_python_and_rows_cross_by_arrow(spark: SparkSession) -> None:
+    def with_interpreter(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            where = pa.array([sys.executable] * batch.num_rows)
+            yield pa.RecordBatch.from_arrays([batch["id"], where], names=["id", "python"])
+
+    table = spark.range(1000).mapInArrow(with_interpreter, "id long, python string").toArrow()
+    assert sorted(table["id"].to_pylist()) == list(range(1000))
+    assert set(table["python"].to_pylist()) == {sys.executable}
+
+
+def test_one_shuffle_partition_is_one_partition(spark: SparkSession) -> None:
+    with spark_session(**{"spark.sql.shuffle.partitions": "1"}) as same:
+        grouped = same.range(100).selectExpr("id % 7 as rest").groupBy("rest").count()
+        assert grouped.rdd.getNumPartitions() == 1
+        assert {row["rest"]: row["count"] for row in grouped.collect()} == {
+            rest: len(range(rest, 100, 7)) for rest in range(7)
+        }
+
+
+def test_a_running_session_is_used_and_left_as_it_was(spark: SparkSession) -> None:
+    name = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(name)
+    with spark_session("local[1]", **{name: "5", "spark.driver.memory": "1g"}) as inner:
+        assert inner is spark
+        assert inner.conf.get(name) == "5"
+    assert spark.conf.get(name) == before
+    assert spark.range(3).count() == 3
+
+
+def test_times_are_utc_and_nothing_listens_beyond_this_machine(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.sparkContext.getConf().get("spark.driver.host") == "127.0.0.1"
+    assert spark.sparkContext.uiWebUrl is None
+
+
+def test_without_a_java_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(java, "JVM_FOLDER", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with (
+        pytest.raises(TopicweaveError, match=r"Spark needs Java 17 .*apt-get install") as error,
+        spark_session(),
+    ):
+        pass
+    assert "\n" not in str(error.value)
+
+
+WHOLE_LIFE = """
+import os
+from topicweave.errors import TopicweaveError
+from topicweave.pipeline.session import spark_session
+
+with spark_session("local[1]") as first:
+    assert first.range(3).count() == 3
+assert "PYSPARK_PYTHON" not in os.environ, "the environment is not as it was"
+
+try:
+    with spark_session("nowhere://here"):
+        pass
+except TopicweaveError as error:
+    print(error)
+
+with spark_session("local[1]") as third:
+    try:
+        third.sql("select nothing")
+    except Exception as error:
+        failed = error
+print("nothing" in str(failed))
+
+try:
+    with spark_session("local[1]") as fourth:
+        fourth.sparkContext._gateway.proc.kill()
+        fourth.range(3).count()
+except TopicweaveError as error:
+    print(error)
+"""
+
+
+def test_a_process_may_start_several_and_hears_nothing_but_errors() -> None:
+    """A life of its own, because a session of this process is already running."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
+    life = subprocess.run(
+        [sys.executable, "-c", WHOLE_LIFE],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert life.stdout.splitlines() == [
+        "Spark did not start at nowhere://here: Could not parse Master URL: 'nowhere://here'",
+        "True",
+        "Spark's Java process ended: it was killed, or ran out of memory",
+    ]
+    noise = [line for line in life.stderr.splitlines() if "WARN" in line or "log4j" in line]
+    assert noise == []

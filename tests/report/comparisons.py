@@ -1,0 +1,67 @@
+"""Comparisons made up by hand, for the tests of this folder and of the command line's tables."""
+
+import math
+from typing import Any
+
+from topicweave.report import Comparison, Entry
+
+MEASURES = {
+    "degree_mean": 12.0,
+    "degree_p95": 15.0,
+    "degree_max": 19.0,
+    "partitioned_topics": 0.0,
+    "hit_ratio": 1.0,
+    "noise": 0.0,
+    "duplicates": 0.5,
+    "hops_mean": 3.5,
+    "hops_max": 9.0,
+    "latency_p50": 0.2,
+    "latency_p95": 0.35,
+    "control_messages": 3.0,
+    "control_bytes": 300.0,
+    "control_bytes.heartbeat": 200.0,
+    "control_bytes.connect": 100.0,
+}
+
+
+def entry(system: str, parameters: dict[str, Any] | None = None, **changes: Any) -> Entry:
+    """A well-behaved system, but for the changes."""
+    distributions = {
+        "degrees": [10, 12, 14],
+        "hops_counts": [0, 1, 3],
+        "latency_quantiles": [step / 100 for step in range(101)],
+    }
+    given = parameters or {}
+    return Entry(system, given, {"k": 3, **given}, {**MEASURES, **distributions, **changes})
+
+
+def without_events(system: str, **changes: Any) -> Entry:
+    """What an experiment that publishes nothing gives."""
+    overlay = ("degree_mean", "degree_p95", "degree_max", "partitioned_topics")
+    return Entry(system, {}, {}, {name: MEASURES[name] for name in overlay} | {"degrees": [1, 2]} | changes)
+
+
+def comparison(*entries: Entry, events: int = 200) -> Comparison:
+    return Comparison(
+        workload={
+            "name": "feeds",
+            "folder": "data/feeds",
+            "nodes": 400,
+            "topics": 100,
+            "subscriptions": 4000,
+            "topics_per_node": 10.0,
+            "topics_per_node_min": 4,
+            "topics_per_node_max": 16,
+            "changes": 0,
+            "fingerprint": "f1",
+        },
+        seed=7,
+        events=events,
+        membership="full",
+        settle=20.0,
+        entries=entries,
+        command="topicweave compare data/feeds --systems alpha,beta --seed 7",
+    )
+
+
+NAN = math.nan

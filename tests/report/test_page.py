@@ -1,0 +1,138 @@
+"""The page: whole, offline, safe against what users type, the same each time."""
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.report.comparisons import NAN, comparison, entry, without_events
+from topicweave.report.page import PlotlyMissing, comparison_page
+
+pytest.importorskip("plotly")
+
+TWO = comparison(entry("alpha"), entry("beta", {"k": 2}, hit_ratio=0.9, noise=NAN))
+
+
+class Page(HTMLParser):
+    """What a browser would make of the page, as far as these tests ask."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.style = ""
+        self.text = ""
+        self._inside: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self._inside.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._inside.pop() == tag, f"<{tag}> is closed out of turn"
+
+    def handle_data(self, data: str) -> None:
+        match self._inside[-1:]:
+            case ["script"]:
+                self.scripts[-1] += data
+            case ["style"]:
+                self.style += data
+            case _:
+                self.text += data
+
+    @property
+    def nested_properly(self) -> bool:
+        return not self._inside
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(comparison_page(TWO))
+
+
+def test_nothing_is_fetched_from_anywhere(page: Page) -> None:
+    assert page.nested_properly
+    assert not {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "embed", "base", "form"}
+    for tag, attributes in page.tags:
+        for name, value in attributes.items():
+            assert name not in ("src", "href", "srcset", "action", "data"), f"<{tag} {name}={value!r}>"
+            assert "//" not in (value or ""), f"<{tag} {name}={value!r}>"
+    assert "url(" not in page.style
+    assert "@import" not in page.style
+    policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv"))
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+
+
+def test_the_library_is_in_it_once(page: Page) -> None:
+    assert [script.startswith("/**\n* plotly.js") for script in page.scripts] == [False, True, False]
+
+
+def test_it_names_every_system_and_how_to_get_it_again(page: Page) -> None:
+    assert "alpha" in page.text
+    assert "beta:k=2" in page.text
+    assert TWO.command in page.text
+    assert "seed 7" in page.text
+
+
+def test_every_figure_has_its_place(page: Page) -> None:
+    drawn = json.loads(page.scripts[0])
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert drawn.keys() == set(ids) - {"figures"}
+    assert len(drawn) == 5
+
+
+def test_every_heading_sorts_and_every_cell_has_a_value(page: Page) -> None:
+    tags = [tag for tag, _ in page.tags]
+    head = page.tags[tags.index("thead") : tags.index("tbody")]
+    headings = [attributes for tag, attributes in head if tag == "th"]
+    assert len(headings) == len([tag for tag, _ in head if tag == "button"])
+    assert all(attributes["aria-sort"] == "none" for attributes in headings)
+    cells = [attributes["data-value"] for tag, attributes in page.tags if tag == "td"]
+    assert len(cells) == 2 * (len(headings) - 1)
+    assert cells.count("") == 1  # beta's noise, which has none
+
+
+def test_the_same_comparison_gives_the_same_bytes() -> None:
+    assert comparison_page(TWO) == comparison_page(TWO)
+    assert comparison_page(TWO) != comparison_page(comparison(entry("alpha")))
+
+
+def test_what_users_type_stays_text() -> None:
+    nasty = '</script><script>alert("1")</script>'
+    page = Page(comparison_page(comparison(entry("alpha", {"note": nasty}), entry("beta"))))
+    assert page.nested_properly
+    assert len(page.scripts) == 3
+    assert nasty in page.text
+    assert json.loads(page.scripts[0])["hops"]["traces"][0]["name"] == f"alpha:note={nasty}"
+
+
+def test_without_events_there_is_still_a_page() -> None:
+    page = Page(comparison_page(comparison(without_events("alpha"), events=0)))
+    assert json.loads(page.scripts[0]).keys() == {"degrees"}
+
+
+def test_the_colours_follow_the_browser(page: Page) -> None:
+    assert "prefers-color-scheme: dark" in page.style
+    variables = set(re.findall(r"var\((--\w+)\)", page.style)) | set(
+        re.findall(r"colour\('(--\w+)'\)", page.scripts[2])
+    )
+    light, dark = page.style.split("@media (prefers-color-scheme: dark)")[0:2]
+    dark = dark[: dark.index("* {")]
+    for variable in variables:
+        assert f"{variable}:" in light
+        assert f"{variable}:" in dark
+
+
+def test_without_plotly_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(PlotlyMissing, match=r"pip install 'topicweave\[report\]'"):
+        comparison_page(TWO)

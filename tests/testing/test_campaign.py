@@ -1,0 +1,173 @@
+"""Fault campaigns: SpiderCast passes them, a scenario replays exactly, and broken systems are found out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from topicweave.blocks.broadcast_tree import Push
+from topicweave.errors import BadInput
+from topicweave.model.event import Event
+from topicweave.model.ids import NodeId
+from topicweave.port import Link, Message, TimerKey
+from topicweave.systems.registry import find_system
+from topicweave.systems.spidercast import SPIDERCAST, SpiderCastNode
+from topicweave.testing import Verdict, draw_scenario, run_campaign, run_scenario
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_spidercast_passes(seed: int) -> None:
+    scenario = draw_scenario(seed, nodes=30 + seed * 30 // 11)
+    verdict = run_scenario(SPIDERCAST, scenario)
+    assert verdict.violations == ()
+    assert verdict.events > 0
+    assert verdict.deliveries > verdict.events
+
+
+@pytest.mark.parametrize("system", ["ring-per-topic", "similarity", "random"])
+def test_the_baselines_keep_the_invariants_they_promise(system: str) -> None:
+    for verdict in run_campaign(find_system(system), (4, 7), nodes=30):
+        assert verdict.violations == ()
+
+
+def test_the_adaptive_setting_passes() -> None:
+    verdict = run_scenario(SPIDERCAST, draw_scenario(5, 40), SPIDERCAST.settings(adaptive=True, k_random=1))
+    assert verdict.violations == ()
+
+
+def test_a_scenario_is_a_function_of_its_seed() -> None:
+    for seed in range(30):
+        first, again, other = draw_scenario(seed), draw_scenario(seed), draw_scenario(seed + 1000)
+        assert first.workload.tables() == again.workload.tables()
+        assert replace(again, workload=first.workload) == first
+        assert (first.faults, first.churn) != (other.faults, other.churn)
+        assert 30 <= first.workload.nodes <= 100
+        assert first.faults
+
+
+def test_a_campaign_draws_every_fault_and_both_memberships() -> None:
+    scenarios = [draw_scenario(seed) for seed in range(30)]
+    faults = {type(fault).__name__ for scenario in scenarios for fault in scenario.faults}
+    assert faults == {"Crash", "Duplication", "Loss", "Partition", "Reordering", "SlowNode"}
+    assert {scenario.membership.share for scenario in scenarios} == {None, 1.0}
+
+
+def test_a_scenario_replays_exactly() -> None:
+    one, same, next_one = (run_scenario(SPIDERCAST, draw_scenario(seed, 30)) for seed in (21, 21, 22))
+    assert one == same
+    assert (one.events, one.deliveries) != (next_one.events, next_one.deliveries)
+
+
+def test_one_node_is_not_enough() -> None:
+    with pytest.raises(BadInput, match="at least 2"):
+        draw_scenario(1, nodes=1)
+    assert draw_scenario(1, nodes=2).workload.nodes == 2
+
+
+# Systems with a fault of their own.
+
+
+class DeliversTwice(SpiderCastNode):
+    def _hand_over(self, event: Event) -> None:
+        super()._hand_over(event)
+        if self.id % 4 == 0:
+            super()._hand_over(event)
+
+
+class DeliversUnwanted(SpiderCastNode):
+    """Hands over what it takes part in only because it once published there."""
+
+    def _hand_over(self, event: Event) -> None:
+        self.world.deliver(event)
+
+
+class Hoarder(SpiderCastNode):
+    """Remembers every peer that it ever heard of."""
+
+    hoard: set[NodeId] = set()  # noqa: RUF012 (one for all nodes will do)
+
+    def known_peers(self) -> set[NodeId]:
+        return super().known_peers() | self.hoard
+
+    def _link_changed(self, peer: NodeId) -> None:
+        super()._link_changed(peer)
+        self.hoard.add(peer)
+
+
+class LeavesTimers(SpiderCastNode):
+    """Has a timer per peer that it never cancels."""
+
+    def _link_changed(self, peer: NodeId) -> None:
+        super()._link_changed(peer)
+        self.world.set_timer(("watchdog", peer), 1e6)
+
+    def timer(self, key: TimerKey) -> None:
+        if key[0] != "watchdog":
+            super().timer(key)
+
+
+class KeepsDeadLinks(SpiderCastNode):
+    """Never believes that a peer is gone."""
+
+    def peer_lost(self, peer: NodeId) -> None:
+        if any(link.peer == peer for link in self.links()):
+            self._detector.watch(peer)
+
+
+class DropsPushes(SpiderCastNode):
+    """One node in three loses all that it is pushed."""
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        if self.id % 3 or not isinstance(message, Push):
+            super().receive(sender, message)
+
+
+class LinksToAll(SpiderCastNode):
+    def links(self) -> Iterator[Link]:
+        yield from super().links()
+        for peer in self.view.peers():
+            yield Link(peer, "extra")
+
+
+class Crashes(SpiderCastNode):
+    def leave(self) -> None:
+        raise ZeroDivisionError("a bug")
+
+
+BROKEN_SEED = 20
+
+
+def verdict_on(node: type[SpiderCastNode]) -> Verdict:
+    """A small scenario with churn, crashes and changes of interest."""
+    broken = replace(SPIDERCAST, name="broken", build=node)
+    return run_scenario(broken, draw_scenario(BROKEN_SEED, 30))
+
+
+@pytest.mark.parametrize(
+    ("node", "complaint"),
+    [
+        (DeliversTwice, "twice"),
+        (DeliversUnwanted, "which it does not want"),
+        (Hoarder, "still keeps state for"),
+        (LeavesTimers, "still has a timer 'watchdog' for a departed peer"),
+        (KeepsDeadLinks, "link to a node that is gone"),
+        (DropsPushes, "missed the event on"),
+        (LinksToAll, "more than its limit of"),
+    ],
+)
+def test_a_broken_system_is_found_out(node: type[SpiderCastNode], complaint: str) -> None:
+    verdict = verdict_on(node)
+    assert not verdict.passed
+    assert any(complaint in violation for violation in verdict.violations)
+
+
+def test_the_healthy_system_passes_the_same_scenario() -> None:
+    assert verdict_on(SpiderCastNode).passed
+
+
+def test_a_node_that_raises_ends_the_run_with_the_seed_noted() -> None:
+    with pytest.raises(ZeroDivisionError, match="a bug") as error:
+        verdict_on(Crashes)
+    assert error.value.__notes__ == ["in the scenario of seed 20 with 30 nodes"]
