@@ -125,10 +125,10 @@ def copy_in_duckdb(source: str) -> int:
 
     target = f"{source}-copy.parquet"
     query = f"copy (select * from '{source}/subscriptions.parquet/*.parquet') to '{target}' (codec zstd)"
-    count: int = duckdb.sql(f"select count(*) from '{source}/subscriptions.parquet/*.parquet'").fetchall()[0][
-        0
-    ]
-    duckdb.sql(query)
+    count: int = duckdb.execute(
+        f"select count(*) from '{source}/subscriptions.parquet/*.parquet'"
+    ).fetchall()[0][0]
+    duckdb.execute(query)
     Path(target).unlink()
     return count
 
@@ -149,7 +149,7 @@ def histograms_in_duckdb(source: str) -> int:
 
     count = 0
     for column in ("topic", "node"):
-        rows = duckdb.sql(
+        rows = duckdb.execute(
             f"select n, count(*) from (select count(*) n from '{source}/subscriptions.parquet/*.parquet' "
             f"group by {column}) group by n"
         ).fetchall()
@@ -234,9 +234,9 @@ def measure_on_spark(folder: str, rows: int) -> int:
 def measure_in_duckdb(folder: str, rows: int) -> int:
     import duckdb
 
-    duckdb.sql("set memory_limit = '4GB'")
-    duckdb.sql(f"set temp_directory = '{folder}/spill'")
-    duckdb.sql(
+    duckdb.execute("set memory_limit = '4GB'")
+    duckdb.execute(f"set temp_directory = '{folder}/spill'")
+    duckdb.execute(
         f"""
         create temp table received as
         select d.event, d.node, any_value(p.time) published, any_value(p.topic) topic,
@@ -246,17 +246,19 @@ def measure_in_duckdb(folder: str, rows: int) -> int:
         group by d.event, d.node
         """
     )
-    duckdb.sql(
+    duckdb.execute(
         """
         select avg((not wanted)::int), sum(unwanted) / sum(receptions), avg(hops) filter (wanted),
                quantile_cont(time - published, [0.5, 0.95, 1.0]) filter (wanted)
         from received
         """
     ).fetchall()
-    duckdb.sql(
+    duckdb.execute(
         "select avg(noise) from (select avg((not wanted)::int) noise from received group by node)"
     ).fetchall()
-    duckdb.sql("select count(*) from (select distinct topic, node from received where not wanted)").fetchall()
+    duckdb.execute(
+        "select count(*) from (select distinct topic, node from received where not wanted)"
+    ).fetchall()
     return rows
 
 

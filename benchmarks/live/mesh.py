@@ -118,7 +118,7 @@ def iroh(bursts: int) -> Figures:
         for place, node in enumerate(nodes):
             for other, address in enumerate(addresses):
                 if other != place:
-                    node.net().add_node_addr(address)
+                    await node.net().add_node_addr(address)
         ages: list[float] = []
         probes: set[tuple[int, bytes]] = set()
 
@@ -163,88 +163,6 @@ def iroh(bursts: int) -> Figures:
             while len(ages) < BURST * (NODES - 1) and time.monotonic() < deadline:
                 await asyncio.sleep(0.001)
             best.append(figures(began, time.monotonic(), list(ages)))
-        for node in nodes:
-            await node.node().shutdown()
 
     asyncio.run(main())
-    return max(best, key=lambda one: one.per_second)
-
-
-def libp2p(bursts: int) -> Figures:
-    """py-libp2p's GossipSub with its rate limit per topic out of the way."""
-    import trio
-    from libp2p import new_host
-    from libp2p.custom_types import TProtocol
-    from libp2p.peer.peerinfo import info_from_p2p_addr
-    from libp2p.pubsub.gossipsub import GossipSub
-    from libp2p.pubsub.pubsub import Pubsub
-    from libp2p.tools.anyio_service import background_trio_service
-    from multiaddr import Multiaddr
-
-    best: list[Figures] = []
-
-    async def main() -> None:
-        ages: list[float] = []
-        probes: set[tuple[int, bytes]] = set()
-        async with contextlib.AsyncExitStack() as stack, trio.open_nursery() as nursery:
-            hosts, meshes = [], []
-            for _ in range(NODES):
-                host = new_host()
-                await stack.enter_async_context(host.run(listen_addrs=[Multiaddr("/ip4/127.0.0.1/tcp/0")]))
-                router = GossipSub(
-                    protocols=[TProtocol("/meshsub/1.1.0")],
-                    degree=6,
-                    degree_low=4,
-                    degree_high=12,
-                    heartbeat_interval=1,
-                    spam_protection_enabled=False,
-                    eclipse_protection_enabled=False,
-                )
-                mesh = Pubsub(host, router)
-                await stack.enter_async_context(background_trio_service(router))
-                await stack.enter_async_context(background_trio_service(mesh))
-                await mesh.wait_until_ready()
-                hosts.append(host)
-                meshes.append(mesh)
-            for number, host in enumerate(hosts):
-                for step in (1, 2, 5):
-                    other = hosts[(number + step) % NODES]
-                    await host.connect(info_from_p2p_addr(other.get_addrs()[0]))
-
-            async def read(number: int, subscription: object) -> None:
-                own = hosts[number].get_id().to_bytes()
-                while True:
-                    message = await subscription.get()  # type: ignore[attr-defined]
-                    if message.from_id == own:
-                        continue
-                    if message.data.startswith(b"probe"):
-                        probes.add((number, message.data))
-                    else:
-                        ages.append(age(message.data))
-
-            for number, mesh in enumerate(meshes):
-                nursery.start_soon(read, number, await mesh.subscribe("bench"))
-            deadline = time.monotonic() + PATIENCE
-            while True:
-                probes.clear()
-                for number, mesh in enumerate(meshes):
-                    await mesh.publish("bench", b"probe %d %f" % (number, time.monotonic()))
-                with trio.move_on_after(10.0):
-                    while len(probes) < NODES * (NODES - 1):
-                        await trio.sleep(0.01)
-                    break
-                if time.monotonic() > deadline:
-                    raise RuntimeError(f"the mesh did not come up ({len(probes)} probes arrived)")
-            for _ in range(bursts):
-                ages.clear()
-                began = time.monotonic()
-                for number in range(BURST):
-                    await meshes[number % NODES].publish("bench", stamped(number))
-                with trio.move_on_after(PATIENCE):
-                    while len(ages) < BURST * (NODES - 1):
-                        await trio.sleep(0.001)
-                best.append(figures(began, time.monotonic(), list(ages)))
-            nursery.cancel_scope.cancel()
-
-    trio.run(main)
     return max(best, key=lambda one: one.per_second)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from topicweave.experiments.mending_overlay import LiveOverlay
 from topicweave.systems.omen.backups import BUILDERS, Covers
 
-SAMPLES = 10
+SAMPLES = 30
 """Random nodes in a gossip buffer, as in `OMenParameters.samples`."""
 CANDIDATES_PER_TOPIC = 5
 
@@ -91,12 +91,12 @@ class LocalViews:
         """The backup set that the coordinator has ready, without those who are gone."""
         if self.global_view:
             return self._built(churned, self._useful(churned))
-        if self._candidates:
-            return self._built(churned, self._random.sample(self._everyone, self._candidates))
         up = self._overlay.up
         keeper = self.coordinator(churned)
         kept = self._backups[keeper].get(churned)
-        if kept is None:
+        if self._candidates:
+            kept = self._built(churned, self._random.sample(self._everyone, self._candidates))
+        elif kept is None:
             # It has just become the coordinator, or the node has just come: its view is all it has.
             kept = self._built(churned, {keeper, *self.view(keeper), *self._sample()} & up)
         ready = [backup for backup in kept if backup in up]

@@ -31,7 +31,7 @@ class OMenParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Over whom the maximum degree is taken that repair strives not to raise."""
 
     gossip_period: float = 2.0
-    samples: int = 10
+    samples: int = 30
     """Random nodes in a gossip buffer (rnd.view of Alg. 3)."""
     view_size: int = 512
     """Most nodes a local view may hold."""

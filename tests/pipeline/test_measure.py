@@ -1,0 +1,147 @@
+"""The measures on Spark and in memory: one definition, two engines, equal results."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from topicweave.errors import BadInput
+from topicweave.measures import measure_run
+from topicweave.pipeline.measure import measure_on_spark, read_tables, runs_in
+from topicweave.pipeline.quantiles import exact_quantiles
+from topicweave.telemetry.schema import SCHEMAS
+from topicweave.telemetry.tables import Tables
+
+NODES, TOPICS = 30, 8
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of random rows, with everything that makes measures differ: repetitions, noise, ties, strangers."""
+    folder = tmp_path_factory.mktemp("telemetry")
+    rng = np.random.default_rng(11)
+
+    def node(count: int, limit: int = NODES) -> list[str]:
+        return [f"n{number}" for number in rng.integers(0, limit, count)]
+
+    rows: dict[str, dict[str, Any]] = {}
+    count = 300
+    rows["links"] = {
+        "time": rng.choice([10.0, 20.0], count),
+        "node": node(count),
+        "peer": node(count, NODES + 2),
+        "kind": rng.choice(["near", "far"], count),
+    }
+    events = 40
+    rows["publishes"] = {
+        "event": np.arange(events),
+        "topic": [f"t{number}" for number in rng.integers(0, TOPICS + 1, events)],
+        "node": node(events),
+        "time": np.sort(rng.uniform(0, 30, events)),
+    }
+    count = 900
+    event = rng.integers(0, events + 3, count)
+    published = np.append(rows["publishes"]["time"], [0.0, 0.0, 0.0])[event]
+    rows["deliveries"] = {
+        "event": event,
+        "node": node(count),
+        "time": published + rng.integers(0, 6, count) * 0.5,  # many at the same moment
+        "hops": rng.integers(1, 7, count),
+        "sender": node(count, NODES + 3),
+        "wanted": rng.random(count) < 0.7,
+    }
+    count = 100
+    rows["control"] = {
+        "time": rng.uniform(0, 30, count),
+        "node": node(count),
+        "kind": rng.choice(["gossip", "ping"], count),
+        "messages": rng.integers(1, 5, count),
+        "bytes": rng.integers(10, 500, count),
+    }
+    for name, columns in rows.items():
+        length = len(next(iter(columns.values())))
+        table = pa.table({"run": ["one"] * length, **columns})
+        other = table.slice(0, length // 2).set_column(0, "run", pa.array(["two"] * (length // 2)))
+        pq.write_table(pa.concat_tables([table, other]).cast(SCHEMAS[name]), folder / f"{name}.parquet")
+    pairs = {
+        (f"n{n}", f"t{t}")
+        for n, t in zip(rng.integers(0, NODES, 90), rng.integers(0, TOPICS, 90), strict=True)
+    }
+    listed = sorted(pairs)
+    wishes = pa.table({"node": [one for one, _ in listed], "topic": [two for _, two in listed]})
+    pq.write_table(wishes, folder / "subscriptions.parquet")
+    changes = [(5.0, "n1", "leave"), (9.0, "n1", "join"), (4.0, "n2", "join"), (18.5, "n3", "join")]
+    churn = pa.table(
+        {name: [change[at] for change in changes] for at, name in enumerate(("time", "node", "change"))}
+    )
+    pq.write_table(churn, folder / "churn.parquet")
+    return folder
+
+
+def assert_equal(found: dict[str, float], expected: dict[str, float]) -> None:
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        same = (
+            math.isnan(found[name]) if math.isnan(value) else found[name] == pytest.approx(value, rel=1e-12)
+        )
+        assert same, f"{name}: {found[name]} on Spark, {value} in memory"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"run": "two", "start": 5.0, "end": 22.0, "window": 1.0, "coverage_k": 2, "link_kinds": ["near"]},
+        {
+            "run": "one",
+            "churn": True,
+            "grace": 2.0,
+            "window": 2.5,
+            "snapshot_time": 20.0,
+            "snapshot_within": 10.0,
+        },
+    ],
+    ids=["options", "churn"],
+)
+def test_every_measure_is_the_same_on_spark(
+    spark: SparkSession, recorded: Path, options: dict[str, Any]
+) -> None:
+    here, there = dict(options), dict(options)
+    if options.get("churn"):
+        here["churn"] = pq.read_table(recorded / "churn.parquet")
+        there["churn"] = spark.read.parquet(str(recorded / "churn.parquet"))
+    expected = measure_run(Tables.load(recorded), pq.read_table(recorded / "subscriptions.parquet"), **here)
+    wishes = spark.read.parquet(str(recorded / "subscriptions.parquet"))
+    assert_equal(measure_on_spark(read_tables(spark, recorded), wishes, **there), expected)
+
+
+def test_runs_are_never_measured_together(spark: SparkSession, recorded: Path) -> None:
+    tables = read_tables(spark, recorded)
+    assert runs_in(tables) == ["one", "two"]
+    wishes = spark.read.parquet(str(recorded / "subscriptions.parquet"))
+    with pytest.raises(BadInput, match=r"2 runs \(one, two\); say which"):
+        measure_on_spark(tables, wishes)
+    with pytest.raises(BadInput, match="no run 'three'"):
+        measure_on_spark(tables, wishes, run="three")
+
+
+def test_a_missing_table_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"links.parquet: no such telemetry table"):
+        read_tables(spark, tmp_path)
+
+
+def test_quantiles_are_exact_where_bins_must_be_looked_into(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from topicweave.pipeline import quantiles
+
+    monkeypatch.setattr(quantiles, "_BINS", 8)
+    monkeypatch.setattr(quantiles, "_FEW", 10)
+    values = np.random.default_rng(3).lognormal(size=2001)
+    frame = spark.createDataFrame(pa.table({"x": values}))
+    assert exact_quantiles(frame, "x", [0.5, 0.95, 1.0]) == np.percentile(values, [50, 95, 100]).tolist()
+    assert all(math.isnan(one) for one in exact_quantiles(frame.where("x < 0"), "x", [0.5]))
