@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.live import fan_out, mesh
-
-LONGEST = 240.0
-"""Seconds a contestant may take."""
-
-
-def _contest(pipe: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    os.setsid()  # A group of its own: whatever it starts ends with it.
-    try:
-        pipe.send(function(*arguments))
-    except Exception as error:
-        pipe.send(f"{type(error).__name__}: {error}")
-
-
-def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The contestant's result, or why there is none; in a process of its own that is ended afterwards, since not all end by themselves."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe()
-    process = context.Process(target=_contest, args=(there, function, arguments))
-    process.start()
-    result = here.recv() if here.poll(LONGEST) else f"no result in {LONGEST:g} s"
-    assert process.pid is not None
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.join()
-    return result
+from benchmarks.live.contest import attempt
 
 
 def meshes(quick: bool) -> Table:
     bursts = 2 if quick else 10
     table = Table(title="20 nodes in one process, bursts of 100 events of 128 bytes, best of " + str(bursts))
-    for column in ("mesh", "deliveries/s", "p50 ms", "p99 ms"):
+    for column in ("mesh", "arrived", "deliveries/s", "p50 ms", "p99 ms"):
         table.add_column(column, justify="left" if column == "mesh" else "right")
     for name, function, arguments in (
         ("topicweave, unsigned", mesh.topicweave, (False, bursts)),
@@ -57,7 +26,11 @@ def meshes(quick: bool) -> Table:
             table.add_row(name, result)
         else:
             table.add_row(
-                name, f"{result.per_second:,.0f}", f"{result.p50 * 1e3:.1f}", f"{result.p99 * 1e3:.1f}"
+                name,
+                f"{result.arrived:.1%}",
+                f"{result.per_second:,.0f}",
+                f"{result.p50 * 1e3:.1f}",
+                f"{result.p99 * 1e3:.1f}",
             )
     return table
 
@@ -80,7 +53,7 @@ def fan_outs(quick: bool) -> Table:
 def many_topics(quick: bool) -> Table:
     topics, bursts = (500, 2) if quick else (5000, 5)
     table = Table(title=f"20 nodes in one process, {topics:,} topics each: the same burst")
-    for column in ("topics per node", "deliveries/s", "p50 ms", "p99 ms"):
+    for column in ("topics per node", "arrived", "deliveries/s", "p50 ms", "p99 ms"):
         table.add_column(column, justify="right")
     for count in (1, topics):
         result = attempt(mesh.topicweave, False, bursts, count)
@@ -89,6 +62,7 @@ def many_topics(quick: bool) -> Table:
         else:
             table.add_row(
                 f"{count:,}",
+                f"{result.arrived:.1%}",
                 f"{result.per_second:,.0f}",
                 f"{result.p50 * 1e3:.1f}",
                 f"{result.p99 * 1e3:.1f}",

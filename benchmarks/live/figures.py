@@ -11,8 +11,10 @@ SIZE = 128
 
 
 class Figures(NamedTuple):
-    deliveries: int
+    arrived: float
+    """Share of the deliveries due that came at all."""
     per_second: float
+    """Those that came, from the first publish to the last of them."""
     p50: float
     p99: float
 
@@ -22,16 +24,24 @@ def stamped(number: int) -> bytes:
     return struct.pack(">Qd", number, time.monotonic()).ljust(SIZE, b".")
 
 
-def age(payload: bytes) -> float:
-    return float(time.monotonic() - struct.unpack_from(">d", payload, 8)[0])
+class Tally:
+    """Deliveries of one burst."""
 
+    def __init__(self) -> None:
+        self.began = self.last = time.monotonic()
+        self.ages: list[float] = []
 
-def figures(began: float, ended: float, ages: list[float]) -> Figures:
-    ordered = sorted(ages)
-    last = len(ordered) - 1
-    return Figures(
-        len(ages),
-        len(ages) / (ended - began),
-        ordered[last // 2],
-        ordered[min(last, int(len(ordered) * 0.99))],
-    )
+    def add(self, payload: bytes) -> None:
+        self.last = time.monotonic()
+        self.ages.append(float(self.last - struct.unpack_from(">d", payload, 8)[0]))
+
+    def restart(self) -> None:
+        self.__init__()  # type: ignore[misc]
+
+    def figures(self, due: int) -> Figures:
+        ordered = sorted(self.ages)
+        if not ordered:
+            return Figures(0.0, 0.0, 0.0, 0.0)
+        p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+        rate = len(ordered) / (self.last - self.began)
+        return Figures(len(ordered) / due, rate, ordered[(len(ordered) - 1) // 2], p99)

@@ -174,7 +174,7 @@ def test_a_topic_at_a_tree_distance_is_there_also_where_the_tree_is_not_full() -
 
 
 def test_growing_peer_by_peer_has_the_law_of_the_papers_process() -> None:
-    """The process of §4.4 b), drawn literally, and ours: the same distribution of topic popularity."""
+    """The process of §4.4 b), drawn literally, and ours: the same distribution of list sizes."""
     nodes, topics, average, homophily = 64, 32, 5.0, 1.0
     model = hierarchy.Hierarchy(nodes, topics, average, 0.3, 2.0, homophily)
     ours, literal = [], []

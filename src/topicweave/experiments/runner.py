@@ -12,6 +12,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -71,8 +72,8 @@ class ResultStore:
         try:
             stored: Result = json.loads(self.path(experiment).read_bytes())["result"]
             return stored
-        except (OSError, ValueError, KeyError):
-            return None  # Not there, or torn by a full disk: run it again.
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # Not there, or not what `put` wrote: run it again.
 
     def put(self, experiment: Experiment, result: Result) -> None:
         path = self.path(experiment)
@@ -82,7 +83,8 @@ class ResultStore:
             partial.write_text(json.dumps({"experiment": msgspec.to_builtins(experiment), "result": result}))
             partial.replace(path)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()
             raise TopicweaveError(
                 f"cannot keep a result in {self._folder}: {error.strerror}; make room or choose another --out"
             ) from error
@@ -96,7 +98,10 @@ def run_all(
 ) -> dict[Label, Result]:
     """Results under the labels of their experiments; equal experiments run once."""
     store = ResultStore(store_folder)
-    key = {label: msgspec.json.encode(experiment) for label, experiment in experiments.items()}
+    key = {
+        label: msgspec.json.encode(experiment, order="deterministic")
+        for label, experiment in experiments.items()
+    }
     todo: dict[bytes, Experiment] = {}
     done: dict[bytes, Result] = {}
     for label, experiment in experiments.items():

@@ -1,15 +1,15 @@
 """Measures over a folder that nodes keep appending telemetry to: Structured Streaming, checkpointed.
 
-Nodes append whole Parquet files to `FOLDER/deliveries/` and `FOLDER/publishes/` (a file is moved there when it is
-complete). The stream counts every reception once, in windows of event time, and a row that comes later than the
-watermark allows is left out, and counted as late. What it has counted is in the checkpoint: killed and started again
+Nodes append whole Parquet files to `FOLDER/deliveries/` (a file is moved there when it is complete). The stream counts
+every reception once, in windows of event time; a row that comes later than the watermark allows is left out. What it
+has counted is in the checkpoint: killed and started again
 it goes on with the files it has not counted yet, and neither loses nor repeats a row.
 
 Windows are by the time of reception. Per window and run:
 
     receptions, unwanted    messages that carry events, and those the receiver did not want
     noise_all               unwanted / receptions
-    hops_sum, hops_max      over the wanted ones; wanted, hops_mean
+    wanted                  the others; hops_mean and hops_max are over these
 
 Which reception of an event is the *first* at a node is not known before the watermark has passed all of them, and
 needs a state as large as the events within it; so what is measured here are the measures over all receptions. The

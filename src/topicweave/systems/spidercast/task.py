@@ -13,12 +13,13 @@ Rules kept beyond the paper's
 2. A link on offer no longer counts: nothing else is given up on the strength of it. Otherwise two links that replace
    each other are given up together, and made again, for ever.
 3. Only links that serve nothing here are offered, and to neighbours that said in a heartbeat that the link serves
-   nothing there, too. Above `L^max` the paper would give up links that it needs; and going by degree and target
-   alone, nine offers in ten are refused, again and again.
+   nothing there, too; above `L^max`, also to those that reached their target. The paper goes by the target alone (of
+   its offers nine in ten are refused, again and again), and above `L^max` gives up links that it needs.
 4. What cannot be had is not waited for: a task that lacks something nobody can give, or for which it has no room
    left, gives up what serves nothing like one that lacks nothing. The paper's keeps everything while a
    topic of its node has fewer than K other subscribers, and with exactly `L^max` neighbours it does nothing at all.
 5. Above `L^max + margin`, which only a node reaches that wants less than before, links end without consent.
+6. A peer that turns out not to want what the view says is not asked again until the view may know better.
 
 The task sleeps between steps. The paper's loop wakes every `connect_timeout`; here it sleeps a whole heartbeat period
 when the last step found nothing to do, and whatever may give it work wakes it.
