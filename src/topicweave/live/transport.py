@@ -291,6 +291,7 @@ class Transport:
         except (OSError, ssl.SSLError, TimeoutError) as error:
             self.counters.connections_refused += 1
             log.info("%s: a stranger failed the handshake: %s", self.name, error)
+            link.error = str(error) or type(error).__name__
             accepted.close()
             link.dismiss()
             self.link_lost(link)
@@ -371,6 +372,8 @@ class Transport:
         self._links.discard(link)
         if link.hello is None:
             self._half_open -= 1
+            if not link.dialled and not link.error:
+                self.counters.connections_refused += 1  # It went before it was anybody.
         peer = self._peers.get(link.peer) if link.peer is not None else None
         if peer is None or peer.link is not link:
             return
