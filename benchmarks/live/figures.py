@@ -28,15 +28,16 @@ class Tally:
     """Deliveries of one burst."""
 
     def __init__(self) -> None:
-        self.began = self.last = time.monotonic()
         self.ages: list[float] = []
+        self.restart()
 
     def add(self, payload: bytes) -> None:
         self.last = time.monotonic()
         self.ages.append(float(self.last - struct.unpack_from(">d", payload, 8)[0]))
 
     def restart(self) -> None:
-        self.__init__()  # type: ignore[misc]
+        self.began = self.last = time.monotonic()
+        self.ages = []
 
     def figures(self, due: int) -> Figures:
         ordered = sorted(self.ages)
