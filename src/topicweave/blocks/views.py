@@ -75,6 +75,10 @@ class InterestView(ABC):
         """Grows whenever somebody comes, goes or changes its interest."""
         return self._index.version
 
+    def peer_ids(self) -> NDArray[np.uint64]:
+        """All peers in the view, as an array."""
+        return self._index.peers_at(self.candidates())
+
     def peers(self) -> list[NodeId]:
         return [self.peer_at(slot) for slot in self.candidates()]
 

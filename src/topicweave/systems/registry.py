@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from topicweave.errors import UnknownName
+from topicweave.systems.alternatives.broker import BROKER
+from topicweave.systems.alternatives.gossipsub import GOSSIPSUB
 from topicweave.systems.baselines import opt, random_overlay, ring_per_topic, rvr, similarity
 from topicweave.systems.omen import OMEN
 from topicweave.systems.spidercast import SPIDERCAST
@@ -20,6 +22,8 @@ SYSTEMS: dict[str, System] = {
         ring_per_topic.RING_PER_TOPIC,
         rvr.RVR,
         opt.OPT,
+        GOSSIPSUB,
+        BROKER,
     )
 }
 

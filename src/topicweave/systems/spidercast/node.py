@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topicweave.blocks.broadcast_tree import BroadcastTree
 from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.topic_beacons import Beacon, TopicBeacons
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
@@ -53,8 +54,7 @@ class OverlayNode(Node):
         self._interest: Interest = frozenset(self.subscriptions)
         self._interest_version = 0
         self._known_versions: dict[NodeId, int] = {}
-        self._epoch = 0
-        self._sequences: dict[TopicId, int] = {}
+        self._numbers = EventNumbers(node_id)
         self._bridges = BridgeSelection(parameters.bridges)
         if parameters.bridges:
             selections = {**selections, "bridge": self._bridges}
@@ -111,8 +111,7 @@ class OverlayNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        # Microseconds tell a new life's events from those of the last one, if the memory of it was lost.
-        self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
+        self._numbers.begin(self.world.now)
         self.view.set_interest(self._interest)
         self.view.start(contacts)
         self._tree.restart()
@@ -125,8 +124,7 @@ class OverlayNode(Node):
             self._beacons.start()
 
     def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._epoch = epoch
-        self._sequences = dict(sequences)
+        self._numbers.resume(epoch, sequences)
 
     def subscribe(self, topic: TopicId) -> None:
         self.subscriptions.add(topic)
@@ -141,9 +139,7 @@ class OverlayNode(Node):
             self._publishing.add(topic)
             self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
             self._update_interest()
-        sequence = self._sequences.get(topic, 0)
-        self._sequences[topic] = sequence + 1
-        event = Event(self.id, topic, self._epoch, sequence, payload)
+        event = self._numbers.next_event(topic, payload)
         sent_to = self._tree.publish(event)
         self._hand_over(event)
         if sent_to:

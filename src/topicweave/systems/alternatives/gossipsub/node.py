@@ -1,0 +1,458 @@
+"""A GossipSub node, after libp2p's specification of v1.1.
+
+What is left out: peer scores and what hangs on them (opportunistic grafting, gossip promises), which defend against peers that
+misbehave and change nothing among peers that do not.
+
+What the specification leaves to its surroundings:
+- Connections. A node connects to subscribers that its view knows of until each of its topics has `d` connected ones, as libp2p's
+  discovery does, and closes connections that no topic needs. A connection is kept alive by a ping at every heartbeat.
+- Islands. Parts of a topic that are complete in themselves never look for each other. Every `discovery_interval` a
+  node connects to somebody new, and lets go of somebody it can spare.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.numbering import EventNumbers
+from topicweave.blocks.seen import SeenEvents
+from topicweave.blocks.views import InterestView
+from topicweave.model.event import EventId
+from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.systems.alternatives.gossipsub import rules
+from topicweave.systems.alternatives.gossipsub.message_cache import MessageCache
+from topicweave.systems.alternatives.gossipsub.messages import (
+    Announced,
+    Control,
+    Goodbye,
+    Hello,
+    Ping,
+    Pruned,
+    Publish,
+    Subscriptions,
+    SubscriptionsQuery,
+)
+from topicweave.systems.alternatives.gossipsub.parameters import GossipSubParameters
+
+MOST_UNSENT = 64
+LOOK_AGAIN = 5.0
+"""Seconds until the view is asked again for subscribers of a topic of which it knew no more."""
+
+
+class Connection(msgspec.Struct):
+    """A connected peer."""
+
+    interest: Interest
+    outbound: bool
+    since: float
+    version: int = -1
+
+
+class Outgoing(msgspec.Struct):
+    """What the next `Control` to a peer will say."""
+
+    graft: list[TopicId] = []
+    prune: list[Pruned] = []
+    ihave: list[Announced] = []
+    iwant: list[EventId] = []
+
+    def message(self) -> Control:
+        return Control(tuple(self.graft), tuple(self.prune), tuple(self.ihave), tuple(self.iwant))
+
+
+class GossipSubNode(Node):
+    """One node's half of all its meshes."""
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        subscriptions: Iterable[TopicId],
+        view: InterestView,
+        parameters: GossipSubParameters,
+    ) -> None:
+        super().__init__(world, node_id, subscriptions)
+        self.parameters = parameters
+        self.view = view
+        self.connections: dict[NodeId, Connection] = {}
+        self.mesh: dict[TopicId, dict[NodeId, None]] = {topic: {} for topic in sorted(self.subscriptions)}
+        self._version = 0
+        self._numbers = EventNumbers(node_id)
+        self._seen = SeenEvents()
+        self._cache = MessageCache(
+            parameters.history_length, parameters.history_gossip, parameters.gossip_retransmission
+        )
+        self._dialling: dict[NodeId, float] = {}
+        self._fanout: dict[TopicId, float] = {}
+        self._backoff: dict[tuple[TopicId, NodeId], float] = {}
+        self._requested: dict[EventId, float] = {}
+        self._unsent: OrderedDict[EventId, Publish] = OrderedDict()
+        self._outgoing: dict[NodeId, Outgoing] = {}
+        self._nobody_new: dict[TopicId, tuple[int, float]] = {}
+        self._next_discovery = 0.0
+        self._detector = FailureDetector(
+            world, parameters.heartbeat_interval, parameters.suspect_after, self._ping, self.peer_lost
+        )
+        for block in (view, self._detector, self):
+            self.use(block)
+
+    def receivers(self) -> Receivers:
+        return {
+            Hello: self._receive_hello,
+            Subscriptions: self._receive_subscriptions,
+            SubscriptionsQuery: self._receive_query,
+            Ping: self._receive_ping,
+            Goodbye: self._receive_goodbye,
+            Control: self._receive_control,
+            Publish: self._receive_publish,
+        }
+
+    def timers(self) -> Timers:
+        return {"gs-heartbeat": self._heartbeat}
+
+    # What the node is told.
+
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        self._numbers.begin(self.world.now)
+        self.view.set_interest(self._interest())
+        self.view.start(contacts)
+        self._dialling.clear()
+        self._detector.start()
+        interval = self.parameters.heartbeat_interval
+        self._next_discovery = self.world.now + self.parameters.discovery_interval
+        self.world.set_timer(("gs-heartbeat",), self.world.random.uniform(0.0, interval))
+
+    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
+        self._numbers.resume(epoch, sequences)
+
+    def subscribe(self, topic: TopicId) -> None:
+        if topic not in self.subscriptions:
+            self.subscriptions.add(topic)
+            self.mesh[topic] = {}
+            self._fanout.pop(topic, None)
+            self._tell_subscriptions()
+
+    def unsubscribe(self, topic: TopicId) -> None:
+        if topic in self.subscriptions:
+            self.subscriptions.discard(topic)
+            for peer in list(self.mesh.pop(topic)):
+                self._prune(topic, peer, self.parameters.unsubscribe_backoff)
+            self._tell_subscriptions()
+            self._flush()
+
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
+        event = self._numbers.next_event(topic, payload)
+        self._seen.first_time(event.id)
+        self._cache.put(event, 0)
+        if topic in self.subscriptions:
+            self.world.deliver(event)
+        else:
+            self._fanout[topic] = self.world.now + self.parameters.fanout_ttl
+        message = Publish(event, 1)
+        flood = self.parameters.flood_publish or topic not in self.mesh
+        targets = self._connected(topic) if flood else list(self.mesh[topic])
+        for peer in targets:
+            self.world.send(peer, message)
+        if targets:
+            return Receipt(event, len(targets))
+        self._unsent[event.id] = message
+        if len(self._unsent) > MOST_UNSENT:
+            self._unsent.popitem(last=False)
+        self._discover(topic)
+        return Receipt(event, 0, "no subscriber is connected yet; the event goes to the first that is")
+
+    def peer_lost(self, peer: NodeId) -> None:
+        self._disconnected(peer)
+        self.view.lost(peer)
+
+    def leave(self) -> None:
+        for peer in self.connections:
+            self.world.send(peer, Goodbye())
+        self.view.leave()
+
+    def links(self) -> Iterator[Link]:
+        in_mesh = set().union(*self.mesh.values())
+        for peer in self.connections:
+            yield Link(peer, "mesh" if peer in in_mesh else "gossip")
+
+    def known_peers(self) -> set[NodeId]:
+        known = set(self.connections).union(
+            self._dialling, self._outgoing, self.view.peers(), self._detector.watched
+        )
+        return known.union(*self.mesh.values(), (peer for _, peer in self._backoff))
+
+    @property
+    def degree(self) -> int:
+        return len(self.connections)
+
+    # Subscriptions.
+
+    def _interest(self) -> Interest:
+        return frozenset(self.subscriptions)
+
+    def _tell_subscriptions(self) -> None:
+        self._version += 1
+        self.view.set_interest(self._interest())
+        news = Subscriptions(self._version, self._interest())
+        for peer in self.connections:
+            self.world.send(peer, news)
+
+    def _receive_subscriptions(self, sender: NodeId, message: Subscriptions) -> None:
+        if connection := self.connections.get(sender):
+            self._detector.heard(sender)
+            if message.version != connection.version:
+                self._interest_is(sender, connection, message.version, message.interest)
+
+    def _interest_is(self, peer: NodeId, connection: Connection, version: int, interest: Interest) -> None:
+        connection.version = version
+        connection.interest = interest
+        for topic, members in self.mesh.items():
+            if peer in members and topic not in interest:
+                del members[peer]
+        for event_id in [event_id for event_id in self._unsent if event_id.topic in interest]:
+            self.world.send(peer, self._unsent.pop(event_id))
+
+    def _receive_query(self, sender: NodeId, _message: SubscriptionsQuery) -> None:
+        if sender in self.connections:
+            self.world.send(sender, Subscriptions(self._version, self._interest()))
+
+    # Connections.
+
+    def _connected(self, topic: TopicId) -> list[NodeId]:
+        return [peer for peer, connection in self.connections.items() if topic in connection.interest]
+
+    def _dial(self, peer: NodeId) -> None:
+        if peer != self.id and peer not in self.connections and peer not in self._dialling:
+            self._dialling[peer] = self.world.now + self.parameters.connect_timeout
+            self.world.send(peer, Hello(self._version, self._interest(), answer=False))
+
+    def _receive_hello(self, sender: NodeId, message: Hello) -> None:
+        if sender == self.id:
+            return
+        if not message.answer:
+            self.world.send(sender, Hello(self._version, self._interest(), answer=True))
+        elif sender not in self._dialling:
+            return
+        outbound = self._dialling.pop(sender, None) is not None
+        if sender not in self.connections:
+            self.connections[sender] = Connection(frozenset(), outbound, self.world.now)
+            self._detector.watch(sender)
+        self._detector.heard(sender)
+        self._interest_is(sender, self.connections[sender], message.version, message.interest)
+
+    def _receive_goodbye(self, sender: NodeId, _message: Goodbye) -> None:
+        self._disconnected(sender)
+
+    def _disconnected(self, peer: NodeId) -> None:
+        self._dialling.pop(peer, None)
+        if self.connections.pop(peer, None) is not None:
+            self._detector.unwatch(peer)
+            self._cache.forget_peer(peer)
+            self._outgoing.pop(peer, None)
+            for members in self.mesh.values():
+                members.pop(peer, None)
+
+    def _ping(self, peers: Iterable[NodeId]) -> None:
+        ping = Ping(self._version)
+        for peer in peers:
+            self.world.send(peer, ping)
+
+    def _receive_ping(self, sender: NodeId, message: Ping) -> None:
+        connection = self.connections.get(sender)
+        if connection is None:
+            # It takes us for connected, and we do not: it has to know.
+            self.world.send(sender, Goodbye())
+            return
+        self._detector.heard(sender)
+        if message.version != connection.version:
+            self.world.send(sender, SubscriptionsQuery())
+
+    def _discover(self, topic: TopicId) -> None:
+        """Connect to subscribers of a topic until it has `d` of them."""
+        lacking = self.parameters.d - len(self._connected(topic))
+        lacking -= sum(topic in self.view.interest_of(peer) for peer in self._dialling)
+        if lacking <= 0:
+            return
+        version, look_again = self._nobody_new.get(topic, (-1, 0.0))
+        if version == self.view.version and self.world.now < look_again:
+            return
+        strangers = self._strangers(topic)
+        if len(strangers) <= lacking:
+            self._nobody_new[topic] = (self.view.version, self.world.now + LOOK_AGAIN)
+        for peer in rules.sample(strangers, lacking, self.world.random):
+            self._dial(peer)
+
+    def _strangers(self, topic: TopicId) -> list[NodeId]:
+        known = self.view.subscribers(topic).tolist()
+        return [peer for peer in known if peer not in self.connections and peer not in self._dialling]
+
+    def _meet_somebody_new(self) -> None:
+        topics = sorted(self.subscriptions)
+        if topics:
+            strangers = self._strangers(self.world.random.choice(topics))
+            for peer in rules.sample(strangers, 1, self.world.random):
+                self._dial(peer)
+        if spare := self._spare_connection():
+            self._disconnected(spare)
+            self.world.send(spare, Goodbye())
+
+    def _spare_connection(self) -> NodeId | None:
+        """The oldest connection outside of all meshes without which every topic still has more than `d`.
+
+        One without a topic in common, and none to publish on, is needed least.
+        """
+        counts: dict[TopicId, int] = {}
+        for connection in self.connections.values():
+            for topic in connection.interest & self.subscriptions:
+                counts[topic] = counts.get(topic, 0) + 1
+        in_mesh = set().union(*self.mesh.values())
+        d = self.parameters.d
+        for peer, connection in self.connections.items():
+            young = self.world.now - connection.since < self.parameters.discovery_interval
+            if peer in in_mesh or young or not connection.interest.isdisjoint(self._fanout):
+                continue
+            if all(counts[topic] > d + 1 for topic in connection.interest & self.subscriptions):
+                return peer
+        return None
+
+    # The heartbeat.
+
+    def _heartbeat(self, _key: TimerKey) -> None:
+        now = self.world.now
+        self.world.set_timer(("gs-heartbeat",), self.parameters.heartbeat_interval)
+        for peer in [peer for peer, until in self._dialling.items() if until <= now]:
+            self.peer_lost(peer)
+        for key in [key for key, until in self._backoff.items() if until <= now]:
+            del self._backoff[key]
+        for event_id in [event_id for event_id, until in self._requested.items() if until <= now]:
+            del self._requested[event_id]
+        for topic in [topic for topic, until in self._fanout.items() if until <= now]:
+            del self._fanout[topic]
+        for topic, members in self.mesh.items():
+            self._maintain(topic, members)
+        for topic in [*self.mesh, *self._fanout]:
+            self._discover(topic)
+        self._announce()
+        self._cache.shift()
+        self._flush()
+        if now >= self._next_discovery:
+            self._next_discovery = now + self.parameters.discovery_interval
+            self._meet_somebody_new()
+
+    def _maintain(self, topic: TopicId, members: dict[NodeId, None]) -> None:
+        settings, rng = self.parameters, self.world.random
+        if len(members) < settings.d_low:
+            eligible = [
+                peer
+                for peer in self._connected(topic)
+                if peer not in members and (topic, peer) not in self._backoff
+            ]
+            for peer in rules.to_graft(members, eligible, settings.d, settings.d_low, rng):
+                members[peer] = None
+                self._to(peer).graft.append(topic)
+        elif len(members) > settings.d_high:
+            outbound = {peer for peer in members if self.connections[peer].outbound}
+            for peer in rules.to_prune(
+                list(members), outbound, settings.d, settings.d_high, settings.d_out, rng
+            ):
+                del members[peer]
+                self._prune(topic, peer, settings.prune_backoff)
+
+    def _prune(self, topic: TopicId, peer: NodeId, backoff: float) -> None:
+        self._backoff[topic, peer] = self.world.now + backoff
+        others = [other for other in self._connected(topic) if other != peer]
+        named = rules.sample(others, self.parameters.prune_peers, self.world.random)
+        self._to(peer).prune.append(Pruned(topic, backoff, tuple(named)))
+
+    def _announce(self) -> None:
+        settings = self.parameters
+        for topic, events in self._cache.to_announce().items():
+            members = self.mesh.get(topic, {})
+            outside = [peer for peer in self._connected(topic) if peer not in members]
+            said = Announced(topic, tuple(events[: settings.max_ihave_length]))
+            for peer in rules.gossip_targets(
+                outside, settings.d_lazy, settings.gossip_factor, self.world.random
+            ):
+                self._to(peer).ihave.append(said)
+
+    def _to(self, peer: NodeId) -> Outgoing:
+        return self._outgoing.setdefault(peer, Outgoing())
+
+    def _flush(self) -> None:
+        outgoing, self._outgoing = self._outgoing, {}
+        for peer, control in outgoing.items():
+            self.world.send(peer, control.message())
+
+    # What peers say.
+
+    def _receive_control(self, sender: NodeId, message: Control) -> None:
+        connection = self.connections.get(sender)
+        if connection is None:
+            return
+        self._detector.heard(sender)
+        for topic in message.graft:
+            self._grafted(topic, sender, connection)
+        for pruned in message.prune:
+            self._pruned(pruned, sender)
+        for announced in message.ihave:
+            self._announced(announced, sender)
+        for event_id in message.iwant[: self.parameters.max_ihave_length]:
+            if answer := self._cache.answer(sender, event_id):
+                self.world.send(sender, answer)
+        self._flush()
+
+    def _grafted(self, topic: TopicId, sender: NodeId, connection: Connection) -> None:
+        members = self.mesh.get(topic)
+        if members is None:
+            # It missed that we unsubscribed.
+            self.world.send(sender, Subscriptions(self._version, self._interest()))
+        elif sender not in members:
+            full = len(members) >= self.parameters.d_high and not connection.outbound
+            if full or (topic, sender) in self._backoff:
+                self._prune(topic, sender, self.parameters.prune_backoff)
+            else:
+                members[sender] = None
+
+    def _pruned(self, pruned: Pruned, sender: NodeId) -> None:
+        members = self.mesh.get(pruned.topic)
+        if members is None:
+            return
+        members.pop(sender, None)
+        # Nobody keeps us away for longer than we would it.
+        backoff = min(max(pruned.backoff, 0.0), self.parameters.prune_backoff)
+        self._backoff[pruned.topic, sender] = self.world.now + backoff
+        lacking = self.parameters.d - len(self._connected(pruned.topic))
+        if lacking > 0:
+            for peer in rules.sample(pruned.peers[: self.parameters.prune_peers], lacking, self.world.random):
+                self._dial(peer)
+
+    def _announced(self, announced: Announced, sender: NodeId) -> None:
+        if announced.topic not in self.subscriptions:
+            return
+        settings = self.parameters
+        for event_id in announced.events[: settings.max_ihave_length]:
+            if event_id.topic != announced.topic or event_id in self._seen or event_id in self._requested:
+                continue
+            if len(self._requested) >= settings.max_ihave_length:
+                return
+            self._requested[event_id] = self.world.now + settings.connect_timeout
+            self._to(sender).iwant.append(event_id)
+
+    def _receive_publish(self, sender: NodeId, message: Publish) -> None:
+        event = message.event
+        members = self.mesh.get(event.topic)
+        if members is None or not self._seen.first_time(event.id):
+            return
+        self._detector.heard(sender)
+        self._requested.pop(event.id, None)
+        self._cache.put(event, message.hops)
+        self.world.deliver(event)
+        onwards = Publish(event, message.hops + 1)
+        for peer in members:
+            if peer not in (sender, event.publisher):
+                self.world.send(peer, onwards)
