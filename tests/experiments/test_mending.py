@@ -12,7 +12,8 @@ from topicweave.errors import BadInput
 from topicweave.experiments import Experiment, run_experiment
 from topicweave.experiments.mending import run_mending
 from topicweave.experiments.mending_overlay import LiveOverlay
-from topicweave.experiments.mending_systems import Mending, OMenMender
+from topicweave.experiments.mending_plan import Mending
+from topicweave.experiments.mending_systems import OMenMender
 from topicweave.experiments.mending_workloads import (
     VARIABLE,
     SocialSample,

@@ -21,8 +21,7 @@ from topicweave.experiments.churned_dissemination import (
 )
 from topicweave.experiments.dissemination import Dissemination, run_dissemination, with_given_rates
 from topicweave.experiments.events import drawn_events
-from topicweave.experiments.mending import run_mending
-from topicweave.experiments.mending_systems import Mending
+from topicweave.experiments.mending_plan import Mending
 from topicweave.experiments.mending_workloads import SocialSample, SyntheticLists
 from topicweave.experiments.model_workload import ModelWorkload
 from topicweave.measures.control import control_per_operation
@@ -117,6 +116,8 @@ def run_experiment(experiment: Experiment) -> Result:
     """Carry out an experiment."""
     workload = experiment.workload.load()
     if experiment.mending is not None:
+        from topicweave.experiments.mending import run_mending
+
         return run_mending(experiment.system, workload, experiment.mending, experiment.seed)
     if experiment.dissemination is not None:
         simulation, telemetry = _simulate(experiment, workload)

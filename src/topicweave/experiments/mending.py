@@ -14,13 +14,9 @@ import numpy as np
 
 from topicweave.designs import low_oda
 from topicweave.experiments.mending_overlay import LiveOverlay
-from topicweave.experiments.mending_systems import (
-    Handling,
-    Mending,
-    OMenMender,
-    RebuildMender,
-    SpiderCastMender,
-)
+from topicweave.experiments.mending_plan import Handling, Mending
+from topicweave.experiments.mending_spidercast import SpiderCastMender
+from topicweave.experiments.mending_systems import OMenMender, RebuildMender
 from topicweave.experiments.mending_workloads import Happening, churn_sequence
 from topicweave.measures.diameter import topic_diameters
 from topicweave.model.workload import Workload

@@ -1,4 +1,4 @@
-"""What each system of OMen's Table 3 does about a churn event, over the whole overlay at once.
+"""What each system of OMen's Table 3 does about a churn event, over the whole overlay at once; SpiderCast's is in `mending_spidercast`.
 
 OMen and LowODA-Inc are one class: LowODA-Inc is OMen's repair with everybody in the shadow set and every degree known.
 """
@@ -7,73 +7,18 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Collection, Iterable, Sequence
 
-import msgspec
+import numpy as np
 
-from topicweave.blocks.interest_index import InterestIndex
-from topicweave.designs import low_oda_re
-from topicweave.designs.design import design
-from topicweave.experiments.mending_overlay import LiveOverlay, Pair
+from topicweave.designs import Instance, Problem, compiled, low_oda_re
+from topicweave.experiments import mending_kernels as kernels
+from topicweave.experiments.mending_overlay import IntArray, LiveOverlay
+from topicweave.experiments.mending_plan import Handling, Mending
 from topicweave.experiments.mending_views import LocalViews
-from topicweave.systems.omen.repair import Member, repair
-from topicweave.systems.spidercast.rules import any_overlapping, most_overlapping
 
 EXCHANGES = 4
-
-
-class Handling(msgspec.Struct):
-    """What one churn event took."""
-
-    joins: bool
-    size: int
-    """Subscriptions of the churned node."""
-    shadow: int = 0
-    edges: int = 0
-    messages: int = 0
-    """Coordination and new links; without gossip and failure detection."""
-    label_messages: int = 0
-    search_seconds: float = 0.0
-    """Wall-clock time to find components."""
-    choice_seconds: float = 0.0
-    """And to choose edges."""
-
-
-class Mending(msgspec.Struct, frozen=True):
-    """A run of churn events, each handled before the next (§6: Google's come minutes apart)."""
-
-    rounds: int
-    churn: Literal["google", "random"] = "random"
-    concurrent: int = 1
-    """How many departures come at a time; joins always come alone."""
-    looks: int = 10
-    """How often the overlay is looked at, besides the start."""
-    resilience: int = 1
-    coverage: int = 5
-    rho: float = 2.0
-    builder: str = "primal-dual"
-    covers: Literal["repeated", "multi"] = "repeated"
-    global_view: bool = False
-    candidates: int = 0
-    """Choose backups among so many random nodes instead of among what gossip brings together."""
-    components: Literal["beacons", "spread", "shadow"] = "beacons"
-    """As in `OMenParameters`."""
-    ceiling: Literal["all", "shadow"] = "all"
-    """Whether the maximum degree is taken over all nodes or over the shadow set."""
-    warm_up: int = 15
-    """Gossip cycles before the first event."""
-    gossip_every: int = 20
-    """Events between two cycles of everybody; those whose predecessors or backups change gossip at once."""
-    k_greedy: int = 3
-    k_random: int = 1
-    diameters: bool = False
-    labels: bool = False
-    """Count the messages that spread labels."""
-    backups: bool = False
-    """Keep the backup degrees of every node."""
-    histogram: bool = False
-    """Keep the sizes of all local views at the end."""
+HOW = {"shadow": kernels.SHADOW, "beacons": kernels.BEACONS, "spread": kernels.EXACT}
 
 
 class OMenMender:
@@ -83,16 +28,7 @@ class OMenMender:
         self.overlay = overlay
         self._plan = plan
         self._everybody = everybody
-        self.views = LocalViews(
-            overlay,
-            resilience=plan.resilience,
-            coverage=plan.coverage,
-            builder=plan.builder,
-            covers=plan.covers,
-            global_view=plan.global_view or everybody,
-            candidates=plan.candidates,
-            rng=rng,
-        )
+        self.views = LocalViews(overlay, plan, plan.global_view or everybody, rng)
 
     def join(self, node: int) -> Handling:
         overlay = self.overlay
@@ -100,13 +36,16 @@ class OMenMender:
         self.views.join(node)
         # The coordinator waits until its local view is ready (Alg. 5, line 3): a handful of exchanges.
         self.views.cycle([self.views.coordinator(node)] * EXCHANGES)
-        topics = overlay.interest[node]
+        topics = overlay.topics_of(node)
         took = Handling(True, len(topics))
         backups = self._subscribers(topics) if self._everybody else self.views.backups_of(node, joining=True)
-        rest = dict.fromkeys(topics, -1)
-        members = {peer: self._member(peer, rest) for peer in backups if peer != node}
-        members[node] = self._member(node, dict.fromkeys(topics, node))
-        self._mend(members, topics, took, only=node)
+        members = np.array(sorted({node, *backups}), np.int64)
+        start = time.perf_counter()
+        # All the others count as one part: whatever joins the newcomer to one of them will do.
+        labels, _ = self._shadow_labels(node, topics, members, kernels.SHADOW)
+        labels[labels >= 0] = 0
+        labels[:, np.searchsorted(members, node)] = 1
+        self._mend(members, labels, took, start)
         self._gossip_around(node)
         return took
 
@@ -122,19 +61,20 @@ class OMenMender:
         for place, node in enumerate(nodes):
             took = Handling(False, len(overlay.interest[node]))
             around = neighbours[place]
-            counts: dict[int, int] = {}
-            for peer in around:
-                for topic in overlay.interest[peer] & overlay.interest[node]:
-                    counts[topic] = counts.get(topic, 0) + 1
-            held = frozenset(topic for topic, count in counts.items() if count > 1)
+            held = self._held(node, around)
             backups = self._subscribers(held) if self._everybody else prepared[place]
-            shadow = [peer for peer in sorted({*backups, *around}) if peer in overlay.up]
+            shadow = np.array([peer for peer in sorted({*backups, *around}) if peer in overlay.up], np.int64)
+            how = kernels.EXACT if self._everybody else HOW[self._plan.components]
+            _ = overlay.adjacency  # every node knows its own links; to list them all is no part of a repair
             start = time.perf_counter()
-            labels, spread = self._labels(node, held, shadow)
+            labels, spread = self._shadow_labels(node, held, shadow, how)
             took.search_seconds = time.perf_counter() - start
             if self._plan.labels:
-                took.label_messages = _spreading_messages(overlay, around & overlay.up, spread)
-            self._mend({peer: self._member(peer, labels.get(peer)) for peer in shadow}, held, took)
+                through = held if self._plan.components == "spread" else held[spread]
+                took.label_messages = _spreading_messages(
+                    overlay, around & overlay.up, frozenset(through.tolist())
+                )
+            self._mend(shadow, labels, took, time.perf_counter())
             handled.append(took)
             self._gossip_around(node)
         return handled
@@ -149,54 +89,51 @@ class OMenMender:
         if node in self.overlay.up:
             self.views.cycle([node] * EXCHANGES)
 
+    def _held(self, node: int, around: Collection[int]) -> IntArray:
+        """The topics on which it had two neighbours or more: no others can come apart."""
+        overlay = self.overlay
+        lists = [overlay.topics_of(peer) for peer in around]
+        counts = np.bincount(
+            np.concatenate(lists) if lists else np.empty(0, np.int64), minlength=overlay.workload.topics
+        )
+        own = overlay.topics_of(node)
+        return own[counts[own] > 1]
+
     def _subscribers(self, topics: Iterable[int]) -> set[int]:
-        return {peer for topic in topics for peer in self.overlay.subscribers(topic)}
+        return {peer for topic in topics for peer in self.overlay.subscribers(topic).tolist()}
 
-    def _labels(
-        self, departed: int, topics: Iterable[int], shadow: Collection[int]
-    ) -> tuple[dict[int, dict[int, int]], frozenset[int]]:
-        """What the shadow set reports: labels per member, and the topics that labels were spread through to know them.
+    def _shadow_labels(
+        self, departed: int, topics: IntArray, shadow: IntArray, how: int
+    ) -> tuple[IntArray, IntArray]:
+        overlay = self.overlay
+        labels, spread = kernels.shadow_labels(
+            *(topics, shadow, how, departed, overlay.rank, overlay.bits, overlay.members_at, overlay.members),
+            *(overlay.is_up, *overlay.adjacency),
+        )
+        return labels, spread
 
-        Beacons tell who is still in the part of a topic's leader, and nothing of those who are not; where the departed was the leader, labels are
-        spread. To the letter of Alg. 1 nothing is reported.
-        """
-        how = "exact" if self._everybody else self._plan.components
-        if how == "shadow":
-            return {}, frozenset()
-        name = self.overlay.workload.node_ids
-        labels: dict[int, dict[int, int]] = {peer: {} for peer in shadow}
-        spread = set()
-        for topic in topics:
-            parts = self.overlay.parts(topic)
-            leader = min((name[peer] for part in parts for peer in part), default=name[departed])
-            exact = how != "beacons" or name[departed] < leader
-            if exact and how != "exact":
-                spread.add(topic)
-            for number, part in enumerate(parts):
-                known = exact or any(name[peer] == leader for peer in part)
-                for peer in part.intersection(labels):
-                    labels[peer][topic] = number if known else -1 - peer
-        return labels, frozenset(spread)
-
-    def _member(self, peer: int, labels: Mapping[int, int] | None) -> Member:
-        links = self.overlay.links[peer]
-        return Member(self.overlay.interest[peer], len(links), frozenset(links), labels)
-
-    def _mend(
-        self, members: Mapping[int, Member], topics: frozenset[int], took: Handling, only: int | None = None
-    ) -> None:
-        plan = self._plan
-        ceiling = max(self.overlay.degrees()) if plan.ceiling == "all" or self._everybody else 0
-        start = time.perf_counter()
-        edges: list[Pair] = repair(members, topics, plan.rho, ceiling, design)
+    def _mend(self, shadow: IntArray, labels: IntArray, took: Handling, start: float) -> None:
+        """Algorithm 1 over labels by (topic, member), as `systems.omen.repair` does it for one node."""
+        plan, links = self._plan, self.overlay.links
+        ceiling = self.overlay.highest_degree() if plan.ceiling == "all" or self._everybody else 0
+        problem = shadow_problem(labels, [len(links[peer]) for peer in shadow.tolist()], ceiling)
+        edges = shadow[compiled.design(problem, plan.rho)].tolist()
         took.choice_seconds = time.perf_counter() - start
-        if only is not None:
-            edges = [edge for edge in edges if only in edge]
         self.overlay.link(edges)
         ends = {end for edge in edges for end in edge}
-        took.shadow, took.edges = len(members), len(edges)
+        took.shadow, took.edges = len(shadow), len(edges)
         # A survey and a report each, a notice to every end, two words per link, and the successors told.
-        took.messages = 2 * len(members) + len(ends) + 2 * len(edges) + plan.resilience
+        took.messages = 2 * len(shadow) + len(ends) + 2 * len(edges) + plan.resilience
+
+
+def shadow_problem(labels: IntArray, degrees: Sequence[int], ceiling: int) -> Problem:
+    """A design problem from labels by (topic, member); -1 where a member does not want a topic."""
+    by_member = labels.T
+    member, topic = np.nonzero(by_member >= 0)
+    offsets = np.zeros(len(by_member) + 1, np.int64)
+    np.cumsum(np.bincount(member, minlength=len(by_member)), out=offsets[1:])
+    instance = Instance(offsets, topic, len(labels))
+    return Problem.of(instance, labels=by_member[member, topic], degrees=degrees, ceiling=ceiling)
 
 
 def _spreading_messages(overlay: LiveOverlay, sources: Collection[int], topics: frozenset[int]) -> int:
@@ -248,74 +185,6 @@ class RebuildMender:
         start = time.perf_counter()
         edges = low_oda_re(instance, self._plan.rho)
         seconds = time.perf_counter() - start
-        for node in nodes:
-            self.overlay.links[node] = set()
+        self.overlay.unlink_all()
         self.overlay.link((nodes[u], nodes[v]) for u, v in edges.tolist())
         return seconds
-
-
-class _View(InterestIndex):
-    """An index as the view that SpiderCast's rules ask for."""
-
-    candidates = InterestIndex.alive_slots
-
-
-class SpiderCastMender:
-    """SpiderCast's neighbour selection, by those whom a churn event leaves uncovered (§6.1)."""
-
-    def __init__(self, overlay: LiveOverlay, plan: Mending, rng: random.Random) -> None:
-        self.overlay = overlay
-        self._plan = plan
-        self._random = rng
-        self._view = _View()
-        self._chosen_at_random: dict[int, set[int]] = {}
-        for node in sorted(overlay.up):
-            self._view.put(node, overlay.interest[node])
-
-    def join(self, node: int) -> Handling:
-        self.overlay.join(node)
-        self._view.put(node, self.overlay.interest[node])
-        took = Handling(True, len(self.overlay.interest[node]))
-        self._cover(node, took)
-        return took
-
-    def leave(self, nodes: Sequence[int]) -> list[Handling]:
-        handled = []
-        for node in nodes:
-            self._view.discard(node)
-            around = self.overlay.leave(node)
-            took = Handling(False, len(self.overlay.interest[node]))
-            for peer in sorted(around):
-                self._cover(peer, took)
-            handled.append(took)
-        return handled
-
-    def gossip(self) -> int:
-        return 2 * len(self.overlay.up)
-
-    def _cover(self, node: int, took: Handling) -> None:
-        start = time.perf_counter()
-        at_random = self._chosen_at_random.setdefault(node, set())
-        at_random &= self.overlay.links[node]
-        tasks = (
-            (self._plan.k_greedy, most_overlapping, None),
-            (self._plan.k_random, any_overlapping, at_random),
-        )
-        for k, pick, counted in tasks:
-            interest, links = self.overlay.interest, self.overlay.links[node]
-            while True:
-                serving = links if counted is None else counted
-                lacking = [
-                    topic
-                    for topic in sorted(interest[node])
-                    if sum(topic in interest[peer] for peer in serving) < k
-                ]
-                peer = pick(self._view, lacking, [node, *sorted(links)], self._random) if lacking else None
-                if peer is None:
-                    break
-                self.overlay.link([(node, peer)])
-                if counted is not None:
-                    counted.add(peer)
-                took.edges += 1
-                took.messages += 2
-        took.choice_seconds += time.perf_counter() - start

@@ -4,51 +4,48 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from typing import Any
 
-from topicweave.experiments.mending_overlay import LiveOverlay
-from topicweave.systems.omen.backups import BUILDERS, Covers
+import numpy as np
 
-SAMPLES = 30
-"""Random nodes in a gossip buffer, as in `OMenParameters.samples`."""
+from topicweave.experiments import mending_kernels as kernels
+from topicweave.experiments.mending_overlay import IntArray, LiveOverlay
+from topicweave.experiments.mending_plan import Mending
+
 CANDIDATES_PER_TOPIC = 5
+MOST_BACKUPS = 512
+"""Per predecessor, as `OMenParameters.view_size` bounds a local view."""
 
 
 class LocalViews:
     """Who keeps which backups for whom.
 
-    With a global view (OMen-G) a backup set is chosen among all nodes when it is asked for, with `candidates` among so many random ones; otherwise
-    among what gossip brought together.
+    With a global view (OMen-G) a backup set is chosen among all nodes when it is asked for, with `plan.candidates` among so many random ones;
+    otherwise among what gossip brought together.
     """
 
-    def __init__(
-        self,
-        overlay: LiveOverlay,
-        *,
-        resilience: int,
-        coverage: int,
-        builder: str,
-        covers: Covers,
-        global_view: bool,
-        candidates: int,
-        rng: random.Random,
-    ) -> None:
+    def __init__(self, overlay: LiveOverlay, plan: Mending, global_view: bool, rng: random.Random) -> None:
         self._overlay = overlay
-        self._resilience = resilience
-        self._coverage = coverage
-        self._build = BUILDERS[builder]
-        self._covers = covers
+        self._plan = plan
         self.global_view = global_view
-        self._candidates = candidates
         self._random = rng
+        self._counter = np.array([rng.getrandbits(64)], np.uint64)
         self._id = overlay.workload.node_ids
         self._circle = sorted((self._id[node], node) for node in overlay.up)
-        self._backups: dict[int, dict[int, list[int]]] = {node: {} for node in overlay.up}
-        self._everyone = sorted(overlay.up)
+        nodes = overlay.workload.nodes
+        # Per node: its predecessors, the backups that it keeps for each, and how many (-1: not built yet).
+        self._before = np.full((nodes, plan.resilience), -1, np.int32)
+        self._kept = np.zeros((nodes, plan.resilience, min(nodes, MOST_BACKUPS)), np.int32)
+        self._kept_count = np.full((nodes, plan.resilience), -1, np.int32)
+        self._everyone = np.array(sorted(overlay.up), np.int32)
+        for node in overlay.up:
+            before = self.predecessors(node)
+            self._before[node, : len(before)] = before
 
     def predecessors(self, node: int) -> list[int]:
         place = bisect_left(self._circle, (self._id[node], node))
-        most = min(self._resilience, len(self._circle) - 1)
+        most = min(self._plan.resilience, len(self._circle) - 1)
         return [self._circle[place - step][1] for step in range(1, most + 1)]
 
     def coordinator(self, churned: int) -> int:
@@ -58,107 +55,123 @@ class LocalViews:
             place += 1
         return self._circle[place % len(self._circle)][1]
 
-    def view(self, node: int) -> set[int]:
+    def view(self, node: int) -> list[int]:
         """getView (Alg. 4)."""
-        links = self._overlay.links
-        return {
-            peer
-            for predecessor, backups in self._backups[node].items()
-            for peer in (*backups, *links[predecessor])
-        } - {node}
+        view: list[int] = kernels.view_of(node, *self._views()).tolist()
+        return view
 
-    def cycle(self, nodes: Iterable[int]) -> int:
+    def cycle(self, nodes: Collection[int]) -> int:
         """One gossip exchange by each of these nodes (Alg. 3); returns the messages sent."""
-        messages = 0
-        for node in nodes:
-            if node not in self._overlay.up or self.global_view:
-                continue
-            view = sorted(self.view(node) & self._overlay.up)
-            partner = self._random.choice(view) if view else self._random.choice(self._everyone)
-            if partner == node:
-                continue
-            mine, theirs = (
-                {node, *self.view(node), *self._sample()},
-                {partner, *self.view(partner), *self._sample()},
-            )
-            both = mine | theirs
-            self._select(node, both)
-            self._select(partner, both)
-            messages += 2
+        if self.global_view or not len(self._everyone):
+            return 0
+        overlay = self._overlay
+        given: tuple[Any, ...] = (
+            np.array(nodes, np.int64),
+            self._everyone,
+            min(self._plan.samples, len(self._everyone)),
+            *self._views(),
+            *(overlay.offsets, overlay.topic, overlay.bits),
+            *self._building(),
+        )
+        messages: int = kernels.gossip(*given)
         return messages
 
     def backups_of(self, churned: int, joining: bool = False) -> list[int]:
         """The backup set that the coordinator has ready, without those who are gone."""
         if self.global_view:
-            return self._built(churned, self._useful(churned))
-        up = self._overlay.up
+            return self._built(churned, self._everyone)
         keeper = self.coordinator(churned)
-        kept = self._backups[keeper].get(churned)
-        if self._candidates:
-            kept = self._built(churned, self._random.sample(self._everyone, self._candidates))
+        kept = self._ready(keeper, churned)
+        if self._plan.candidates:
+            chosen = self._random.sample(range(len(self._everyone)), self._plan.candidates)
+            kept = self._built(churned, self._everyone[chosen])
         elif kept is None:
             # It has just become the coordinator, or the node has just come: its view is all it has.
-            kept = self._built(churned, {keeper, *self.view(keeper), *self._sample()} & up)
-        ready = [backup for backup in kept if backup in up]
+            sample = self._random.sample(
+                range(len(self._everyone)), min(self._plan.samples, len(self._everyone))
+            )
+            kept = self._built(churned, [keeper, *self.view(keeper), *self._everyone[sample].tolist()])
+        ready = [backup for backup in kept if backup in self._overlay.up]
         return ready + self._looked_up(churned, ready) if joining else ready
 
     def join(self, node: int) -> None:
         insort(self._circle, (self._id[node], node))
-        self._everyone = sorted(self._overlay.up)
-        self._backups[node] = {}
+        self._everyone = np.array(sorted(self._overlay.up), np.int32)
+        self._before[node] = -1
+        self._kept_count[node] = -1
         self._settle_around(node)
 
     def leave(self, node: int) -> None:
         place = bisect_left(self._circle, (self._id[node], node))
         del self._circle[place]
-        self._everyone = sorted(self._overlay.up)
-        del self._backups[node]
-        for kept in self._backups.values():
-            for backups in kept.values():
-                if node in backups:
-                    backups.remove(node)
+        self._everyone = np.array(sorted(self._overlay.up), np.int32)
         self._settle_around(node)
 
     def sizes(self) -> list[int]:
         """How many nodes each local view holds."""
-        return [len(self.view(node)) for node in self._everyone]
+        sizes: list[int] = kernels.view_sizes(self._everyone, *self._views()).tolist()
+        return sizes
 
     def all_backups(self) -> dict[int, list[int]]:
         """The backup set of every node, as its coordinator keeps it."""
-        return {node: self.backups_of(node) for node in self._everyone}
+        return {node: self.backups_of(node) for node in self._everyone.tolist()}
+
+    def _views(self) -> tuple[Any, ...]:
+        return (
+            self._before,
+            self._kept,
+            self._kept_count,
+            *self._overlay.adjacency,
+            self._overlay.is_up,
+        )
+
+    def _building(self) -> tuple[Any, ...]:
+        plan = self._plan
+        return plan.coverage, plan.covers == "multi", plan.builder == "greedy", self._counter
+
+    def _ready(self, keeper: int, churned: int) -> list[int] | None:
+        for place in np.flatnonzero(self._before[keeper] == churned).tolist():
+            count = int(self._kept_count[keeper, place])
+            if count >= 0:
+                kept: list[int] = self._kept[keeper, place, :count].tolist()
+                return kept
+        return None
 
     def _settle_around(self, churned: int) -> None:
         """Successors see their predecessors change; they drop what they need no more."""
         place = bisect_left(self._circle, (self._id[churned], churned))
-        for step in range(self._resilience + 1):
+        for step in range(min(self._plan.resilience + 1, len(self._circle))):
             node = self._circle[(place + step) % len(self._circle)][1]
-            wanted = self.predecessors(node)
-            self._backups[node] = {peer: kept for peer, kept in self._backups[node].items() if peer in wanted}
+            ready = {
+                peer: (self._kept[node, slot].copy(), self._kept_count[node, slot])
+                for slot, peer in enumerate(self._before[node].tolist())
+                if peer >= 0
+            }
+            self._before[node] = self._kept_count[node] = -1
+            for slot, peer in enumerate(self.predecessors(node)):
+                self._before[node, slot] = peer
+                if peer in ready:
+                    self._kept[node, slot], self._kept_count[node, slot] = ready[peer]
 
-    def _select(self, node: int, candidates: set[int]) -> None:
-        """selectView (Alg. 4)."""
-        self._backups[node] = {
-            peer: self._built(peer, candidates & self._overlay.up) for peer in self.predecessors(node)
-        }
+    def _built(self, node: int, candidates: Collection[int] | IntArray) -> list[int]:
+        pool = np.unique(np.array(candidates, np.int32))
+        return self._build(self._overlay.topics_of(node), pool[pool != node], *self._building())
 
-    def _built(self, node: int, candidates: Collection[int]) -> list[int]:
-        interest = self._overlay.interest
-        pool = {peer: interest[peer] for peer in sorted(candidates) if peer != node}
-        return self._build(interest[node], pool, self._coverage, self._random, self._covers)
-
-    def _useful(self, node: int) -> set[int]:
-        return {peer for topic in self._overlay.interest[node] for peer in self._overlay.subscribers(topic)}
+    def _build(self, topics: IntArray, pool: IntArray, *building: Any) -> list[int]:
+        built: list[int] = kernels.build_backups(topics, pool, self._overlay.bits, *building).tolist()
+        return built
 
     def _looked_up(self, churned: int, ready: Collection[int]) -> list[int]:
-        """Where no backup is known, peer sampling brings subscribers sooner or later; a join waits for it (§4.3), as `OMenNode._pool` does."""
-        interest = self._overlay.interest
-        missing = interest[churned].difference(*(interest[peer] for peer in ready))
-        pool: dict[int, frozenset[int]] = {}
-        for topic in sorted(missing):
-            others = sorted(self._overlay.subscribers(topic) - {churned})
-            for peer in self._random.sample(others, min(CANDIDATES_PER_TOPIC, len(others))):
-                pool[peer] = interest[peer]
-        return self._build(missing, pool, 1, self._random, self._covers)
-
-    def _sample(self) -> list[int]:
-        return self._random.sample(self._everyone, min(SAMPLES, len(self._everyone)))
+        """Where no backup is known, peer sampling brings subscribers sooner or later; a join waits for it (§4.3), as `OMenNode` does."""
+        overlay = self._overlay
+        missing = sorted(overlay.interest[churned].difference(*(overlay.interest[peer] for peer in ready)))
+        pool: set[int] = set()
+        for topic in missing:
+            others = [peer for peer in overlay.subscribers(topic).tolist() if peer != churned]
+            pool.update(self._random.sample(others, min(CANDIDATES_PER_TOPIC, len(others))))
+        if not pool:
+            return []
+        _, multi, greedy, counter = self._building()
+        return self._build(
+            np.array(missing, np.int64), np.array(sorted(pool), np.int32), 1, multi, greedy, counter
+        )

@@ -14,7 +14,7 @@ from typing import Any
 
 from topicweave.experiments import Experiment
 from topicweave.experiments.experiment import Result
-from topicweave.experiments.mending_systems import Mending
+from topicweave.experiments.mending_plan import Mending
 from topicweave.experiments.mending_workloads import SocialSample, SyntheticLists
 from topicweave.studies.study import Plan, Row, Scale, Study, at_most, claim, reported
 

@@ -6,65 +6,20 @@ import subprocess
 import sys
 from typing import Any
 
-import msgspec
-import networkx as nx
 import pytest
 
-from topicweave.model.ids import clockwise
-from topicweave.sim.simulation import Simulation
-from topicweave.systems.omen import OMEN, OMenNode, OMenParameters
+from tests.systems.omen.networks import (
+    around_the_circle,
+    busiest,
+    by_the_paper_alone,
+    network,
+    node_of,
+    nodes_of,
+    parted_topics,
+)
+from topicweave.systems.omen import OMEN
 from topicweave.systems.omen.messages import Label, Links, Survey
 from topicweave.testing import draw_scenario, run_scenario
-from topicweave.workloads import generate
-
-SETTLED = 60.0
-
-
-def network(nodes: int = 40, seed: int = 1, **parameters: Any) -> Simulation:
-    workload = generate(nodes, 12, "rss", 2, 5, seed=seed)
-    simulation = Simulation(workload, OMEN, OMenParameters(**parameters), seed=seed)
-    simulation.run(SETTLED)
-    return simulation
-
-
-def node_of(simulation: Simulation, index: int) -> OMenNode:
-    node = simulation.node(index)
-    assert isinstance(node, OMenNode)
-    return node
-
-
-def nodes_of(simulation: Simulation) -> list[OMenNode]:
-    return [node_of(simulation, index) for index in simulation.up()]
-
-
-def by_the_paper_alone(simulation: Simulation) -> None:
-    """Turn off what mends parted topics beyond the paper: repair must do it."""
-    for node in nodes_of(simulation):
-        node.parameters = msgspec.structs.replace(node.parameters, bridges=False)
-
-
-def parted_topics(simulation: Simulation) -> list[int]:
-    nodes = {node.id: node for node in nodes_of(simulation)}
-    graph = nx.Graph()
-    graph.add_nodes_from(nodes)
-    graph.add_edges_from((node.id, link.peer) for node in nodes.values() for link in node.links())
-    parted = []
-    for topic in sorted({topic for node in nodes.values() for topic in node.subscriptions}):
-        members = [node.id for node in nodes.values() if topic in node.subscriptions]
-        if not nx.is_connected(graph.subgraph(members)):
-            parted.append(topic)
-    return parted
-
-
-def around_the_circle(simulation: Simulation, first: int, how_many: int) -> list[int]:
-    """`first` and those who follow it on the circle."""
-    start = node_of(simulation, first).id
-    order = sorted(simulation.up(), key=lambda index: clockwise(start, node_of(simulation, index).id))
-    return order[:how_many]
-
-
-def busiest(simulation: Simulation) -> int:
-    return max(simulation.up(), key=lambda index: (node_of(simulation, index).degree, index))
 
 
 def test_a_network_weaves_itself_and_events_reach_all_who_want_them() -> None:
@@ -105,22 +60,6 @@ def test_an_orderly_leave_is_mended_at_once() -> None:
         # Nobody waits for a silence to get suspicious: new beacons and answers take their time, and no more.
         simulation.run(simulation.now + 8.0)
         assert parted_topics(simulation) == []
-
-
-@pytest.mark.parametrize("delay", [0.5, 5.5, 7.0])
-def test_no_repair_is_lost_when_the_coordinator_dies(delay: float) -> None:
-    """Before it notices, while it surveys, while labels spread: its successor takes over (Alg. 5)."""
-    simulation = network(seed=6, resilience=2)
-    by_the_paper_alone(simulation)
-    departing, coordinator = around_the_circle(simulation, busiest(simulation), 2)
-    simulation.stop(departing, orderly=False)
-    simulation.run(simulation.now + delay)
-    simulation.stop(coordinator, orderly=False)
-    simulation.run(simulation.now + 40.0)
-    assert parted_topics(simulation) == []
-    for node in nodes_of(simulation):
-        assert not node.churn.standby
-        assert not node.local.held
 
 
 def test_joining_and_wanting_more() -> None:

@@ -48,6 +48,8 @@ class ChurnEvents:
         self._dropped = dropped
         self.executing: dict[NodeId, Departure] = {}
         self.standby: dict[NodeId, Departure] = {}
+        self.most = 0
+        """How many there ever were at a time."""
 
     def receivers(self) -> Receivers:
         return {}
@@ -71,6 +73,7 @@ class ChurnEvents:
             self._execute(event)
         else:
             self._stand_by(event)
+        self.most = max(self.most, len(self.executing) + len(self.standby))
 
     def next(self) -> Departure | None:
         """processExeQ: the oldest one to execute; what left this node's range goes (back) to standby."""

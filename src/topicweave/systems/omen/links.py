@@ -81,11 +81,15 @@ class OverlayLinks:
     def restart(self) -> None:
         self._wanted.clear()
 
-    def ask(self, peer: NodeId) -> None:
-        """Get a link to a peer."""
-        if peer not in self.neighbours and peer not in self._wanted and peer != self._id and self._has_room():
-            self._wanted[peer] = 0
-            self._retry((TIMER, peer))
+    def ask(self, peer: NodeId) -> bool:
+        """Get a link to a peer; returns whether one is being made."""
+        if peer in self._wanted:
+            return True
+        if peer in self.neighbours or peer == self._id or not self._has_room():
+            return False
+        self._wanted[peer] = 0
+        self._retry((TIMER, peer))
+        return True
 
     def confirm(self, peer: NodeId) -> None:
         """One end believes in the link and the other does not, or not yet: say it again."""

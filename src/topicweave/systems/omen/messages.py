@@ -108,12 +108,20 @@ class Report(Message, frozen=True, array_like=True, tag="omen-report"):
 
 
 class AddLink(Message, frozen=True, array_like=True, tag="omen-add-link"):
-    """From a coordinator to both ends of a new link (§3.2, task 4)."""
+    """From a coordinator to one end of new links (§3.2, task 4): make them, and say so."""
 
+    churned: NodeId
     peers: tuple[NodeId, ...]
 
     def introduces(self) -> Iterable[NodeId]:
         return self.peers
+
+
+class LinkMade(Message, frozen=True, array_like=True, tag="omen-link-made"):
+    """To the coordinator: the link to this peer stands."""
+
+    churned: NodeId
+    peer: NodeId
 
 
 class Handled(Message, frozen=True, array_like=True, tag="omen-handled"):
@@ -130,6 +138,8 @@ CONTROL_KINDS = (
     "omen-label",
     "omen-report",
     "omen-add-link",
+    "omen-link-made",
+    "omen-links",
     "omen-handled",
 )
-"""What churn causes; heartbeats, versions and gossip run all the time."""
+"""What churn causes; heartbeats and gossip run all the time."""

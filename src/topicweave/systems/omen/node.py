@@ -38,6 +38,7 @@ from topicweave.systems.omen.messages import (
     InterestQuery,
     InterestUpdate,
     Leaving,
+    LinkMade,
     Links,
     LinksQuery,
     Report,
@@ -52,6 +53,7 @@ TICK = 0.5
 TOPICS_PER_LOOK = 8
 CANDIDATES_PER_TOPIC = 5
 REPORTS_AT_A_TIME = 64
+PROMISES_PER_LINK = 8
 
 
 class OMenNode(Node):
@@ -75,6 +77,8 @@ class OMenNode(Node):
         self._sequences: dict[TopicId, int] = {}
         # What this node was asked, by (coordinator, churned node), and when.
         self._surveys: dict[tuple[NodeId, NodeId], tuple[Survey, float]] = {}
+        # Links asked for by coordinators, to be confirmed: by peer, (coordinator, churned node).
+        self._promised: dict[NodeId, list[tuple[NodeId, NodeId]]] = {}
         # Topics this node leads although somebody lower wants them, and since when.
         self._parted: dict[TopicId, float] = {}
         size = parameters.view_size
@@ -99,7 +103,7 @@ class OMenNode(Node):
             self._own_interest,
             self._link_up,
             self._link_down,
-            view.lost,
+            self._no_answer,
             parameters.most_links,
         )
         self._detector = FailureDetector(
@@ -130,7 +134,7 @@ class OMenNode(Node):
             parameters,
             self._begin_survey,
             self._report,
-            self.links_kept.ask,
+            lambda churned, peer: self._promise(self.id, churned, peer),
             lambda: self._highest.tell()[0],
         )
         for block in (
@@ -174,6 +178,7 @@ class OMenNode(Node):
         self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
         self._interest_version = max(self._interest_version, 1 + int(self.world.now * 1e3))
         self._surveys.clear()
+        self._promised.clear()
         self._parted.clear()
         self.repairs.restart()
         self._labels.restart()
@@ -231,6 +236,7 @@ class OMenNode(Node):
         self._tman.forget(peer)
         self.view.lost(peer)
         self.links_kept.remove(peer)
+        self._promised.pop(peer, None)
         # Only the departed itself could have told who its neighbours were.
         known = record is not None and record.ready and peer in self.local.predecessors
         if record is not None and known:
@@ -259,6 +265,7 @@ class OMenNode(Node):
     def known_peers(self) -> set[NodeId]:
         return set(self._detector.watched).union(
             *(coordinator for coordinator in self._surveys),
+            self._promised,
             (descriptor.id for descriptor in self._tman.view()),
             self.links_kept.known_peers(),
             self.local.known_peers(),
@@ -346,7 +353,12 @@ class OMenNode(Node):
     def _sample(self) -> list[Descriptor]:
         """rnd.view: what peer sampling has, or a draw from the directory, whose news is never old."""
         if isinstance(self.view, GossipView):
-            descriptors = self.view.sampling.descriptors()
+            # Peer sampling may keep the dead for longer than T-Man does: nobody that old is to become a backup again.
+            descriptors = [
+                descriptor
+                for descriptor in self.view.sampling.descriptors()
+                if descriptor.age <= self._tman.params.max_age
+            ]
             return self.world.random.sample(descriptors, min(self.parameters.samples, len(descriptors)))
         slots = self.view.candidates()
         chosen = self.world.random.sample(range(len(slots)), min(self.parameters.samples, len(slots)))
@@ -377,6 +389,10 @@ class OMenNode(Node):
     def _link_up(self, peer: NodeId, interest: Interest) -> None:
         self._detector.watch(peer)
         self._tree.link_up(peer, interest)
+        # Should this node die next, its successors must know of the link: telling them comes before telling the coordinator.
+        self._tell_links(self.local.successors)
+        for coordinator, churned in self._promised.pop(peer, ()):
+            self._confirm(coordinator, churned, peer)
 
     def _link_down(self, peer: NodeId) -> None:
         self._tree.link_down(peer)
@@ -384,7 +400,26 @@ class OMenNode(Node):
 
     def _receive_add_link(self, sender: NodeId, message: AddLink) -> None:
         for peer in message.peers:
-            self.links_kept.ask(peer)
+            self._promise(sender, message.churned, peer)
+
+    def _promise(self, coordinator: NodeId, churned: NodeId, peer: NodeId) -> None:
+        """Make a link, and confirm it to the coordinator when it stands."""
+        if peer in self.links_kept.neighbours:
+            self._confirm(coordinator, churned, peer)
+        elif self.links_kept.ask(peer):
+            promised = self._promised.setdefault(peer, [])
+            if (coordinator, churned) not in promised and len(promised) < PROMISES_PER_LINK:
+                promised.append((coordinator, churned))
+
+    def _confirm(self, coordinator: NodeId, churned: NodeId, peer: NodeId) -> None:
+        if coordinator == self.id:
+            self.repairs.link_made(churned, self.id, peer)
+        else:
+            self.world.send(coordinator, LinkMade(churned, peer))
+
+    def _no_answer(self, peer: NodeId) -> None:
+        self._promised.pop(peer, None)
+        self.view.lost(peer)
 
     def _receive_leaving(self, sender: NodeId, _message: Leaving) -> None:
         self._departed(sender, self.world.now)
@@ -424,10 +459,13 @@ class OMenNode(Node):
             self._send_heartbeat(sender, answer=True)
 
     def _receive_links_query(self, sender: NodeId, _message: LinksQuery) -> None:
+        self._tell_links([sender])
+
+    def _tell_links(self, peers: Sequence[NodeId]) -> None:
         kept = self.links_kept
-        self.world.send(
-            sender, Links(kept.version, self._interest, tuple(kept.neighbours), kept.held(), kept.lonely())
-        )
+        links = Links(kept.version, self._interest, tuple(kept.neighbours), kept.held(), kept.lonely())
+        for peer in peers:
+            self.world.send(peer, links)
 
     def _receive_links(self, sender: NodeId, message: Links) -> None:
         record = self.local.records.get(sender)
@@ -611,3 +649,16 @@ class OMenNode(Node):
         neighbours = tuple(peer for peer in survey.members if peer in self.links_kept.neighbours)
         lonely = self.links_kept.lonely() & topics
         return Report(survey.churned, self.degree, topics, neighbours, tuple(labels.items()), lonely)
+
+
+def complaints(node: Node) -> Iterator[str]:
+    """What must hold of a node at rest: no departure is left over, and lists of them never outgrew what the paper says (§5)."""
+    assert isinstance(node, OMenNode)
+    left = {*node.churn.executing, *node.churn.standby, *node.local.held}
+    if left:
+        yield f"has {len(left)} departures that nobody reported as handled"
+    most = 2 * node.parameters.resilience
+    if node.churn.most > most:
+        yield f"kept {node.churn.most} departures at a time, more than {most}"
+    if len(node.local.records) > most:
+        yield f"keeps records of {len(node.local.records)} predecessors, more than {most}"
