@@ -16,7 +16,9 @@ SYSTEMS = "spidercast,random,spidercast:k_greedy=2"
 
 
 def few(workload: Path, out: Path, *more: object) -> list[object]:
-    return ["compare", workload, "--systems", SYSTEMS, "--events", 20, "--settle", 5, "--out", out, *more]
+    """In processes of this machine, unless told otherwise: the first `--workers` may be overruled by another."""
+    words = ["compare", workload, "--systems", SYSTEMS, "--events", 20, "--settle", 5, "--seeds", 1]
+    return [*words, "--out", out, "--workers", 2, *more]
 
 
 @pytest.fixture
@@ -45,9 +47,9 @@ def test_json_and_nothing_else_on_stdout(workload: Path, tmp_path: Path) -> None
     ended = run(*few(workload, tmp_path, "--format", "json"))
     assert ended.returncode == 0
     told = json.loads(ended.stdout)
-    assert {"workload", "seed", "events", "systems"} <= told.keys()
+    assert {"workload", "seeds", "events", "systems"} <= told.keys()
     assert (told["workload"]["nodes"], told["workload"]["topics"]) == (40, 12)
-    assert (told["seed"], told["events"]) == (0, 20)
+    assert (told["seeds"], told["events"]) == ([0], 20)
     assert [(one["system"], one["parameters"]) for one in told["systems"]] == [
         ("spidercast", {}),
         ("random", {}),
@@ -111,7 +113,20 @@ def test_a_folder_whose_contents_changed_is_another_workload(
 ) -> None:
     folder, out = tmp_path / "w", tmp_path / "out"
     generate(10, 4, min_size=2, max_size=2, seed=1).save(folder)
-    words = ["compare", folder, "--systems", "random", "--events", 0, "--settle", 1, "--out", out]
+    words = [
+        "compare",
+        folder,
+        "--systems",
+        "random",
+        "--events",
+        0,
+        "--settle",
+        1,
+        "--out",
+        out,
+        "--workers",
+        1,
+    ]
     with monkeypatch.context() as allowed:
         allowed.setattr("topicweave.experiments.runner.run_experiment", lambda _: {"degree_mean": 1.0})
         assert call(*words).exit_code == 0
@@ -144,28 +159,32 @@ def test_an_interrupted_comparison_goes_on_where_it_was(
 
 def test_a_measure_without_a_value_is_null(tmp_path: Path) -> None:
     Workload.from_lists({"alone": ["news"]}).save(tmp_path / "w")
-    words = ["compare", tmp_path / "w", "--systems", "random", "--settle", 1, "--out", tmp_path / "out"]
-    told = json.loads(call(*words, "--format", "json").stdout)
-    assert told["systems"][0]["measures"]["hit_ratio"] is None
-    assert "–" in call(*words).stdout
-
-
-def test_churn_that_comes_too_late_to_be_seen_is_noted(tmp_path: Path) -> None:
-    lists = {"a": ["x"], "b": ["x"], "c": ["x"]}
-    Workload.from_lists(lists, churn=[(50.0, "c", "leave")]).save(tmp_path / "w")
     words = [
         "compare",
         tmp_path / "w",
         "--systems",
         "random",
-        "--events",
-        0,
+        "--settle",
+        1,
         "--out",
         tmp_path / "out",
-        "--settle",
+        "--workers",
+        1,
     ]
-    assert "note: nodes come and go until 50 s" in call(*words, 1).stderr
-    assert "note" not in call(*words, 51).stderr
+    told = json.loads(call(*words, "--format", "json").stdout)
+    assert told["systems"][0]["measures"]["hit_ratio"] is None
+    assert "–" in call(*words).stdout
+
+
+def test_joins_and_leaves_that_are_not_asked_for_are_noted(tmp_path: Path) -> None:
+    lists = {"a": ["x"], "b": ["x"], "c": ["x"]}
+    Workload.from_lists(lists, churn=[(1.5, "c", "leave")]).save(tmp_path / "w")
+    words = ["compare", tmp_path / "w", "--systems", "random", "--settle", 1, "--workers", 1, "--seeds", 1]
+    words += ["--out", tmp_path / "out", "--format", "json"]
+    assert "left out without --churn trace" in call(*words).stderr
+    with_trace = call(*words, "--churn", "trace")
+    assert "left out" not in with_trace.stderr
+    assert json.loads(with_trace.stdout)["churn"] == "trace"
 
 
 @pytest.mark.usefixtures("no_more_runs")

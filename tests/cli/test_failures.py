@@ -21,7 +21,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     ended = run("compare", "nowhere", cwd=tmp_path)
     assert ended.returncode == 2
     assert ended.stdout == ""
-    assert only_line(ended.stderr).startswith("error: nowhere: no such folder")
+    assert only_line(ended.stderr).startswith("error: nowhere: no such file or folder")
     assert list(tmp_path.iterdir()) == []
 
 

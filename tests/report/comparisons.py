@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from topicweave.report import Comparison, Entry
+from topicweave.report import Comparison, Entry, Setting
 
 MEASURES = {
     "degree_mean": 12.0,
@@ -19,6 +19,9 @@ MEASURES = {
     "latency_p95": 0.35,
     "control_messages": 3.0,
     "control_bytes": 300.0,
+    "relays_per_topic": 0.0,
+    "repair_time": 2.0,
+    "memory_bytes": 30_000.0,
     "control_bytes.heartbeat": 200.0,
     "control_bytes.connect": 100.0,
 }
@@ -32,20 +35,21 @@ def entry(system: str, parameters: dict[str, Any] | None = None, **changes: Any)
         "latency_quantiles": [step / 100 for step in range(101)],
     }
     given = parameters or {}
-    return Entry(system, given, {"k": 3, **given}, {**MEASURES, **distributions, **changes})
+    return Entry(system, given, {"k": 3, **given}, ({**MEASURES, **distributions, **changes},))
 
 
 def without_events(system: str, **changes: Any) -> Entry:
     """What an experiment that publishes nothing gives."""
     overlay = ("degree_mean", "degree_p95", "degree_max", "partitioned_topics")
-    return Entry(system, {}, {}, {name: MEASURES[name] for name in overlay} | {"degrees": [1, 2]} | changes)
+    measures = {name: MEASURES[name] for name in overlay}
+    return Entry(system, {}, {}, (measures | {"degrees": [1, 2]} | changes,))
 
 
 def comparison(*entries: Entry, events: int = 200) -> Comparison:
     return Comparison(
         workload={
             "name": "feeds",
-            "folder": "data/feeds",
+            "source": "data/feeds",
             "nodes": 400,
             "topics": 100,
             "subscriptions": 4000,
@@ -55,10 +59,7 @@ def comparison(*entries: Entry, events: int = 200) -> Comparison:
             "changes": 0,
             "fingerprint": "f1",
         },
-        seed=7,
-        events=events,
-        membership="full",
-        settle=20.0,
+        setting=Setting(seeds=(7,), events=events),
         entries=entries,
         command="topicweave compare data/feeds --systems alpha,beta --seed 7",
     )

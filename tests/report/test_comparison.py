@@ -1,15 +1,24 @@
 """A comparison's JSON and labels."""
 
 import json
+import math
+
+import pytest
+from scipy import stats
 
 from tests.report.comparisons import NAN, comparison, entry
+from topicweave.report import Entry
+from topicweave.report.intervals import half_width, mean
 
 
 def test_json_has_the_documented_keys_and_no_distributions() -> None:
     told = comparison(entry("alpha", {"k": 2})).to_json()
-    assert {"workload", "seed", "events", "systems"} <= told.keys()
+    assert told.keys() == {
+        *("version", "workload", "seeds", "events", "membership", "settle", "latency", "churn", "crash"),
+        *("cuts", "systems"),
+    }
     [system] = told["systems"]
-    assert system.keys() == {"system", "parameters", "measures"}
+    assert system.keys() == {"system", "parameters", "measures", "intervals", "replications"}
     assert system["system"] == "alpha"
     assert system["parameters"] == {"k": 2}
     assert system["measures"]["hit_ratio"] == 1.0
@@ -25,3 +34,52 @@ def test_what_has_no_value_is_null() -> None:
 def test_a_label_is_what_the_command_line_takes() -> None:
     assert entry("alpha").label == "alpha"
     assert entry("alpha", {"k": 2, "adaptive": True}).label == "alpha:k=2:adaptive=true"
+
+
+def replicated(**values: list[float]) -> Entry:
+    count = len(next(iter(values.values())))
+    results = tuple({name: given[seed] for name, given in values.items()} for seed in range(count))
+    return Entry("alpha", {}, {}, results)
+
+
+def test_measures_are_means_over_the_seeds_with_their_intervals() -> None:
+    one = replicated(noise=[0.1, 0.2, 0.6], hops_mean=[3.0, NAN, 5.0])
+    assert one.measure("noise") == pytest.approx(0.3)
+    assert one.interval("noise") == pytest.approx(
+        stats.sem([0.1, 0.2, 0.6]) * stats.t.ppf(0.975, 2), rel=1e-4
+    )
+    assert one.measure("hops_mean") == 4.0  # of the seeds that had any
+    assert math.isnan(one.interval("hops_mean"))
+    assert math.isnan(one.measure("no such measure"))
+
+
+@pytest.mark.parametrize("count", [2, 5, 30, 31, 60])
+def test_intervals_are_students(count: int) -> None:
+    values = [float(number % 7) for number in range(count)]
+    expected = stats.sem(values) * stats.t.ppf(0.975, count - 1)
+    assert half_width(values) == pytest.approx(expected, rel=0.05 if count > 31 else 1e-4)
+
+
+def test_a_repair_that_once_never_came_makes_the_mean_infinite_and_the_json_null() -> None:
+    one = replicated(repair_time=[3.0, math.inf])
+    assert one.measure("repair_time") == math.inf
+    told = comparison(one).to_json()["systems"][0]
+    assert told["measures"]["repair_time"] is None
+    assert told["replications"]["repair_time"] == [3.0, None]
+
+
+def test_a_mean_of_nothing_is_none() -> None:
+    assert math.isnan(mean([]))
+    assert math.isnan(mean([NAN]))
+
+
+def test_lists_of_several_seeds_are_put_together() -> None:
+    results = (
+        {"degrees": [1, 2], "hops_counts": [0, 4], "curve": [1.0, 0.5]},
+        {"degrees": [5], "hops_counts": [0, 1, 1], "curve": [0.0]},
+    )
+    one = Entry("alpha", {}, {}, results)
+    assert one.collected("degrees") == [1, 2, 5]
+    assert one.summed("hops_counts") == [0, 5, 1]
+    assert one.averaged("curve") == [0.5]
+    assert one.averaged("nothing") == []

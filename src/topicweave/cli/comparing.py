@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,19 @@ import typer
 from topicweave.blocks.membership import Membership
 from topicweave.cli.background import interruptible
 from topicweave.cli.output import json_text, make_folder, write_whole
+from topicweave.cli.planning import PILOT_NODES, WORTH_A_PILOT, plan, time_pilots
 from topicweave.cli.progress import progress
+from topicweave.cli.subject import load_subject
 from topicweave.cli.variants import Variant
 from topicweave.experiments import Experiment, run_all
 from topicweave.experiments.experiment import StoredWorkload
+from topicweave.experiments.trial import Trial, planned_churn
 from topicweave.model.workload import Workload
-from topicweave.report import Comparison, Entry
+from topicweave.report import Comparison, Entry, Setting
+from topicweave.sim.latency_choice import parse_latency
+from topicweave.workloads.sampling import random_nodes
 
-DEFAULT_EVENTS = 200
-SETTLE, SETTLE_BY_GOSSIP = 20.0, 40.0
+SETTLE, SETTLE_BY_GOSSIP = 30.0, 60.0
 """Virtual seconds until overlays have settled; where nodes must first hear of each other, it takes longer."""
 
 
@@ -32,12 +38,20 @@ SETTLE, SETTLE_BY_GOSSIP = 20.0, 40.0
 class Request:
     """What the user asked for."""
 
-    folder: Path
+    subject: Path
     variants: Sequence[Variant]
     seed: int = 0
-    events: int = DEFAULT_EVENTS
+    seeds: int = 3
+    events: int = 200
     membership: str = "full"
     settle: float | None = None
+    latency: str = "50ms"
+    churn: str = ""
+    crash: float = 0.1
+    nodes: int | None = None
+    """Of a larger workload, a random sample of so many."""
+    budget: float | None = None
+    """Seconds; None runs everything that was asked for."""
 
     @property
     def settled_after(self) -> float:
@@ -46,54 +60,135 @@ class Request:
         return SETTLE_BY_GOSSIP if Membership.parse(self.membership).share is None else SETTLE
 
 
-def carry_out(request: Request, out: Path, workers: int | None) -> Comparison:
+@dataclass(frozen=True)
+class Engine:
+    """What carries the runs out: Spark where a master is named, else processes of this machine."""
+
+    workers: int | None = None
+    master: str | None = None
+    conf: Sequence[str] = ()
+    verbose: bool = False
+
+    @property
+    def at_once(self) -> int:
+        return self.workers or os.cpu_count() or 1
+
+
+def carry_out(request: Request, out: Path, engine: Engine) -> Comparison:
     """Run what was not run before; results are kept in `out`/runs."""
-    workload = Workload.load(request.folder)
-    stored = StoredWorkload(str(request.folder), fingerprint(workload))
-    experiments = {
-        place: Experiment(
-            system=variant.system,
-            parameters=variant.changes,
-            workload=stored,
-            membership=request.membership,
-            seed=request.seed,
-            settle=request.settled_after,
-            events=request.events,
-            histogram=True,
-        )
-        for place, variant in enumerate(request.variants)
-    }
-    if workload.churn.size and workload.churn["time"][-1] > request.settled_after:
-        typer.echo(
-            f"note: nodes come and go until {workload.churn['time'][-1]:g} s, but the overlay is looked at after "
-            f"{request.settled_after:g} s of virtual time; see --settle",
-            err=True,
-        )
+    whole = load_subject(request.subject, out)
+    # A mistake should not wait for the first run.
+    parse_latency(request.latency, whole, request.seed)
+    planned_churn(Trial(churn=request.churn), whole, 0.0, request.seed)
     make_folder(out / "runs")
-    with progress("comparing") as report:
-
-        def finished(done: int, total: int, what: str) -> None:
-            system, _, _ = what.partition(",")  # What follows is the folder: the same for all.
-            report(done, total, system)
-
-        results = interruptible(lambda: run_all(experiments, out / "runs", workers, finished))
+    request, cuts = _within_budget(request, whole, out, engine)
+    workload = random_nodes(whole, request.nodes or whole.nodes, request.seed)
+    stored = _store(workload, out)
+    _note_late_churn(request, workload)
+    experiments = {
+        (place, seed): _experiment(request, variant, stored, seed)
+        for place, variant in enumerate(request.variants)
+        for seed in _seeds(request)
+    }
+    results = _run(experiments, out, engine)
     return Comparison(
-        workload={
-            "name": request.folder.name or str(request.folder),
-            "folder": str(request.folder),
-            **facts(workload),
-            "fingerprint": stored.fingerprint,
-        },
-        seed=request.seed,
-        events=request.events,
-        membership=request.membership,
-        settle=request.settled_after,
+        workload={"name": request.subject.name or str(request.subject), "source": str(request.subject)}
+        | facts(workload)
+        | {"fingerprint": stored.fingerprint},
+        setting=Setting(
+            seeds=_seeds(request),
+            events=request.events,
+            membership=request.membership,
+            settle=request.settled_after,
+            latency=request.latency,
+            churn=request.churn,
+            crash=request.crash,
+        ),
         entries=tuple(
-            Entry(variant.system, variant.parameters, variant.settings, results[place])
+            Entry(
+                variant.system,
+                variant.parameters,
+                variant.settings,
+                tuple(results[place, seed] for seed in _seeds(request)),
+            )
             for place, variant in enumerate(request.variants)
         ),
         command=command(request),
+        cuts=cuts,
     )
+
+
+def _seeds(request: Request) -> tuple[int, ...]:
+    return tuple(range(request.seed, request.seed + request.seeds))
+
+
+def _experiment(request: Request, variant: Variant, stored: StoredWorkload, seed: int) -> Experiment:
+    return Experiment(
+        system=variant.system,
+        parameters=variant.changes,
+        workload=stored,
+        membership=request.membership,
+        seed=seed,
+        settle=request.settled_after,
+        events=request.events,
+        trial=Trial(latency=request.latency, churn=request.churn, crash=request.crash),
+    )
+
+
+def _store(workload: Workload, out: Path) -> StoredWorkload:
+    """Where runs find the workload, on whatever machine: under a name that says what is in it."""
+    name = fingerprint(workload)
+    folder = out / "workloads" / name[:16]
+    if not (folder / "subscriptions.parquet").exists():
+        workload.save(folder, overwrite=True)
+    return StoredWorkload(str(folder.absolute()), name)
+
+
+def _run(
+    experiments: Mapping[tuple[int, int], Experiment], out: Path, engine: Engine
+) -> dict[tuple[int, int], dict[str, Any]]:
+    with progress("comparing") as report:
+
+        def finished(done: int, total: int, what: str) -> None:
+            system, _, _ = what.partition(",")  # What follows is the workload: the same for all.
+            report(done, total, system)
+
+        if engine.master is None:
+            return interruptible(lambda: run_all(experiments, out / "runs", engine.workers, finished))
+        from topicweave.cli.spark import spark_for
+        from topicweave.pipeline.sweep import run_all_on_spark
+
+        with spark_for("compare", engine.master, engine.conf, engine.verbose) as spark:
+            return run_all_on_spark(spark, dict(experiments), out / "runs", finished)
+
+
+def _within_budget(
+    request: Request, workload: Workload, out: Path, engine: Engine
+) -> tuple[Request, tuple[str, ...]]:
+    """The request with as many nodes and seeds as the budget allows, and what that leaves out."""
+    wanted = min(request.nodes or workload.nodes, workload.nodes)
+    if request.budget is None or wanted <= WORTH_A_PILOT:
+        return request, ()
+    stored = _store(random_nodes(workload, PILOT_NODES, request.seed), out)
+    pilots = [_experiment(request, variant, stored, request.seed) for variant in request.variants]
+    typer.echo(f"a pilot with {PILOT_NODES} nodes, to see what fits into the budget …", err=True)
+    seconds = interruptible(partial(time_pilots, pilots, engine.workers))
+    chosen = plan(seconds, wanted, request.seeds, request.budget, engine.at_once)
+    cuts = []
+    if chosen.nodes < wanted:
+        cuts.append(f"a random sample of {chosen.nodes:,} of the {wanted:,} nodes, with all their topics")
+    if chosen.seeds < request.seeds:
+        cuts.append(f"{chosen.seeds} of {request.seeds} seeds")
+    for cut in cuts:
+        typer.echo(f"to keep within the budget: {cut} (see --budget, --nodes, --seeds)", err=True)
+    return replace(request, nodes=chosen.nodes, seeds=chosen.seeds, budget=None), tuple(cuts)
+
+
+def _note_late_churn(request: Request, workload: Workload) -> None:
+    if workload.churn.size and not request.churn:
+        typer.echo(
+            "note: this workload has joins and leaves; they are left out without --churn trace", err=True
+        )
 
 
 def write_results(comparison: Comparison, out: Path) -> Path | None:
@@ -112,6 +207,7 @@ def write_results(comparison: Comparison, out: Path) -> Path | None:
 def facts(workload: Workload) -> dict[str, Any]:
     """What a workload is like, in numbers."""
     sizes = np.diff(workload.offsets)
+    audiences = np.bincount(workload.topic_index, minlength=workload.topics)
     return {
         "nodes": workload.nodes,
         "topics": workload.topics,
@@ -119,8 +215,19 @@ def facts(workload: Workload) -> dict[str, Any]:
         "topics_per_node": float(sizes.mean()) if workload.nodes else 0.0,
         "topics_per_node_min": int(sizes.min(initial=workload.topics)),
         "topics_per_node_max": int(sizes.max(initial=0)),
+        "subscribers_per_topic": float(audiences.mean()) if workload.topics else 0.0,
+        "subscribers_per_topic_max": int(audiences.max(initial=0)),
+        "lonely_topics": int((audiences == 1).sum()),
         "changes": int(workload.churn.size),
+        "list_sizes": _histogram(sizes),
+        "audiences": _histogram(audiences[audiences > 0]),
     }
+
+
+def _histogram(counts: Any) -> list[list[int]]:
+    """(value, how often), by value."""
+    values, times = np.unique(counts, return_counts=True)
+    return [[int(value), int(time)] for value, time in zip(values, times, strict=True)]
 
 
 def fingerprint(workload: Workload) -> str:
@@ -138,7 +245,12 @@ def command(request: Request) -> str:
         ":".join([variant.system, *(f"{name}={value}" for name, value in variant.parameters.items())])
         for variant in request.variants
     )
-    words = ["topicweave", "compare", str(request.folder), "--systems", systems]
-    words += ["--seed", str(request.seed), "--events", str(request.events)]
+    words = ["topicweave", "compare", str(request.subject), "--systems", systems]
+    words += ["--seed", str(request.seed), "--seeds", str(request.seeds), "--events", str(request.events)]
     words += ["--membership", request.membership, "--settle", f"{request.settled_after:g}"]
-    return shlex.join(words)
+    words += ["--latency", request.latency, "--crash", f"{request.crash:g}"]
+    if request.churn:
+        words += ["--churn", request.churn]
+    if request.nodes is not None:
+        words += ["--nodes", str(request.nodes)]
+    return shlex.join([*words, "--budget", "none"])

@@ -25,7 +25,7 @@ def demo(
       topicweave demo
     """
     from topicweave.cli.compare import print_comparison, say_where
-    from topicweave.cli.comparing import Request, carry_out, write_results
+    from topicweave.cli.comparing import Engine, Request, carry_out, write_results
     from topicweave.cli.variants import parse_variants
 
     typer.echo(
@@ -34,7 +34,7 @@ def demo(
     )
     folder = out / "workload"
     _provide_workload(folder)
-    comparison = carry_out(Request(folder, parse_variants([]), events=EVENTS), out, workers)
+    comparison = carry_out(Request(folder, parse_variants([]), seeds=1, events=EVENTS), out, Engine(workers))
     report = write_results(comparison, out)
     print_comparison(comparison)
     typer.echo()

@@ -57,7 +57,9 @@ def _comparison_table(
 def _cells(column: Column, comparison: Comparison) -> list[Text]:
     marks = column_marks(column, comparison.entries)
     return [
-        _marked(column.cell(entry.measure(column.measure)), mark)
+        _marked(
+            column.cell(entry.measure(column.measure)) + column.spread(entry.interval(column.measure)), mark
+        )
         for entry, mark in zip(comparison.entries, marks, strict=True)
     ]
 

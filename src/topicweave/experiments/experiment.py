@@ -24,6 +24,7 @@ from topicweave.experiments.events import drawn_events
 from topicweave.experiments.mending_plan import Mending
 from topicweave.experiments.mending_workloads import SocialSample, SyntheticLists
 from topicweave.experiments.model_workload import ModelWorkload
+from topicweave.experiments.trial import Trial, planned_churn, run_trial
 from topicweave.measures.control import control_per_operation
 from topicweave.measures.delivery import Receptions
 from topicweave.measures.diameter import topic_diameters
@@ -35,6 +36,7 @@ from topicweave.measures.summary import measure_run
 from topicweave.model.ids import Interest
 from topicweave.model.workload import Workload
 from topicweave.sim.churn import always_up, exponential, from_workload
+from topicweave.sim.latency_choice import parse_latency
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
 from topicweave.telemetry.tables import Tables
@@ -103,6 +105,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """Measure how events spread, and nothing that takes long at ten thousand nodes and topics (Vitis §IV)."""
     under_churn: UnderChurn | None = None
     """The same while nodes come and go; the workload is then a `TraceLists`."""
+    trial: Trial | None = None
+    """All that a comparison of systems tells of one (see `topicweave.experiments.trial`)."""
     diameters: bool = False
     tdi: int = 0
     """Measure tdi(d) for this d."""
@@ -119,6 +123,15 @@ def run_experiment(experiment: Experiment) -> Result:
         from topicweave.experiments.mending import run_mending
 
         return run_mending(experiment.system, workload, experiment.mending, experiment.seed)
+    if experiment.trial is not None:
+        trial = experiment.trial
+        simulation, telemetry = _simulate(
+            experiment,
+            workload,
+            churn=planned_churn(trial, workload, experiment.settle, experiment.seed),
+            latency=parse_latency(trial.latency, workload, experiment.seed),
+        )
+        return run_trial(simulation, telemetry, trial, experiment.settle, experiment.events, experiment.seed)
     if experiment.dissemination is not None:
         simulation, telemetry = _simulate(experiment, workload)
         return run_dissemination(

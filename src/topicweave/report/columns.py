@@ -24,6 +24,10 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def thousands(value: float) -> str:
+    return f"{value / 1000:,.0f}"
+
+
 def milliseconds(value: float) -> str:
     return f"{1000 * value:,.0f}"
 
@@ -46,7 +50,17 @@ class Column:
     better: Literal["lower", "higher"] = "lower"
 
     def cell(self, value: float) -> str:
-        return "–" if math.isnan(value) else self.text(value)
+        if math.isnan(value):
+            return "–"
+        return self.text(value) if math.isfinite(value) else "never"
+
+    def spread(self, half_width: float) -> str:
+        """The interval as it stands behind a value; nothing where it can't be seen, or is not known."""
+        if not math.isfinite(half_width):
+            return ""
+        shown = self.text(half_width)
+        # A share's text never says 0% of what is not 0.
+        return "" if shown == self.text(0.0) or half_width < 5e-4 else f"±{shown}"
 
 
 COLUMNS = (
@@ -57,12 +71,21 @@ COLUMNS = (
     Column("hit_ratio", "hit", "ratio", "share of expected deliveries that happened", percent, "higher"),
     Column("noise", "noise", "", "share of events received that were not wanted", percent),
     Column("duplicates", "dupli-", "cates", "times received again, per wanted delivery", two_decimals),
+    Column(
+        "relays_per_topic",
+        "relays",
+        "/topic",
+        "nodes per topic that passed it on without wanting it",
+        one_decimal,
+    ),
     Column("hops_mean", "hops", "mean", "links that a wanted event crossed, on average", one_decimal),
     Column("hops_max", "hops", "max", "links that a wanted event crossed at most", whole),
     Column("latency_p50", "latency", "p50 ms", "milliseconds until half of the deliveries", milliseconds),
     Column("latency_p95", "latency", "p95 ms", "milliseconds until 95% of the deliveries", milliseconds),
     Column("control_messages", "control", "msg/s", "control messages per node and second", one_decimal),
     Column("control_bytes", "control", "B/s", "bytes of control messages per node and second", whole),
+    Column("repair_time", "repair", "s", "seconds until all are served again after the crash", one_decimal),
+    Column("memory_bytes", "memory", "kB", "memory that a node keeps, in thousands of bytes", thousands),
 )
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 import topicweave
+from topicweave.report.intervals import half_width, mean
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One system, as it was set, and what came out."""
+    """One system, as it was set, and what came out with each seed."""
 
     system: str
     parameters: dict[str, Any]
     """Those that were set by hand; a part of a group is named `group.part`."""
     settings: dict[str, Any]
     """All of them, in the same form."""
-    result: dict[str, Any]
-    """What the experiment gave: measures (numbers) and distributions (lists)."""
+    results: tuple[dict[str, Any], ...]
+    """What the experiments gave, one per seed: measures (numbers) and distributions (lists)."""
 
     @property
     def label(self) -> str:
@@ -28,14 +32,63 @@ class Entry:
             [self.system, *(f"{name}={as_text(value)}" for name, value in self.parameters.items())]
         )
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, float]:
-        return {name: value for name, value in self.result.items() if isinstance(value, int | float)}
+        """Means over the seeds."""
+        names = dict.fromkeys(
+            name for result in self.results for name, value in result.items() if _is_number(value)
+        )
+        return {name: mean(self.replications(name)) for name in names}
+
+    def replications(self, name: str) -> list[float]:
+        """A measure with each seed; nan where it was not taken."""
+        return [float(result[name]) if _is_number(result.get(name)) else math.nan for result in self.results]
 
     def measure(self, name: str) -> float:
         """A measure, nan if it was not taken."""
-        value = self.result.get(name)
-        return float(value) if isinstance(value, int | float) else math.nan
+        return self.measures.get(name, math.nan)
+
+    def interval(self, name: str) -> float:
+        """Half of the measure's 95 % confidence interval; nan with a single seed."""
+        return half_width(self.replications(name))
+
+    # What figures are drawn from: all seeds together.
+
+    def collected(self, name: str) -> list[float]:
+        """Values of single nodes, say: those of all seeds one after another."""
+        return [value for result in self.results for value in result.get(name, ())]
+
+    def summed(self, name: str) -> list[float]:
+        """Counts: added up place by place."""
+        return [sum(values) for values in zip_longest(*self._lists(name), fillvalue=0.0)]
+
+    def averaged(self, name: str) -> list[float]:
+        """Quantiles, or a curve over time: the mean at each place that all seeds have."""
+        return [mean(values) for values in zip(*self._lists(name), strict=False)]
+
+    def first(self, name: str) -> Any:
+        """What can't be put together: the first seed's."""
+        return self.results[0].get(name) if self.results else None
+
+    def _lists(self, name: str) -> list[Sequence[float]]:
+        return [result[name] for result in self.results if result.get(name)]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all systems of a comparison went through."""
+
+    seeds: tuple[int, ...] = (0,)
+    events: int = 200
+    membership: str = "full"
+    settle: float = 20.0
+    latency: str = "50ms"
+    churn: str = ""
+    crash: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -43,36 +96,44 @@ class Comparison:
     """Several systems on one workload and the same events."""
 
     workload: dict[str, Any]
-    """Facts: folder, nodes, topics, subscriptions, …"""
-    seed: int
-    events: int
-    membership: str
-    settle: float
+    """Facts: name, nodes, topics, subscriptions, …"""
+    setting: Setting
     entries: tuple[Entry, ...]
     command: str
     """What to type to get the same again."""
+    cuts: tuple[str, ...] = ()
+    """What was left out to keep within a budget of time, in words."""
 
     def to_json(self) -> dict[str, Any]:
-        """With keys that stay; a measure that has no value (a mean of nothing) is null."""
+        """With keys that stay; a measure that has no value (a mean of nothing, a repair that never came) is null."""
         return {
             "version": topicweave.__version__,
             "workload": self.workload,
-            "seed": self.seed,
-            "events": self.events,
-            "membership": self.membership,
-            "settle": self.settle,
-            "systems": [
-                {
-                    "system": entry.system,
-                    "parameters": entry.parameters,
-                    "measures": {
-                        name: value if math.isfinite(value) else None
-                        for name, value in entry.measures.items()
-                    },
-                }
-                for entry in self.entries
-            ],
+            "seeds": list(self.setting.seeds),
+            "events": self.setting.events,
+            "membership": self.setting.membership,
+            "settle": self.setting.settle,
+            "latency": self.setting.latency,
+            "churn": self.setting.churn,
+            "crash": self.setting.crash,
+            "cuts": list(self.cuts),
+            "systems": [_entry_json(entry) for entry in self.entries],
         }
+
+
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    names = sorted(entry.measures)
+    return {
+        "system": entry.system,
+        "parameters": entry.parameters,
+        "measures": {name: _plain(entry.measure(name)) for name in names},
+        "intervals": {name: _plain(entry.interval(name)) for name in names},
+        "replications": {name: [_plain(value) for value in entry.replications(name)] for name in names},
+    }
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def as_text(value: Any) -> str:

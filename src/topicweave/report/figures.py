@@ -87,14 +87,19 @@ def degree_ccdf(entries: Sequence[Entry]) -> Figure:
         "Links per node",
         "For each number of links, the share of nodes that keep at least so many. A long tail on the right means "
         "that a few nodes carry many links.",
-        _lines(entries, lambda entry: ccdf(entry.result.get("degrees", [])), "links", shape="vh"),
+        _lines(
+            entries,
+            lambda entry: ccdf([int(degree) for degree in entry.collected("degrees")]),
+            "links",
+            shape="vh",
+        ),
         {"xaxis": {"title": {"text": "links"}}, "yaxis": _share_axis("nodes")},
     )
 
 
 def hops_cdf(entries: Sequence[Entry]) -> Figure:
     def points(entry: Entry) -> tuple[list[float], list[float]]:
-        counts = entry.result.get("hops_counts", [])
+        counts = entry.summed("hops_counts")
         if not counts:
             return [], []
         reached = _reached(entry) / sum(counts)
@@ -111,7 +116,7 @@ def hops_cdf(entries: Sequence[Entry]) -> Figure:
 
 def latency_cdf(entries: Sequence[Entry]) -> Figure:
     def points(entry: Entry) -> tuple[list[float], list[float]]:
-        quantiles = entry.result.get("latency_quantiles", [])
+        quantiles = entry.averaged("latency_quantiles")
         steps = max(len(quantiles) - 1, 1)
         return (
             [1000 * seconds for seconds in quantiles],

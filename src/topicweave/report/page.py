@@ -83,9 +83,14 @@ def comparison_page(comparison: Comparison) -> str:
 def _in_a_line(comparison: Comparison) -> str:
     workload = comparison.workload
     return (
-        f"{workload['folder']}: {workload['nodes']:,} nodes, {workload['topics']:,} topics, {workload['subscriptions']:,} subscriptions; "
-        f"{comparison.events:,} events; seed {comparison.seed}"
+        f"{workload['source']}: {workload['nodes']:,} nodes, {workload['topics']:,} topics, {workload['subscriptions']:,} subscriptions; "
+        f"{comparison.setting.events:,} events; {_seeds(comparison)}"
     )
+
+
+def _seeds(comparison: Comparison) -> str:
+    seeds = comparison.setting.seeds
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
 
 
 def _table(comparison: Comparison) -> Iterator[str]:
@@ -125,9 +130,16 @@ def _column_name(column: Column) -> str:
 
 def _cell(column: Column, entry: Entry, mark: str) -> str:
     value = entry.measure(column.measure)
-    text = escape(column.cell(value))
+    text = escape(column.cell(value) + column.spread(entry.interval(column.measure)))
     marked = f'<span class="{mark}" title="{mark}">{text}</span>' if mark else text
-    return f'<td data-value="{"" if math.isnan(value) else repr(value)}">{marked}</td>'
+    return f'<td data-value="{_sorted_by(value)}">{marked}</td>'
+
+
+def _sorted_by(value: float) -> str:
+    """As JavaScript reads numbers; nothing for what has no value."""
+    if math.isnan(value):
+        return ""
+    return repr(value) if math.isfinite(value) else "Infinity"
 
 
 def _figures(comparison: Comparison, drawn: list[Figure]) -> Iterator[str]:
@@ -156,7 +168,7 @@ def _about_workload(comparison: Comparison) -> Iterator[str]:
     facts = comparison.workload
     smallest, largest = facts["topics_per_node_min"], facts["topics_per_node_max"]
     rows = {
-        "folder": facts["folder"],
+        "source": facts["source"],
         "nodes": f"{facts['nodes']:,}",
         "topics": f"{facts['topics']:,}",
         "subscriptions": f"{facts['subscriptions']:,}",
@@ -173,14 +185,18 @@ def _about_workload(comparison: Comparison) -> Iterator[str]:
 
 
 def _settings(comparison: Comparison) -> Iterator[str]:
+    setting = comparison.setting
     yield "<h2>Run</h2>"
     yield from _facts(
         {
             "world": "simulator, virtual time",
-            "seed": str(comparison.seed),
-            "events": f"{comparison.events:,}, on topics by their rates, from random subscribers",
-            "overlay looked at after": f"{comparison.settle:g} s",
-            "membership": comparison.membership,
+            "seeds": ", ".join(map(str, setting.seeds)),
+            "events": f"{setting.events:,}, on topics by their rates, from random subscribers",
+            "overlay looked at after": f"{setting.settle:g} s",
+            "membership": setting.membership,
+            "latency": setting.latency,
+            "joins and leaves": setting.churn or "none: everybody stays",
+            "crash in the end": f"{setting.crash:.0%} of the nodes, the one with the most links among them",
             "Topicweave": topicweave.__version__,
         }
     )

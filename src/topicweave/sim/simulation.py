@@ -82,7 +82,7 @@ class Simulation:
         ]
         self._network.hosts.update((host.name, host) for host in self.hosts)
         self._up: dict[int, None] = {}
-        churn = churn or always_up(workload.nodes)
+        churn = self.churn = churn or always_up(workload.nodes)
         self._refuse_unknown("churn", {*churn.up_at_start, *(change.node for change in churn.changes)})
         self._first = sorted(churn.up_at_start)
         for index in self._first:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ class System:
     """How many distinct peers a node may ever link to, if the system bounds that."""
     complaints: Callable[[Node], Iterator[str]] | None = None
     """What a node has to show for itself once everything is quiet, beyond what all systems have in common; nothing is well."""
+    tuning: tuple[Mapping[str, Any], ...] = ()
+    """Settings worth trying besides the defaults, for somebody who looks for the system that fits best."""
     control_kinds: tuple[str, ...] = ()
     """Messages that make and break links: what "control messages per join or leave" counts."""
 

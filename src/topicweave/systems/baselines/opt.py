@@ -68,5 +68,6 @@ OPT = System(
     build=build,
     connects_topics=False,
     degree_limit=degree_limit,
+    tuning=({"coverage": 3}, {"coverage": 4}),
     control_kinds=CONTROL_KINDS,
 )

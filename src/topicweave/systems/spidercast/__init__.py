@@ -13,6 +13,7 @@ SPIDERCAST = System(
     build=SpiderCastNode,
     connects_topics=True,
     degree_limit=degree_limit,
+    tuning=({"k_greedy": 2}, {"k_greedy": 4}, {"k_greedy": 3, "k_random": 1}),
     control_kinds=CONTROL_KINDS,
 )
 

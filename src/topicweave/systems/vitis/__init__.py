@@ -14,6 +14,7 @@ VITIS = System(
     build=VitisNode,
     connects_topics=True,
     degree_limit=degree_limit,
+    tuning=({"table_size": 10}, {"table_size": 25}),
     control_kinds=CONTROL_KINDS,
 )
 

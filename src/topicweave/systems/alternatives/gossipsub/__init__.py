@@ -12,6 +12,7 @@ GOSSIPSUB = System(
     parameters=GossipSubParameters,
     build=GossipSubNode,
     connects_topics=True,
+    tuning=({"d": 4, "d_low": 3, "d_high": 8, "d_out": 1}, {"d": 8, "d_low": 6, "d_high": 16}),
     control_kinds=CONTROL_KINDS,
 )
 

@@ -1,0 +1,98 @@
+"""Which of the systems compared to take, under constraints; or, if none will do, what stands in the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from topicweave.report.columns import COLUMNS
+from topicweave.report.comparison import Comparison, Entry
+from topicweave.report.constraints import Constraint, complaints, fits
+
+NOTABLE = 0.1
+"""Being worse than another by less than this share is not worth a word."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """An answer, with its reasons."""
+
+    chosen: Entry | None
+    """None if no system fits."""
+    fitting: tuple[Entry, ...]
+    given_up: tuple[str, ...]
+    """Where another fitting system is better, in words."""
+    nearest: Entry | None = None
+    """If none fits: the one that comes closest."""
+    binding: tuple[str, ...] = ()
+    """If none fits: what the nearest breaks, and which constraint, if dropped, would let some system in."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "system": self.chosen and self.chosen.system,
+            "parameters": self.chosen and self.chosen.parameters,
+            "fitting": [entry.label for entry in self.fitting],
+            "given_up": list(self.given_up),
+            "nearest": self.nearest and self.nearest.label,
+            "binding": list(self.binding),
+        }
+
+
+def advise(comparison: Comparison, constraints: Sequence[Constraint], prefer: str) -> Advice:
+    """Of the systems that keep to all constraints, the one that is best in the measure `prefer`.
+
+    Among equals the one with fewer links, then the one named first.
+    """
+    fitting = tuple(entry for entry in comparison.entries if fits(entry, constraints))
+    if not fitting:
+        return _none_fits(comparison.entries, constraints)
+    better = {column.measure: column.better for column in COLUMNS}
+    sign = -1.0 if better.get(prefer, "lower") == "higher" else 1.0
+
+    def rank(entry: Entry) -> tuple[float, float]:
+        value = entry.measure(prefer)
+        return (math.inf if math.isnan(value) else sign * value, entry.measure("degree_mean"))
+
+    chosen = min(fitting, key=rank)
+    return Advice(chosen, fitting, tuple(_given_up(chosen, fitting)))
+
+
+def _given_up(chosen: Entry, fitting: Sequence[Entry]) -> list[str]:
+    """Column by column, the best other system that fits, if it is better by a notable share."""
+    told = []
+    for column in COLUMNS:
+        sign = 1.0 if column.better == "lower" else -1.0
+        own = chosen.measure(column.measure)
+        others = [entry for entry in fitting if not math.isnan(entry.measure(column.measure))]
+        if math.isnan(own) or not others:
+            continue
+        best = min(others, key=lambda entry: sign * entry.measure(column.measure))
+        theirs = best.measure(column.measure)
+        if sign * (own - theirs) > NOTABLE * max(abs(own), abs(theirs)) or (
+            math.isinf(own) and own != theirs
+        ):
+            told.append(f"{column.meaning}: {column.cell(own)}, where {best.label} has {column.cell(theirs)}")
+    return told
+
+
+def _none_fits(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> Advice:
+    def distance(entry: Entry) -> tuple[int, float]:
+        broken = [constraint.relative(entry) for constraint in constraints if constraint.excess(entry) > 0]
+        return len(broken), sum(broken)
+
+    nearest = min(entries, key=distance)
+    binding = [f"{nearest.label} comes closest, but: {'; '.join(complaints(nearest, constraints))}"]
+    for dropped in constraints:
+        rest = [constraint for constraint in constraints if constraint is not dropped]
+        let_in = [entry for entry in entries if fits(entry, rest)]
+        if let_in:
+            least = min(let_in, key=dropped.excess)
+            binding.append(
+                f"{dropped.option} binds: without it {len(let_in)} would fit, and with "
+                f"{dropped.column.cell(dropped.worst(least))} instead of {dropped.column.cell(dropped.bound)} {least.label}"
+            )
+    if len(binding) == 1 and len(constraints) > 1:
+        binding.append("no constraint binds alone: at least two would have to give way")
+    return Advice(None, (), (), nearest, tuple(binding))
