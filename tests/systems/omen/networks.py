@@ -35,7 +35,8 @@ def nodes_of(simulation: Simulation) -> list[OMenNode]:
 def by_the_paper_alone(simulation: Simulation) -> None:
     """Turn off what mends parted topics beyond the paper: repair must do it."""
     for node in nodes_of(simulation):
-        node.parameters = msgspec.structs.replace(node.parameters, bridges=False)
+        coordinator = node.coordinator
+        coordinator.parameters = msgspec.structs.replace(coordinator.parameters, bridges=False)
 
 
 def parted_topics(simulation: Simulation) -> list[int]:

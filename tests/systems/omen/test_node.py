@@ -36,8 +36,8 @@ def test_a_network_weaves_itself_and_events_reach_all_who_want_them() -> None:
             assert sorted(got) == subscribers
     for node in nodes_of(simulation):
         assert len(node.local.records) <= 2 * node.parameters.resilience
-        assert not node.churn.standby
-        assert not node.churn.executing
+        assert not node.coordinator.churn.standby
+        assert not node.coordinator.churn.executing
 
 
 @pytest.mark.parametrize("resilience", [1, 2, 3, 5])
@@ -130,14 +130,14 @@ def test_hostile_messages_are_kept_within_bounds() -> None:
         node.receive(stranger, Survey(number, topics, tuple(range(50)), 0.0, topics, True))
         node.receive(stranger, Label(number, number, tuple((topic, number) for topic in topics)))
     node.receive(stranger, Links(9, topics, tuple(range(100_000)), topics, topics))
-    assert len(node._surveys) <= 64
+    assert len(node._member.surveys) <= 64
     assert len(node._labels._states) <= 64
     assert all(
         record.links is None or len(record.links.neighbours) <= node.parameters.most_links
         for record in node.local.records.values()
     )
     simulation.run(simulation.now + 30.0)
-    assert not node._surveys
+    assert not node._member.surveys
     assert not node._labels.known_peers()
 
 

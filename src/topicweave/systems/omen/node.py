@@ -4,17 +4,14 @@ Theory of operation
 -------------------
 - T-Man (Alg. 3) brings candidates together; `LocalView` (Alg. 2, 4) keeps from them the node's place on the circle and the backup
   sets of its L predecessors.
-- A node watches its neighbours, and its L predecessors and successors. When a predecessor goes, `ChurnEvents` (Alg. 5) says who handles it, and
-  `Repairs` runs Algorithm 1 over the shadow set.
+- A node watches its neighbours, and its L predecessors and successors. When a predecessor goes, its `Coordinator` half sees to it: `ChurnEvents` (Alg. 5)
+  says who handles it, and `Repairs` runs Algorithm 1 over the shadow set, whose nodes answer as `ShadowMember`.
 - A node that has no neighbour on some topic (it joined, or wants something new) tells its successors so; the nearest one links it.
-- Beyond the paper: at a start from nothing, and should more go wrong than L covers, `TopicBeacons` show which topics are in several
-  parts, and the lowest member of a part has itself linked to a lower part by the same repair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topicweave.blocks.broadcast_tree import BroadcastTree
 from topicweave.blocks.descriptors import Descriptor
@@ -25,35 +22,24 @@ from topicweave.blocks.views import GossipView, InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
-from topicweave.systems.omen import circle
-from topicweave.systems.omen.churn import ChurnEvents
+from topicweave.systems.omen.coordinator import Coordinator
 from topicweave.systems.omen.highest_degree import HighestDegree
 from topicweave.systems.omen.labels import LabelSpreading
 from topicweave.systems.omen.links import OverlayLinks
-from topicweave.systems.omen.local_view import LocalView, Predecessor
+from topicweave.systems.omen.local_view import LocalView
+from topicweave.systems.omen.member import ShadowMember
 from topicweave.systems.omen.messages import (
-    AddLink,
-    Handled,
     Heartbeat,
     InterestQuery,
     InterestUpdate,
     Leaving,
-    LinkMade,
     Links,
     LinksQuery,
-    Report,
-    Survey,
 )
 from topicweave.systems.omen.parameters import OMenParameters
-from topicweave.systems.omen.repair import shadow_of_join, shadow_of_leave
-from topicweave.systems.omen.repairs import Repairs, reporting_delay
 
 TICK = 0.5
 """Seconds between looks at what is to be done."""
-TOPICS_PER_LOOK = 8
-CANDIDATES_PER_TOPIC = 5
-REPORTS_AT_A_TIME = 64
-PROMISES_PER_LINK = 8
 
 
 class OMenNode(Node):
@@ -75,12 +61,6 @@ class OMenNode(Node):
         self._interest_version = 0
         self._epoch = 0
         self._sequences: dict[TopicId, int] = {}
-        # What this node was asked, by (coordinator, churned node), and when.
-        self._surveys: dict[tuple[NodeId, NodeId], tuple[Survey, float]] = {}
-        # Links asked for by coordinators, to be confirmed: by peer, (coordinator, churned node).
-        self._promised: dict[NodeId, list[tuple[NodeId, NodeId]]] = {}
-        # Topics this node leads although somebody lower wants them, and since when.
-        self._parted: dict[TopicId, float] = {}
         size = parameters.view_size
         self.local = LocalView(node_id, parameters, world.random, lambda: world.now, self._everybody)
         self._tman = TMan(
@@ -115,27 +95,21 @@ class OMenNode(Node):
         self._labels = LabelSpreading(
             world, node_id, self.links_kept.serving, self._takes_part_in, 4 * parameters.label_time
         )
-        # The beacons only name the parts of topics; what to do about them is decided in `_look_at_parts`.
+        # The beacons only name the parts of topics; what to do about them is decided by the `Coordinator`.
         self._beacons = TopicBeacons(
             world, node_id, self._topics, lambda topic: None, lambda peer: None, parameters.beacons
         )
-        self.churn = ChurnEvents(
-            world,
-            node_id,
-            2 * parameters.resilience,
-            parameters.standby_time,
-            self._in_predecessor_range,
-            self._departure_done,
+        self._member = ShadowMember(
+            *(world, node_id, parameters, self._topics, self.links_kept, self._labels, self._beacons),
+            self._link_made,
         )
         self._highest = HighestDegree(world, lambda: self.degree, parameters.most_links)
-        self.repairs = Repairs(
-            world,
-            node_id,
-            parameters,
-            self._begin_survey,
-            self._report,
-            lambda churned, peer: self._promise(self.id, churned, peer),
-            lambda: self._highest.tell()[0],
+        self.coordinator = Coordinator(
+            *(world, node_id, parameters, self.local, view, self._beacons, self._member),
+            interest=self._topics,
+            alive=self._alive,
+            watches=lambda peer: peer in self._detector.watched,
+            highest=lambda: self._highest.tell()[0],
         )
         for block in (
             view,
@@ -145,8 +119,8 @@ class OMenNode(Node):
             self._tree,
             self._labels,
             self._beacons,
-            self.churn,
-            self.repairs,
+            self._member,
+            self.coordinator,
         ):
             self.use(block)
         self.use(self)
@@ -158,16 +132,12 @@ class OMenNode(Node):
             InterestUpdate: self._receive_interest_update,
             LinksQuery: self._receive_links_query,
             Links: self._receive_links,
-            Survey: self._receive_survey,
-            AddLink: self._receive_add_link,
-            Handled: self._receive_handled,
             Leaving: self._receive_leaving,
         }
 
     def timers(self) -> Timers:
         return {
             "omen-tick": self._tick,
-            "omen-report": self._report_now,
             "publishing": self._stop_publishing,
         }
 
@@ -177,15 +147,11 @@ class OMenNode(Node):
         # Microseconds tell a new life's events from those of the last one, milliseconds its versions.
         self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
         self._interest_version = max(self._interest_version, 1 + int(self.world.now * 1e3))
-        self._surveys.clear()
-        self._promised.clear()
-        self._parted.clear()
-        self.repairs.restart()
+        self._member.restart()
+        self.coordinator.restart()
         self._labels.restart()
         self.links_kept.restart()
         self.links_kept.version += 1
-        for departed in [*self.churn.executing, *self.churn.standby]:
-            self.churn.handled(departed)
         self.view.set_interest(self._interest)
         self.view.start(contacts)
         self._tree.restart()
@@ -236,7 +202,7 @@ class OMenNode(Node):
         self._tman.forget(peer)
         self.view.lost(peer)
         self.links_kept.remove(peer)
-        self._promised.pop(peer, None)
+        self._member.no_link(peer)
         # Only the departed itself could have told who its neighbours were.
         known = record is not None and record.ready and peer in self.local.predecessors
         if record is not None and known:
@@ -245,8 +211,7 @@ class OMenNode(Node):
         self.local.forget(peer)
         self.local.place(self._alive())
         if known:
-            self.churn.handle(peer, self._coordinator_of(peer))
-            self._execute_churn()
+            self.coordinator.departed(peer)
         self._watch_ring()
 
     def leave(self) -> None:
@@ -264,17 +229,14 @@ class OMenNode(Node):
 
     def known_peers(self) -> set[NodeId]:
         return set(self._detector.watched).union(
-            *(coordinator for coordinator in self._surveys),
-            self._promised,
             (descriptor.id for descriptor in self._tman.view()),
             self.links_kept.known_peers(),
             self.local.known_peers(),
             self._tree.known_peers(),
             self._labels.known_peers(),
             self._beacons.known_peers(),
-            self.churn.executing,
-            self.churn.standby,
-            self.repairs.known_peers(),
+            self._member.known_peers(),
+            self.coordinator.known_peers(),
         )
 
     def gauges(self) -> Mapping[str, float]:
@@ -283,7 +245,7 @@ class OMenNode(Node):
         return {
             "backup_size": sum(sizes) / len(sizes) if sizes else 0.0,
             "local_view": float(self.local.size()),
-            "standby": float(len(self.churn.standby)),
+            "standby": float(len(self.coordinator.churn.standby)),
         }
 
     # Interest.
@@ -320,21 +282,9 @@ class OMenNode(Node):
             self.world.send(peer, update)
         for topic in sorted(dropped):
             self._tree.topic_down(topic)
-            self._parted.pop(topic, None)
+        self.coordinator.forget_topics(dropped)
         self.links_kept.own_interest_changed()
-        if held and not self.repairs.busy and self.id not in self.repairs:
-            # To leave a topic is to leave the overlay as far as that topic goes; the node can see to it itself.
-            pool = self._pool(held)
-            backups = self.local.build_backups(self.id, held, pool)
-            self.repairs.start(
-                self.id,
-                held,
-                shadow_of_leave(backups, neighbours),
-                self._unanswered,
-                since=0.0,
-                sources=neighbours,
-                spread=held,
-            )
+        self.coordinator.left_topics(held, neighbours)
 
     def _receive_interest_query(self, sender: NodeId, _message: InterestQuery) -> None:
         self.world.send(sender, InterestUpdate(*self._own_interest()))
@@ -391,34 +341,17 @@ class OMenNode(Node):
         self._tree.link_up(peer, interest)
         # Should this node die next, its successors must know of the link: telling them comes before telling the coordinator.
         self._tell_links(self.local.successors)
-        for coordinator, churned in self._promised.pop(peer, ()):
-            self._confirm(coordinator, churned, peer)
+        self._member.link_up(peer)
 
     def _link_down(self, peer: NodeId) -> None:
         self._tree.link_down(peer)
         self._watch_ring()
 
-    def _receive_add_link(self, sender: NodeId, message: AddLink) -> None:
-        for peer in message.peers:
-            self._promise(sender, message.churned, peer)
-
-    def _promise(self, coordinator: NodeId, churned: NodeId, peer: NodeId) -> None:
-        """Make a link, and confirm it to the coordinator when it stands."""
-        if peer in self.links_kept.neighbours:
-            self._confirm(coordinator, churned, peer)
-        elif self.links_kept.ask(peer):
-            promised = self._promised.setdefault(peer, [])
-            if (coordinator, churned) not in promised and len(promised) < PROMISES_PER_LINK:
-                promised.append((coordinator, churned))
-
-    def _confirm(self, coordinator: NodeId, churned: NodeId, peer: NodeId) -> None:
-        if coordinator == self.id:
-            self.repairs.link_made(churned, self.id, peer)
-        else:
-            self.world.send(coordinator, LinkMade(churned, peer))
+    def _link_made(self, churned: NodeId, end: NodeId, peer: NodeId) -> None:
+        self.coordinator.repairs.link_made(churned, end, peer)
 
     def _no_answer(self, peer: NodeId) -> None:
-        self._promised.pop(peer, None)
+        self._member.no_link(peer)
         self.view.lost(peer)
 
     def _receive_leaving(self, sender: NodeId, _message: Leaving) -> None:
@@ -478,187 +411,20 @@ class OMenNode(Node):
         elif record.lonely_since is None:
             record.lonely_since = self.world.now
 
-    # Churn (Alg. 5).
-
-    def _coordinator_of(self, churned: NodeId) -> NodeId:
-        return circle.successors(churned, {self.id, *self._alive()} - {churned}, 1)[0]
-
-    def _in_predecessor_range(self, churned: NodeId) -> bool:
-        return circle.is_in_predecessor_range(
-            self.id, churned, self.local.predecessors, self.parameters.resilience
-        )
-
-    def _departure_done(self, churned: NodeId) -> None:
-        self.local.held.discard(churned)
-        if churned not in self.local.predecessors:
-            self.local.records.pop(churned, None)
-
     def _tick(self, _key: TimerKey) -> None:
         self.world.set_timer(("omen-tick",), TICK)
         self._watch_ring()
-        self._execute_churn()
-        self._link_predecessor()
-        if self.parameters.bridges:
-            self._look_at_parts()
-
-    def _execute_churn(self) -> None:
-        """processExeQ: one departure after another."""
-        while (event := self.churn.next()) is not None:
-            if event.node in self.repairs or self.repairs.busy:
-                return
-            record = self.local.records[event.node]
-            if self._repair_departure(event.node, record):
-                return
-            self._complete(event.node, ())
-
-    def _repair_departure(self, departed: NodeId, record: Predecessor) -> bool:
-        """Start a repair, unless nothing can have come apart."""
-        assert record.links is not None
-        topics = record.links.held
-        # The departed's neighbours as it told them; some of them may have gone, too, and will not answer.
-        neighbours = set(record.links.neighbours) - {departed}
-        backups = [peer for peer, interest in record.backups.items() if interest & topics]
-        members = shadow_of_leave(backups, neighbours)
-        if not topics or len(members) < 2:
-            return False
-        how = self.parameters.components
-        self.repairs.start(
-            departed,
-            topics,
-            members,
-            partial(self._complete, departed),
-            since=self.world.now - record.gone,
-            sources=() if how == "shadow" else neighbours,
-            spread=topics if how == "spread" else frozenset(),
-        )
-        return True
-
-    def _complete(self, departed: NodeId, silent: Collection[NodeId]) -> None:
-        """notifySuccRange: all who stand by may forget it."""
-        self.churn.handled(departed)
-        for peer in self.local.successors:
-            self.world.send(peer, Handled(departed))
-        self._unanswered(silent)
-
-    def _unanswered(self, silent: Collection[NodeId]) -> None:
-        for peer in silent:
-            if peer not in self._detector.watched:
-                self.view.lost(peer)
-
-    def _receive_handled(self, sender: NodeId, message: Handled) -> None:
-        if message.churned not in self.repairs:
-            self.churn.handled(message.churned)
-
-    # Joins: a predecessor without a neighbour on some topic.
-
-    def _link_predecessor(self) -> None:
-        if not self.local.predecessors or self.repairs.busy:
-            return
-        nearest = self.local.predecessors[0]
-        record = self.local.records[nearest]
-        now = self.world.now
-        if (
-            record.links is None
-            or record.lonely_since is None
-            or now - record.lonely_since < self.parameters.join_patience
-            or nearest in self.repairs
-        ):
-            return
-        record.lonely_since = now
-        topics = record.links.lonely
-        pool = {peer: interest for peer, interest in record.backups.items() if interest & topics}
-        pool.update(self._pool(topics))
-        backups = self.local.build_backups(nearest, topics, pool)
-        if backups:
-            members = shadow_of_join(backups, nearest)
-            self.repairs.start(nearest, topics, members, self._unanswered, part_of=nearest)
-
-    def _pool(self, topics: Collection[TopicId]) -> dict[NodeId, Interest]:
-        """A few subscribers of each topic, as the interest view knows them; and this node."""
-        pool = {}
-        for topic in sorted(topics):
-            known = self.view.subscribers(topic).tolist()
-            for peer in self.world.random.sample(known, min(CANDIDATES_PER_TOPIC, len(known))):
-                pool[peer] = self.view.interest_of(peer)
-        if self._interest.intersection(topics):
-            pool[self.id] = self._interest
-        return pool
-
-    # Mending parts (beyond the paper).
-
-    def _look_at_parts(self) -> None:
-        """The lowest member of a part of a topic joins it to others, if it goes on to know of lower subscribers."""
-        now, rng = self.world.now, self.world.random
-        topics = sorted(self._interest)
-        some = rng.sample(topics, min(TOPICS_PER_LOOK, len(topics)))
-        for topic in {**dict.fromkeys(some), **self._parted}:
-            lower = self._beacons.leader(topic) == self.id and self._knows_lower(topic)
-            if lower:
-                self._parted.setdefault(topic, now)
-            else:
-                self._parted.pop(topic, None)
-        due = frozenset(
-            topic for topic, since in self._parted.items() if now - since >= self.parameters.beacons.patience
-        )
-        if not due or self.repairs.busy or self.id in self.repairs:
-            return
-        for topic in due:
-            self._parted[topic] = now
-        pool = self._pool(due)
-        pool.pop(self.id, None)
-        self.repairs.start(self.id, due, {self.id, *pool}, self._unanswered, part_of=self.id)
-
-    def _knows_lower(self, topic: TopicId) -> bool:
-        subscribers = self.view.subscribers(topic)
-        return bool(len(subscribers)) and int(subscribers.min()) < self.id
-
-    # Surveys, as a member of a shadow set.
-
-    def _receive_survey(self, sender: NodeId, message: Survey) -> None:
-        key = (sender, message.churned)
-        if len(self._surveys) >= REPORTS_AT_A_TIME and key not in self._surveys:
-            return
-        self._surveys[key] = (message, self.world.now)
-        self._begin_survey(message, sender)
-        self.world.set_timer(("omen-report", *key), reporting_delay(message, self.parameters))
-
-    def _begin_survey(self, survey: Survey, coordinator: NodeId | None = None) -> None:
-        """As a neighbour of the departed, spread labels where they are asked for, and where it led the topic: beacons are of no use there."""
-        if survey.source:
-            led = {topic for topic in survey.topics if self._beacons.leader(topic) == survey.churned}
-            topics = (survey.spread | led) & self._interest
-            if topics:
-                self._labels.begin((self.id if coordinator is None else coordinator, survey.churned), topics)
-
-    def _report_now(self, key: TimerKey) -> None:
-        survey, asked = self._surveys.pop((key[1], key[2]), (None, 0.0))
-        if survey is not None:
-            self.world.send(key[1], self._report(key[1], survey, self.world.now - asked))
-
-    def _report(self, coordinator: NodeId, survey: Survey, age: float) -> Report:
-        topics = survey.topics & self._interest
-        if survey.since is None:
-            labels = {topic: self._beacons.leader(topic) for topic in sorted(topics)}
-        else:
-            # Without a label this node is in a part of its own, as far as anybody knows.
-            labels = dict.fromkeys(sorted(topics), self.id)
-            for beacon in self._beacons.tell(sorted(topics - survey.spread)):
-                if beacon.leader != survey.churned and beacon.age < survey.since + age:
-                    labels[beacon.topic] = beacon.leader
-            labels.update(self._labels.labels((coordinator, survey.churned), topics))
-        neighbours = tuple(peer for peer in survey.members if peer in self.links_kept.neighbours)
-        lonely = self.links_kept.lonely() & topics
-        return Report(survey.churned, self.degree, topics, neighbours, tuple(labels.items()), lonely)
+        self.coordinator.look()
 
 
 def complaints(node: Node) -> Iterator[str]:
     """What must hold of a node at rest: no departure is left over, and lists of them never outgrew what the paper says (§5)."""
     assert isinstance(node, OMenNode)
-    left = {*node.churn.executing, *node.churn.standby, *node.local.held}
+    left = {*node.coordinator.churn.executing, *node.coordinator.churn.standby, *node.local.held}
     if left:
         yield f"has {len(left)} departures that nobody reported as handled"
     most = 2 * node.parameters.resilience
-    if node.churn.most > most:
-        yield f"kept {node.churn.most} departures at a time, more than {most}"
+    if node.coordinator.churn.most > most:
+        yield f"kept {node.coordinator.churn.most} departures at a time, more than {most}"
     if len(node.local.records) > most:
         yield f"keeps records of {len(node.local.records)} predecessors, more than {most}"
