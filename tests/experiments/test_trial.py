@@ -8,6 +8,8 @@ import pytest
 
 from topicweave.errors import BadInput
 from topicweave.experiments.experiment import Experiment, GeneratedWorkload, run_experiment
+from topicweave.experiments.likeness import likeness
+from topicweave.experiments.picture import _explaining
 from topicweave.experiments.trial import Trial, planned_churn, repair_time
 from topicweave.model.workload import Workload
 
@@ -90,6 +92,29 @@ def test_the_picture_is_a_connected_part_of_the_overlay() -> None:
     assert any(node["relay"] for node in picture["nodes"])
     assert len(picture["topics"]) <= 7
     assert {node["group"] for node in picture["nodes"]} <= set(range(-1, len(picture["topics"])))
+
+
+def test_the_picture_of_a_star_is_not_only_a_corner_of_it() -> None:
+    picture = trial("broker", crash=0.0)["picture"]
+    assert isinstance(picture, dict)
+    assert len(picture["nodes"]) == 60
+
+
+def test_each_topic_of_a_picture_explains_links_that_those_before_it_do_not() -> None:
+    assert _explaining([{1, 2}, {1, 2}, {1}, {3}, set()]) == [1, 3]
+
+
+def test_nodes_are_told_apart_by_how_like_others_they_are() -> None:
+    lists = {"a": ["x", "y"], "b": ["x", "y", "z"], "c": ["y", "u"], "d": ["v"]}
+    workload = Workload.from_lists(lists)
+    by_name = {name: likeness(workload, index, 2) for index, name in enumerate(workload.node_names)}
+    assert by_name == pytest.approx(
+        {"a": (2 + 1) / 2 / 2, "b": (2 + 1) / 2 / 3, "c": (1 + 1) / 2 / 2, "d": 0.0}
+    )
+    rows = trial("spidercast", crash=0.0)["cost_by_likeness"]
+    assert isinstance(rows, list)
+    assert len(rows) == 60
+    assert all(0 <= alike <= 1 and links > 0 and noise == 0 for alike, links, noise in rows)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ import pyarrow as pa
 from topicweave.blocks.views import Directory
 from topicweave.errors import BadInput
 from topicweave.experiments.events import drawn_events
-from topicweave.measures.columns import codes
+from topicweave.experiments.likeness import cost_by_likeness
+from topicweave.experiments.picture import picture
 from topicweave.measures.delivery import Receptions, noise_by_node
 from topicweave.measures.distributions import hops_counts, latency_quantiles
 from topicweave.measures.footprint import deep_size
-from topicweave.measures.graph import snapshot
 from topicweave.measures.summary import measure_run
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import TopicId
@@ -29,7 +29,6 @@ from topicweave.model.workload import Workload
 from topicweave.sim.churn import Change, Churn, always_up, exponential, from_workload
 from topicweave.sim.host import Host
 from topicweave.sim.simulation import Simulation
-from topicweave.telemetry.tables import Tables
 from topicweave.telemetry.writer import MemoryTelemetry
 
 SPREAD = 5.0
@@ -42,7 +41,6 @@ PROBED_TOPICS = 20
 REPAIRED = 0.99
 """Of what was reached before the crash."""
 WEIGHED_NODES = 20
-PICTURED_NODES = 70
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -116,6 +114,7 @@ def run_trial(
         result["hops_counts"] = hops_counts(receptions)
         result["latency_quantiles"] = latency_quantiles(receptions)
         result["noise_quantiles"] = _quantiles(unwanted[~np.isnan(unwanted)])
+        result["cost_by_likeness"] = cost_by_likeness(simulation, receptions, unwanted, seed)
     result["picture"] = picture(tables, workload, receptions, seed)
     if trial.crash and events and len(simulation.up()) > 2:
         result |= _repair(simulation, trial, seed)
@@ -245,76 +244,3 @@ def _publish_probes(
             receipt = simulation.publish(publisher, place[topic])
             probes.append(_Probe(second, receipt.event.id, frozenset(wanting[topic]) - {publisher}))
     return probes
-
-
-# A picture.
-
-
-def picture(tables: Tables, workload: Workload, receptions: Receptions, seed: int) -> dict[str, Any]:
-    """A part of the overlay small enough to be looked at: a node's surroundings, breadth first.
-
-    Each node with the topic, of the most popular ones in the part, that it shares with most of its neighbours there; and
-    whether it passed on events that it did not want.
-    """
-    links = snapshot(tables.links)
-    names = pa.array(workload.node_names)
-    ends = (codes(links["node"], names), codes(links["peer"], names))
-    near: dict[int, dict[int, None]] = {}
-    for a, b in zip(ends[0].tolist(), ends[1].tolist(), strict=True):
-        if a >= 0 and b >= 0 and a != b:
-            near.setdefault(a, {})[b] = None
-            near.setdefault(b, {})[a] = None
-    if not near:
-        return {"nodes": [], "links": [], "topics": []}
-    chosen = _surroundings(near, random.Random(f"picture/{seed}"))
-    place = {node: number for number, node in enumerate(chosen)}
-    drawn = sorted(
-        {(min(place[a], place[b]), max(place[a], place[b])) for a in chosen for b in near[a] if b in place}
-    )
-    interests = {node: set(workload.interests(node).tolist()) for node in chosen}
-    topics, group = _groups(chosen, drawn, interests)
-    relays = receptions.first & ~receptions.wanted
-    carriers = set(codes(receptions.nodes, names)[np.unique(receptions.node[relays])].tolist())
-    return {
-        "nodes": [
-            {"name": workload.node_names[node], "group": group[node], "relay": node in carriers}
-            for node in chosen
-        ],
-        "links": [list(link) for link in drawn],
-        "topics": [workload.topic_names[topic] for topic in topics],
-    }
-
-
-def _surroundings(near: dict[int, dict[int, None]], rng: random.Random) -> list[int]:
-    """Breadth first from a random node, a few neighbours of each at first, so that one hub does not fill the picture."""
-    start = rng.choice(sorted(near))
-    chosen, seen, ahead = [start], {start}, [start]
-    while ahead and len(chosen) < PICTURED_NODES:
-        around = [peer for peer in sorted(near[ahead.pop(0)]) if peer not in seen]
-        for peer in rng.sample(around, min(6, len(around))):
-            if len(chosen) < PICTURED_NODES:
-                seen.add(peer)
-                chosen.append(peer)
-                ahead.append(peer)
-    return chosen
-
-
-def _groups(
-    chosen: list[int], links: list[tuple[int, int]], interests: dict[int, set[int]]
-) -> tuple[list[int], dict[int, int]]:
-    """The seven topics that most links have in common, and for each node the one it shares most (-1: none)."""
-    shared: dict[int, int] = {}
-    by_node: dict[int, dict[int, int]] = {node: {} for node in chosen}
-    for a, b in links:
-        for topic in interests[chosen[a]] & interests[chosen[b]]:
-            shared[topic] = shared.get(topic, 0) + 1
-            for end in (chosen[a], chosen[b]):
-                by_node[end][topic] = by_node[end].get(topic, 0) + 1
-    topics = sorted(shared, key=lambda topic: (-shared[topic], topic))[:7]
-    rank = {topic: number for number, topic in enumerate(topics)}
-    group = {}
-    for node in chosen:
-        counts = {topic: count for topic, count in by_node[node].items() if topic in rank}
-        best = min(counts, key=lambda topic: (-counts[topic], rank[topic]), default=None)
-        group[node] = -1 if best is None else rank[best]
-    return topics, group
