@@ -75,6 +75,17 @@ def test_a_view_ages_by_the_time_it_was_held_and_the_old_leave() -> None:
     assert {peer: entry.age for peer, entry in view.entries.items()} == {1: 6.0}
 
 
+def test_news_of_one_peer_leaves_the_others_as_old_as_they_are() -> None:
+    view = AgingView(10.0, max_age=30.0)
+    view.entries = {1: Descriptor(1, 2.0, 0, frozenset()), 2: Descriptor(2, 2.0, 0, frozenset())}
+    view.refresh(Descriptor(1, 0.0, 1, frozenset({7})), 15.0)
+    view.refresh(Descriptor(2, 20.0, 0, frozenset()), 15.0)  # older than what is known
+    view.refresh(Descriptor(3, 0.0, 0, frozenset()), 15.0)  # not in here
+    view.age(16.0)
+    assert {peer: known.age for peer, known in view.entries.items()} == {1: 1.0, 2: 8.0}
+    assert view.entries[1].profile == {7}
+
+
 def test_obituaries_refute_older_news_only_and_are_forgotten() -> None:
     obituaries = Obituaries(keep=10.0, limit=3)
     obituaries.report(1, now=100.0)

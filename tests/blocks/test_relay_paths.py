@@ -66,6 +66,39 @@ def test_paths_stay_while_they_are_wanted_and_expire_afterwards() -> None:
     assert not any(node.paths.known_peers() for node in nodes.values())
 
 
+def test_the_same_request_again_keeps_all_its_topics_and_another_only_its_own() -> None:
+    net = TinyNet()
+    relay = Relay(net, 400)
+    both, one = RelayRequest((TOPIC, TOPIC + 1)), RelayRequest((TOPIC + 1,))
+    for time, request in ((1.0, both), (4.0, both), (8.0, one), (14.0, one)):
+        net.run(time)
+        net.send(300, 400, request)
+        net.run(time + 0.1)
+        assert 300 in relay.paths.neighbours(TOPIC + 1)
+        assert (300 in relay.paths.neighbours(TOPIC)) == (time < 14.0)
+    net.run(30.0)
+    assert relay.paths.topics == 0
+
+
+def test_what_is_asked_for_follows_links_and_wishes() -> None:
+    """The plan of the last refresh is used again only as long as nothing it rests on has changed."""
+    net = TinyNet()
+    nodes = line(net)
+    nodes[100].ask(TOPIC)
+    net.run(10.0)
+    nodes[100].links = [0, 300]
+    net.run(20.0)
+    assert nodes[100].paths.parent(TOPIC) == 300
+    assert 100 not in nodes[200].paths.neighbours(TOPIC)
+    nodes[100].wanted.append(TOPIC - 1)
+    net.run(25.0)
+    assert nodes[300].paths.relays(TOPIC - 1)
+    nodes[100].wanted.remove(TOPIC)
+    net.run(60.0)
+    assert nodes[300].paths.relays(TOPIC - 1)
+    assert not nodes[300].paths.relays(TOPIC)
+
+
 def test_a_dead_parent_is_replaced_at_once() -> None:
     net = TinyNet()
     nodes = line(net)

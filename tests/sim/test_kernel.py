@@ -43,6 +43,36 @@ def test_by_time_and_then_in_the_order_of_scheduling(times: list[float]) -> None
     assert kernel.events == len(times)
 
 
+def logged(kernel: Kernel, steps: list[tuple[float, float]]) -> tuple[Log, int, int]:
+    """What happens, and how much is pending half-way, if some actions schedule others."""
+    log: Log = []
+
+    def say(name: str, _: None) -> None:
+        log.append((kernel.now, name))
+
+    def act(delay: float, name: str) -> None:
+        log.append((kernel.now, name))
+        kernel.after(delay, say, f"after {name}")
+
+    for number, (time, delay) in enumerate(steps):
+        kernel.at(time, act, delay, str(number))
+        kernel.after(delay, say, f"first {number}")
+    kernel.run(0.05)
+    pending = kernel.pending
+    kernel.run(5.0)
+    return log, pending, kernel.events
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.05, 0.5, 1.0]), st.sampled_from([0.0, 0.05, 1.0])), max_size=30
+    )
+)
+def test_a_usual_delay_changes_nothing_but_the_queue(steps: list[tuple[float, float]]) -> None:
+    logs = [logged(kernel, steps) for kernel in (Kernel(), Kernel(usual_delay=0.05))]
+    assert logs[0] == logs[1]
+
+
 def test_until_is_inclusive_and_what_is_later_waits() -> None:
     kernel, log = logging_kernel()
     for time in (1.0, math.nextafter(1.0, 2.0)):

@@ -62,16 +62,16 @@ def believable(
     """What we look at of a peer's message: its first `limit` descriptors, without the impossible ones."""
     clean: dict[NodeId, Descriptor] = {}
     for descriptor in received[:limit]:
+        age, peer = descriptor.age, descriptor.id
         if (
-            descriptor.age <= max_age  # false for "not a number", too
-            and 0 <= descriptor.id < RING_SIZE
+            age <= max_age  # false for "not a number", too
+            and 0 <= peer < RING_SIZE
             and 0 <= descriptor.version <= MAX_VERSION
             and len(descriptor.profile) <= max_topics
         ):
-            if descriptor.age < 0.0:
-                descriptor = Descriptor(descriptor.id, 0.0, descriptor.version, descriptor.profile)
-            old = clean.get(descriptor.id)
-            clean[descriptor.id] = descriptor if old is None else newest(old, descriptor)
+            if age < 0.0:
+                descriptor = Descriptor(peer, 0.0, descriptor.version, descriptor.profile)
+            clean[peer] = newest(clean[peer], descriptor) if peer in clean else descriptor
     return clean
 
 
@@ -91,12 +91,22 @@ class AgingView:
         held = now - self._as_of
         if held > 0.0:
             limit = self._max_age - held
+            # `older`, written out: this is done for every entry several times a second.
             self.entries = {
-                peer: descriptor.older(held)
+                peer: Descriptor(peer, age + held, descriptor.version, descriptor.profile)
                 for peer, descriptor in self.entries.items()
-                if descriptor.age <= limit
+                if (age := descriptor.age) <= limit
             }
             self._as_of = now
+
+    def refresh(self, news: Descriptor, now: float) -> None:
+        """News of a peer that is in here, without letting time pass for all the others.
+
+        Until the next `age` the entry is younger than nothing, by the time that has not passed yet.
+        """
+        old = self.entries.get(news.id)
+        if old is not None:
+            self.entries[news.id] = newest(old, news.older(self._as_of - now))
 
 
 class Obituaries:

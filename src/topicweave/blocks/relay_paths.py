@@ -18,6 +18,7 @@ Rules kept
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -47,10 +48,30 @@ class RelayParameters(msgspec.Struct, frozen=True):
             raise ValueError(f"need 0 < refresh < expire, got {self}")
 
 
+class _Term:
+    """Until when a peer's request counts: shared by all topics of one message, so that hearing the same one again is cheap."""
+
+    __slots__ = ("peer", "until")
+
+    def __init__(self, peer: NodeId, until: float) -> None:
+        self.peer = peer
+        self.until = until
+
+
+class _Plan(NamedTuple):
+    """What was asked for at the last refresh, and on what grounds: as long as these hold, it is asked for again as it is."""
+
+    router: Router
+    wanted: list[TopicId]
+    changes: int
+    requests: list[tuple[_Term, RelayRequest]]
+
+
 class RelayPaths:
     """One node's part in the relay paths of all topics.
 
-    `router()` routes over the links of the moment; `wanted()` names the topics that the node itself wants a path for.
+    `router()` routes over the links of the moment, and gives the same object as long as these do not change; `wanted()`
+    names the topics that the node itself wants a path for.
     """
 
     def __init__(
@@ -66,9 +87,14 @@ class RelayPaths:
         self._router = router
         self._wanted = wanted
         self._parameters = parameters or RelayParameters()
-        self._children: dict[TopicId, dict[NodeId, float]] = {}  # until when
-        self._parents: dict[TopicId, tuple[NodeId, float]] = {}  # until when; no entry at the rendezvous
+        self._children: dict[TopicId, dict[NodeId, _Term]] = {}
+        self._parents: dict[TopicId, _Term] = {}  # no entry at the rendezvous
         self._entries = 0
+        # The last request of each child that was taken whole.
+        self._latest: dict[NodeId, tuple[tuple[TopicId, ...], _Term]] = {}
+        self._plan: _Plan | None = None
+        self._changes = 0  # of the topics that there are children for
+        self._none_expires_before = 0.0
 
     def start(self) -> None:
         self._world.set_timer((TIMER,), self._world.random.uniform(0.0, self._parameters.refresh))
@@ -84,10 +110,10 @@ class RelayPaths:
     def neighbours(self, topic: TopicId) -> list[NodeId]:
         """Up and down the tree of a topic from here."""
         now = self._world.now
-        peers = [peer for peer, until in self._children.get(topic, {}).items() if until > now]
+        peers = [peer for peer, term in self._children.get(topic, {}).items() if term.until > now]
         parent = self._parents.get(topic)
-        if parent is not None and parent[1] > now and parent[0] not in peers:
-            peers.append(parent[0])
+        if parent is not None and parent.until > now and parent.peer not in peers:
+            peers.append(parent.peer)
         return peers
 
     def relays(self, topic: TopicId) -> bool:
@@ -101,59 +127,90 @@ class RelayPaths:
 
     def parent(self, topic: TopicId) -> NodeId | None:
         parent = self._parents.get(topic)
-        return parent[0] if parent is not None else None
+        return parent.peer if parent is not None else None
 
     def known_peers(self) -> set[NodeId]:
-        peers = {peer for peer, _ in self._parents.values()}
-        return peers.union(*self._children.values())
+        peers = {term.peer for term in self._parents.values()}
+        return peers.union(self._latest, *self._children.values())
 
     # What a node tells.
 
     def request(self, topics: Collection[TopicId]) -> None:
         """Ask for paths at once."""
-        if not topics:
-            return
-        asked = list(topics)
-        until = self._world.now + self._parameters.expire
-        hops = self._router().next_hops(asked)
+        if topics:
+            self._send(self._requests(list(topics), self._router()))
+
+    def _requests(self, topics: list[TopicId], router: Router) -> list[tuple[_Term, RelayRequest]]:
+        """Note the parents of these topics; returns what to send them."""
         by_hop: dict[NodeId, list[TopicId]] = {}
-        for topic, hop in zip(asked, hops, strict=True):
+        for topic, hop in zip(topics, router.next_hops(topics), strict=True):
             if hop == self._id:
                 self._parents.pop(topic, None)
             else:
-                self._parents[topic] = (hop, until)
                 by_hop.setdefault(hop, []).append(topic)
+        requests = []
         for hop, together in by_hop.items():
-            for start in range(0, len(together), MOST_TOPICS):
-                self._world.send(hop, RelayRequest(tuple(together[start : start + MOST_TOPICS])))
+            term = _Term(hop, 0.0)
+            self._parents.update(dict.fromkeys(together, term))
+            requests += [
+                (term, RelayRequest(tuple(together[start : start + MOST_TOPICS])))
+                for start in range(0, len(together), MOST_TOPICS)
+            ]
+        return requests
+
+    def _send(self, requests: list[tuple[_Term, RelayRequest]]) -> None:
+        until = self._world.now + self._parameters.expire
+        for term, request in requests:
+            term.until = until
+            self._world.send(term.peer, request)
 
     def lost(self, peer: NodeId) -> None:
         """A peer is dead: nobody's child any more, and replaced where it was the parent."""
+        self._latest.pop(peer, None)
         for topic in [topic for topic, children in self._children.items() if peer in children]:
             self._forget_child(topic, peer)
-        orphaned = [topic for topic, (parent, _) in self._parents.items() if parent == peer]
-        for topic in orphaned:
-            del self._parents[topic]
-        wanted = self._wanted()
-        self.request([topic for topic in orphaned if topic in self._children or topic in wanted])
+        orphaned = [topic for topic, term in self._parents.items() if term.peer == peer]
+        if orphaned:
+            self._plan = None
+            for topic in orphaned:
+                del self._parents[topic]
+            wanted = self._wanted()
+            self.request([topic for topic in orphaned if topic in self._children or topic in wanted])
 
     def _refresh(self, _key: TimerKey) -> None:
         self._world.set_timer((TIMER,), self._parameters.refresh)
-        now = self._world.now
-        self._expire(now)
-        self.request(list(dict.fromkeys([*self._wanted(), *self._children])))
+        self._expire(self._world.now)
+        router, wanted, plan = self._router(), list(self._wanted()), self._plan
+        if (
+            plan is None
+            or plan.router is not router
+            or plan.changes != self._changes
+            or plan.wanted != wanted
+        ):
+            topics = list(dict.fromkeys([*wanted, *self._children]))
+            plan = self._plan = _Plan(router, wanted, self._changes, self._requests(topics, router))
+        self._send(plan.requests)
 
     def _expire(self, now: float) -> None:
+        if now < self._none_expires_before:
+            return
         over = [
             (topic, child)
             for topic, children in self._children.items()
-            for child, until in children.items()
-            if until <= now
+            for child, term in children.items()
+            if term.until <= now
         ]
         for topic, child in over:
             self._forget_child(topic, child)
-        for topic in [topic for topic, (_, until) in self._parents.items() if until <= now]:
+        for child in [child for child, (_, term) in self._latest.items() if term.until <= now]:
+            del self._latest[child]
+        for topic in [topic for topic, term in self._parents.items() if term.until <= now]:
             del self._parents[topic]
+        # Terms only grow, and new ones are longer than any that is there.
+        terms = [term.until for children in self._children.values() for term in children.values()]
+        terms += [term.until for term in self._parents.values()]
+        terms += [term.until for _, term in self._latest.values()]
+        self._none_expires_before = min(terms, default=now + self._parameters.expire)
 
     def _forget_child(self, topic: TopicId, child: NodeId) -> None:
         children = self._children[topic]
@@ -161,28 +218,39 @@ class RelayPaths:
         self._entries -= 1
         if not children:
             del self._children[topic]
+            self._changes += 1
 
     def _receive_request(self, sender: NodeId, message: RelayRequest) -> None:
         if sender == self._id:
             return
         now = self._world.now
-        until = now + self._parameters.expire
-        new = []
-        for topic in _believable(message.topics):
+        topics, until = message.topics, now + self._parameters.expire
+        latest = self._latest.get(sender)
+        if latest is not None and latest[1].until > now and (latest[0] is topics or latest[0] == topics):
+            latest[1].until = until
+            return
+        term, new, whole = _Term(sender, until), [], True
+        for topic in _believable(topics):
             children = self._children.get(topic)
             if children is not None and sender in children:
-                children[sender] = until
+                children[sender] = term
                 continue
             if self._entries >= self._parameters.most_children:
+                whole = False
                 continue
             self._entries += 1
             if children is None:
-                self._children[topic] = {sender: until}
+                self._children[topic] = {sender: term}
+                self._changes += 1
+                parent = self._parents.get(topic)
+                if parent is None or parent.until <= now:
+                    new.append(topic)
             else:
-                children[sender] = until
-            parent = self._parents.get(topic)
-            if children is None and (parent is None or parent[1] <= now):
-                new.append(topic)
+                children[sender] = term
+        if whole and topics:
+            self._latest[sender] = (topics, term)
+        else:
+            self._latest.pop(sender, None)
         self.request(new)
 
 

@@ -118,7 +118,7 @@ class Router:
 
     def __init__(self, own: NodeId, links: Iterable[NodeId]) -> None:
         self._ids = sorted({own, *links})
-        self._ring: IdArray = np.array(self._ids, dtype=np.uint64)
+        self._ring: IdArray | None = None
 
     def next_hops(self, points: Sequence[int]) -> list[NodeId]:
         """Where lookups go next from here; the node's own identifier where they end here."""
@@ -128,6 +128,8 @@ class Router:
         return hops
 
     def _in_bulk(self, points: IdArray) -> IdArray:
+        if self._ring is None:
+            self._ring = np.array(self._ids, dtype=np.uint64)
         ring = self._ring
         place = np.searchsorted(ring, points)
         above, below = ring[place % len(ring)], ring[place - 1]

@@ -127,10 +127,7 @@ class TMan:
 
     def refresh(self, news: Descriptor) -> None:
         """First-hand news of a peer in the view, from a heartbeat, say (Vitis Alg. 7)."""
-        self._age()
-        old = self._view.entries.get(news.id)
-        if old is not None:
-            merge(self._view.entries, [news])
+        self._view.refresh(news, self.world.now)
 
     def receivers(self) -> Receivers:
         return {Buffer: self._receive_buffer, BufferBack: self._receive_back}

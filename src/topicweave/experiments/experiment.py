@@ -172,6 +172,8 @@ def _simulate(experiment: Experiment, workload: Workload, **more: Any) -> tuple[
         seed=experiment.seed,
         membership=Membership.parse(experiment.membership),
         telemetry=telemetry,
+        # What these measure has nothing to do with control traffic.
+        count_control=experiment.dissemination is None and experiment.under_churn is None,
         **more,
     )
     return simulation, telemetry

@@ -34,7 +34,12 @@ class Network:
     """Carries messages from host to host and writes down what the measures need."""
 
     def __init__(
-        self, kernel: Kernel, latency: Latency, rng: random.Random, telemetry: Telemetry | None
+        self,
+        kernel: Kernel,
+        latency: Latency,
+        rng: random.Random,
+        telemetry: Telemetry | None,
+        count_control: bool = True,
     ) -> None:
         self.kernel = kernel
         self.faults = FaultyLinks(rng)
@@ -42,6 +47,7 @@ class Network:
         self.observers: list[DeliveryObserver] = []
         self._delay = latency.delay
         self._telemetry = telemetry
+        self._counts = telemetry is not None and count_control
         self._encode = msgspec.msgpack.Encoder().encode
         # An event is received many times within a short time.
         self._key = lru_cache(maxsize=EVENT_KEYS)(event_key)
@@ -52,7 +58,7 @@ class Network:
         self._last_size = 0
 
     def send(self, source: Host, peer: NodeId, message: Message) -> None:
-        if self._telemetry is not None and not isinstance(message, EventMessage):
+        if self._counts and not isinstance(message, EventMessage):
             self._count(source.name, message)
         target = self.hosts.get(peer)
         if target is None:

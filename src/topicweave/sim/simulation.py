@@ -38,7 +38,8 @@ class Simulation:
 
     The nodes that are up at first start within `start_window` seconds. Churn and faults are carried out as
     planned; events are published by `publish`, at once or at a given time. `snapshot` writes the links and the
-    control traffic to the telemetry.
+    control traffic to the telemetry; the latter takes an encoding of every message, so whoever has no use for it
+    does without (`count_control`).
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Simulation:
         churn: Churn | None = None,
         faults: Iterable[Fault] = (),
         telemetry: Telemetry | None = None,
+        count_control: bool = True,
         start_window: float = 0.0,
         interest_of_life: InterestOfLife | None = None,
     ) -> None:
@@ -60,13 +62,14 @@ class Simulation:
         self.system = system
         self.parameters = system.settings() if parameters is None else parameters
         self.seed = seed
-        self.kernel = Kernel()
+        latency = latency or Constant()
+        self.kernel = Kernel(latency.seconds if isinstance(latency, Constant) else -1.0)
         self.telemetry = telemetry
         self.directory = Directory(seed)
         self._membership = membership
         self._random = random.Random(f"run/{seed}")
         self._network = Network(
-            self.kernel, latency or Constant(), random.Random(f"faults/{seed}"), telemetry
+            self.kernel, latency, random.Random(f"faults/{seed}"), telemetry, count_control
         )
         self._interest_of_life = interest_of_life or self._workload_interest
         self._start_window = start_window

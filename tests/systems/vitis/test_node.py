@@ -7,9 +7,10 @@ import pytest
 
 from tests.systems.vitis.virtual import VirtualNetwork, small_workload
 from topicweave.errors import BadInput
-from topicweave.model.ids import distance
+from topicweave.model.ids import NodeId, distance
 from topicweave.systems.vitis import VITIS, VitisNode
 from topicweave.systems.vitis.messages import Profile, Refused
+from topicweave.systems.vitis.rendezvous import RendezvousNode
 
 SETTLED = 30.0
 
@@ -130,9 +131,27 @@ def test_given_rates_decide_who_are_friends() -> None:
     assert networks["given"] > 1.5 * networks["equal"]
 
 
-def test_a_node_serves_only_so_many_who_chose_it() -> None:
-    network = VirtualNetwork("vitis", table_size=6, most_fans=3)
+@pytest.mark.parametrize("system", ["vitis", "rvr"])
+def test_nobody_who_lives_is_taken_for_dead(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often links change hands: silence over a link that both ends gave up is no sign of death."""
+    lost: list[NodeId] = []
+    told = RendezvousNode.peer_lost
+
+    def overhear(node: RendezvousNode, peer: NodeId) -> None:
+        lost.append(peer)
+        told(node, peer)
+
+    monkeypatch.setattr(RendezvousNode, "peer_lost", overhear)
+    network = VirtualNetwork(system, small_workload(150), table_size=6)
     network.sim.run(SETTLED)
+    assert lost == []
+    assert all(network.node(index).table.fans() for index in network.sim.up()[:5])
+
+
+def test_a_node_serves_only_so_many_who_chose_it() -> None:
+    """So few are served here that ring neighbours are refused, too, until enough others went elsewhere: that takes longer."""
+    network = VirtualNetwork("vitis", table_size=6, most_fans=3)
+    network.sim.run(2 * SETTLED)
     assert max(node.degree for node in network.nodes().values()) <= 9
     assert network.missed() == []
 

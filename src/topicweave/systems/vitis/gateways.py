@@ -1,13 +1,16 @@
 """The gateway election of one node (§III-B): what its neighbours propose, and what it proposes itself.
 
 Proposals are arrays over the node's topics, in the order of their identifiers, and travel as such (`messages.Profile`).
-Where in a neighbour's columns the common topics stand is worked out once per neighbour and profile. An election in
-which no neighbour said anything new is not held at all: after a few rounds that is most of them.
+Where in a neighbour's columns the common topics stand is worked out once per neighbour and profile. What neighbours say is
+only laid aside; an election reads all of it at once, with one gathering. An election in which no neighbour said anything
+new is not held at all: after a few rounds that is most of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,27 +28,26 @@ from topicweave.systems.vitis.rules import (
 
 _WIRE = np.dtype("<u8")
 _NOTHING: IdArray = np.empty((3, 0), np.uint64)
+_NOWHERE: IndexArray = np.empty(0, np.int64)
 
 
 class _Heard:
     """What a neighbour said last, as far as it concerns topics that both want."""
 
-    __slots__ = ("cells", "mine", "profile", "proposals", "said")
+    __slots__ = ("mine", "profile", "said", "theirs")
 
-    def __init__(self, profile: Interest, mine: IndexArray, cells: IndexArray) -> None:
+    def __init__(self, profile: Interest, mine: IndexArray, theirs: IndexArray, said: bytes) -> None:
         self.profile = profile
         self.mine = mine
         """The places of the common topics among our own."""
-        self.cells = cells
+        self.theirs = theirs
         """The places of the common topics in each of the neighbour's three columns."""
-        self.said = b""
-        self.proposals = _NOTHING
-
-    def take(self, said: bytes) -> None:
-        """Pick the common topics out of the neighbour's columns; columns of a wrong length say nothing."""
         self.said = said
-        if len(self.mine) and len(said) == 24 * len(self.profile):
-            self.proposals = np.frombuffer(said, _WIRE)[self.cells].reshape(3, -1)
+
+    @property
+    def tells(self) -> bool:
+        """Columns of a wrong length say nothing."""
+        return len(self.mine) > 0 and len(self.said) == 24 * len(self.profile)
 
 
 class GatewayElection:
@@ -61,7 +63,7 @@ class GatewayElection:
         self._packed = b""
         self._changed = True
         # What of `Offers` depends on who the neighbours are, and not on what they say.
-        self._telling: tuple[list[_Heard], IndexArray, IdArray, IdArray] | None = None
+        self._telling: _Telling | None = None
         self.gateway_topics: list[TopicId] = []
         """The topics that this node is a gateway for, as of the last election."""
 
@@ -89,10 +91,11 @@ class GatewayElection:
             self._telling = None
             self._changed = True
         elif said is not heard.said and said != heard.said:
-            if not heard.proposals.size:
+            if len(said) != len(heard.said):
                 self._telling = None
-            heard.take(said)
-            self._changed = True
+            heard.said = said
+            # Where nothing is in common, nothing that is said matters.
+            self._changed = self._changed or len(heard.mine) > 0
 
     def forget(self, neighbour: NodeId) -> None:
         """No link leads there any more."""
@@ -133,28 +136,55 @@ class GatewayElection:
         return set(self._heard)
 
     def _compared(self, profile: Interest, said: bytes) -> _Heard:
-        shared = profile.intersection(self._topics)
-        if not shared:
-            return _Heard(profile, np.empty(0, np.int64), np.empty(0, np.int64))
-        common = np.array(sorted(shared), dtype=np.uint64)
-        theirs = np.searchsorted(np.array(sorted(profile), dtype=np.uint64), common)
-        cells = np.concatenate([theirs, theirs + len(profile), theirs + 2 * len(profile)])
-        heard = _Heard(profile, np.searchsorted(self._points, common), cells)
-        heard.take(said)
-        return heard
+        if profile.isdisjoint(self._topics):
+            return _Heard(profile, _NOWHERE, _NOWHERE, said)
+        theirs = _ordered(profile)
+        places = np.searchsorted(self._points, theirs)
+        places[places == len(self._points)] = 0
+        common = np.flatnonzero(self._points[places] == theirs)
+        return _Heard(profile, places[common], common, said)
 
     def _offers(self) -> tuple[Offers, IdArray]:
         if self._telling is None:
-            links = sorted(self._heard)
-            # In order of their identifiers, as the rule wants them.
-            telling = [(peer, heard) for peer in links if (heard := self._heard[peer]).proposals.size]
-            counts = [len(heard.mine) for _, heard in telling]
-            self._telling = (
-                [heard for _, heard in telling],
-                np.concatenate([np.empty(0, np.int64), *(heard.mine for _, heard in telling)]),
-                np.repeat(np.array([peer for peer, _ in telling], dtype=np.uint64), counts),
-                np.array(links, dtype=np.uint64),
-            )
-        speakers, topic, neighbour, link_ids = self._telling
-        said = np.concatenate([heard.proposals for heard in speakers], axis=1) if speakers else _NOTHING
-        return Offers(topic, neighbour, said), link_ids
+            self._telling = _Telling.of(self._heard)
+        telling = self._telling
+        said = np.frombuffer(b"".join([heard.said for heard in telling.speakers]), _WIRE)[telling.cells]
+        return Offers(telling.topic, telling.neighbour, said), telling.links
+
+
+class _Telling(NamedTuple):
+    """Which neighbours have something to say, and where in all their columns, one after another, it stands."""
+
+    speakers: list[_Heard]
+    topic: IndexArray
+    neighbour: IdArray
+    cells: IndexArray
+    links: IdArray
+
+    @classmethod
+    def of(cls, everybody: dict[NodeId, _Heard]) -> _Telling:
+        peers = sorted(everybody)  # in order of their identifiers, as the rule wants them
+        speakers = [(peer, heard) for peer in peers if (heard := everybody[peer]).tells]
+        counts = [len(heard.mine) for _, heard in speakers]
+        widths = [len(heard.profile) for _, heard in speakers]
+        starts = np.repeat(3 * np.cumsum([0, *widths[:-1]]), counts) if speakers else _NOWHERE
+        first = starts + np.concatenate([_NOWHERE, *(heard.theirs for _, heard in speakers)])
+        width = np.repeat(np.array(widths, np.int64), counts)
+        return cls(
+            [heard for _, heard in speakers],
+            np.concatenate([_NOWHERE, *(heard.mine for _, heard in speakers)]),
+            np.repeat(np.array([peer for peer, _ in speakers], dtype=np.uint64), counts),
+            np.stack([first, first + width, first + 2 * width]),
+            np.array(peers, dtype=np.uint64),
+        )
+
+
+_sorted_profiles: WeakKeyDictionary[Interest, IdArray] = WeakKeyDictionary()
+
+
+def _ordered(profile: Interest) -> IdArray:
+    """A profile's topics in growing order, once for all nodes of a process that know it, and as long as they do."""
+    topics = _sorted_profiles.get(profile)
+    if topics is None:
+        topics = _sorted_profiles[profile] = np.sort(np.fromiter(profile, np.uint64, len(profile)))
+    return topics

@@ -20,12 +20,10 @@ from topicweave.port import Link
 class Neighbour:
     """The other end of a link."""
 
-    __slots__ = ("chosen", "descriptor", "fades_at", "fan", "heard", "kind", "said")
+    __slots__ = ("chosen", "descriptor", "fades_at", "fan", "kind", "said")
 
-    def __init__(self, descriptor: Descriptor, heard: float) -> None:
+    def __init__(self, descriptor: Descriptor) -> None:
         self.descriptor = descriptor
-        self.heard = heard
-        """When the descriptor was made, by our clock."""
         self.said: object = None
         """The last profile message as it came: hearing the very same one again is no news."""
         self.kind = "fan"
@@ -50,6 +48,9 @@ class LinkTable:
     def __len__(self) -> int:
         return len(self._links)
 
+    def __contains__(self, peer: NodeId) -> bool:
+        return peer in self._links
+
     def __iter__(self) -> Iterator[NodeId]:
         return iter(self._links)
 
@@ -59,8 +60,8 @@ class LinkTable:
     def items(self) -> Iterator[tuple[NodeId, Neighbour]]:
         return iter(self._links.items())
 
-    def add(self, peer: NodeId, descriptor: Descriptor, now: float) -> Neighbour:
-        neighbour = self._links[peer] = Neighbour(descriptor, now - descriptor.age)
+    def add(self, peer: NodeId, descriptor: Descriptor) -> Neighbour:
+        neighbour = self._links[peer] = Neighbour(descriptor)
         self._router = None
         return neighbour
 
@@ -95,8 +96,8 @@ class LinkTable:
     def router(self) -> Router:
         """Routes over all links that are there to stay, of whatever kind (§III-B)."""
         if self._router is None:
-            steady = (peer for peer, neighbour in self._links.items() if not neighbour.fading)
-            self._router = Router(self._own, steady)
+            fading = self._fading
+            self._router = Router(self._own, [peer for peer in self._links if peer not in fading])
         return self._router
 
     def interested(self, topic: TopicId) -> list[NodeId]:

@@ -16,7 +16,7 @@ from topicweave.systems.vitis.parameters import VitisParameters
 from topicweave.systems.vitis.rates import EqualRates, GivenRates, MeasuredRates
 from topicweave.systems.vitis.rendezvous import RendezvousNode
 
-_UTILITIES_KEPT = 256
+_UTILITIES_KEPT = 128
 
 
 class VitisNode(RendezvousNode):
@@ -39,23 +39,30 @@ class VitisNode(RendezvousNode):
         self._rates = _rates(world, parameters)
         # Topics that the node is gateway for, or was a moment ago: until when it keeps up a relay path.
         self._paths: dict[TopicId, float] = {}
-        self._kept: dict[Interest, float] = {}  # utilities, by profile
+        # Utilities, by profile: those asked for lately, and those of the time before.
+        self._kept: dict[Interest, float] = {}
+        self._kept_before: dict[Interest, float] = {}
 
     def _utilities(self) -> Callable[[Sequence[Descriptor]], list[float]]:
         return self._utilities_of
 
     def _utilities_of(self, descriptors: Sequence[Descriptor]) -> list[float]:
-        known = self._kept
-        if len(known) > _UTILITIES_KEPT:
-            known.clear()
+        if len(self._kept) > _UTILITIES_KEPT:
+            self._kept_before, self._kept = self._kept, {}
+        known, before = self._kept, self._kept_before
+        mine, utility = self._interest, self._rates.utility
         values = []
         for descriptor in descriptors:
-            value = known.get(descriptor.profile)
+            profile = descriptor.profile
+            value = known.get(profile)
             if value is None:
-                value = self._rates.utility(self._interest, descriptor.profile)
-                known[descriptor.profile] = value
+                value = before.get(profile)
+                known[profile] = value = utility(mine, profile) if value is None else value
             values.append(value)
         return values
+
+    def _forget_utilities(self) -> None:
+        self._kept, self._kept_before = {}, {}
 
     def _topics_to_relay(self) -> Collection[TopicId]:
         now = self.world.now
@@ -90,7 +97,7 @@ class VitisNode(RendezvousNode):
     def _before_beat(self) -> None:
         """UpdateProfile (Alg. 5)."""
         if self._rates.revise(self._interest):
-            self._kept.clear()
+            self._forget_utilities()
         if self.election.hold():
             self._profile_is_out_of_date()
             self._request_paths()
@@ -99,7 +106,7 @@ class VitisNode(RendezvousNode):
             self._request_paths()
 
     def _interest_changed(self) -> None:
-        self._kept.clear()
+        self._forget_utilities()
         self.election.set_topics(self._interest)
         self._request_paths()
 

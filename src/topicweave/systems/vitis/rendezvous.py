@@ -66,7 +66,7 @@ class RendezvousNode(Node):
             self._partner,
         )
         self._detector = FailureDetector(
-            world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self.peer_lost
+            world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self._silent
         )
         self.relays = RelayPaths(world, node_id, self.table.router, self._topics_to_relay, parameters.relay)
         self._events = NotifyPull(world, self._notified, self._hand_over, parameters.spreading)
@@ -227,7 +227,17 @@ class RendezvousNode(Node):
         return sample
 
     def _rank(self, own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:
-        known = {descriptor.id: descriptor for descriptor in candidates}
+        """The new table (Alg. 4).
+
+        A stranger that nobody heard of for as long as a neighbour may be silent is as good as dead: without this, a
+        node that died would be taken from old gossip by one node after another, each of which has to find out for itself.
+        """
+        stale, linked = self.parameters.suspect_after, self.table
+        known = {
+            descriptor.id: descriptor
+            for descriptor in candidates
+            if descriptor.age <= stale or descriptor.id in linked
+        }
         ring = sorted(known)
         utilities = self._utilities()
         choices = select_neighbours(
@@ -249,7 +259,7 @@ class RendezvousNode(Node):
 
     def _measure_ring(self, choices: Sequence[Choice]) -> None:
         if len(choices) >= 2:
-            self._nodes = estimated_nodes(self.id, choices[0].peer, choices[1].peer)
+            self._nodes = estimated_nodes(self.id, choices[0][0], choices[1][0])
 
     def _table_changed(self, entered: list[NodeId], left: list[NodeId]) -> None:
         for peer in left:
@@ -263,8 +273,10 @@ class RendezvousNode(Node):
     def _choose(self, peer: NodeId) -> None:
         neighbour = self.table.get(peer)
         if neighbour is None:
-            neighbour = self.table.add(peer, self._ranked[peer][0], self.world.now)
+            neighbour = self.table.add(peer, self._ranked[peer][0])
             self._detector.watch(peer)
+        elif neighbour.fading:
+            self._detector.heard(peer)  # a new term: nothing had to be heard while the link faded
         neighbour.chosen = True
         self.table.hold(peer)
         self._send_profile(peer)
@@ -274,7 +286,8 @@ class RendezvousNode(Node):
         neighbour = self.table.get(peer)
         if neighbour is not None and neighbour.chosen:
             neighbour.chosen = False
-            if len(self.table.fans()) > self.parameters.most_fans:
+            most = self.parameters.most_fans
+            if len(self.table) > most and len(self.table.fans()) > most:
                 self._end_link(peer)
                 self.world.send(peer, Refused() if neighbour.fan else Parted())
             elif not neighbour.fan:
@@ -284,6 +297,14 @@ class RendezvousNode(Node):
     def _fade(self, peer: NodeId) -> None:
         self.table.fade(peer, self.world.now + self.parameters.linger)
         self._link_ended(peer)
+
+    def _silent(self, peer: NodeId) -> None:
+        """Nothing was heard of a peer for long. Over a link that fades nothing has to be."""
+        neighbour = self.table.get(peer)
+        if neighbour is not None and neighbour.fading:
+            self._end_link(peer)
+        else:
+            self.peer_lost(peer)
 
     def _end_link(self, peer: NodeId) -> None:
         if self.table.remove(peer) is not None:
@@ -342,8 +363,11 @@ class RendezvousNode(Node):
         neighbour.fan = message.chosen
         if message.chosen:
             self.table.hold(sender)
-        elif not neighbour.chosen and not neighbour.fading:
-            self._fade(sender)
+        elif not neighbour.chosen:
+            # Both ends let go at about the same time, and this one takes us for one that still holds on.
+            if not neighbour.fading:
+                self._fade(sender)
+            self.world.send(sender, Parted())
         self._note(neighbour, descriptor)
         if not neighbour.fading:
             neighbour.said = message
@@ -355,26 +379,20 @@ class RendezvousNode(Node):
             # It takes us for one who chose it: some message was lost or overtaken. One word sets it right.
             self.world.send(sender, Parted())
             return None
-        if len(self.table.fans()) >= self.parameters.most_fans:
+        most = self.parameters.most_fans
+        if len(self.table) >= most and len(self.table.fans()) >= most:
             self.world.send(sender, Refused())
             return None
-        neighbour = self.table.add(sender, message.descriptor, self.world.now)
+        neighbour = self.table.add(sender, message.descriptor)
         self._detector.watch(sender)
         self._send_profile(sender)
         self._events.link_up()
         return neighbour
 
     def _note(self, neighbour: Neighbour, descriptor: Descriptor) -> None:
-        now = self.world.now
-        news = descriptor.version != neighbour.descriptor.version
         neighbour.descriptor = descriptor
-        if neighbour.chosen and (
-            news or now - neighbour.heard >= _REFRESH_EVERY * self.parameters.heartbeat_period
-        ):
+        if neighbour.chosen:
             self.tman.refresh(descriptor)
-            neighbour.heard = now
-        elif not neighbour.chosen:
-            neighbour.heard = now
 
     def _receive_parted(self, sender: NodeId, _message: Parted) -> None:
         neighbour = self.table.get(sender)
@@ -416,9 +434,8 @@ class RendezvousNode(Node):
 
 _MAX_AGE_NEAR = 20
 """Periods after which a node near on the ring that is not in the table is forgotten."""
-_REFRESH_EVERY, _MAX_AGE = 8, 20
-"""Heartbeats between two refreshments of a table entry's age (each moves the whole table), and the age at which it
-is dropped."""
+_MAX_AGE = 20
+"""Heartbeats after which an entry of the table is dropped that nothing was heard of."""
 
 
 def degree_limit(node: Node) -> int:

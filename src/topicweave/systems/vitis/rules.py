@@ -40,11 +40,8 @@ def utility(
     return both / either if either > 0.0 else 0.0
 
 
-class Choice(NamedTuple):
-    """An entry of the routing table, and what it is for."""
-
-    peer: NodeId
-    kind: str
+Choice = tuple[NodeId, str]
+"""An entry of the routing table, and what it is for."""
 
 
 def select_neighbours(
@@ -75,7 +72,7 @@ def select_neighbours(
         )  # stable, in this direction, too
         for place in ranked[: size - len(chosen)]:
             chosen[rest[place]] = "friend"
-    return [Choice(peer, kind) for peer, kind in chosen.items()][:size]
+    return list(chosen.items())[:size]
 
 
 GATEWAYS, PARENTS, HOPS = 0, 1, 2
