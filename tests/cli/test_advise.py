@@ -1,0 +1,72 @@
+"""Advice from the command line, on a small workload: an answer that runs, or what stands in the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import call
+from topicweave.live.settings import load_settings
+from topicweave.systems.registry import SYSTEMS, find_system
+
+FEW = [
+    "--systems",
+    "spidercast,spidercast:k_greedy=2,random,gossipsub",
+    "--events",
+    20,
+    "--settle",
+    8,
+    "--seeds",
+    1,
+]
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all: what one test has run, the next one finds."""
+    return tmp_path_factory.mktemp("advise")
+
+
+def test_the_answer_is_a_configuration_that_a_node_takes(workload: Path, out: Path) -> None:
+    words = ["advise", workload, *FEW, "--workers", 1, "--out", out, "--no-relays", "--max-noise", 0]
+    ended = call(*words, "--format", "json")
+    assert ended.exit_code == 0
+    told = json.loads(ended.stdout)
+    assert told["system"] == "spidercast"
+    assert told["parameters"] == {"k_greedy": 2}  # the fewest links that still reach everybody
+    assert "random" not in told["fitting"]
+    assert told["constraints"] == ["--max-noise 0", "--no-relays", "--min-hit 1"]
+    settings = load_settings(out / "node.toml", environment={}, flags={"insecure": True})
+    assert settings.system == "spidercast"
+    assert settings.system_parameters(find_system("spidercast")).k_greedy == 2
+
+
+def test_the_answer_comes_with_its_evidence_and_its_price(workload: Path, out: Path) -> None:
+    ended = call("advise", workload, *FEW, "--workers", 1, "--out", out)
+    assert ended.exit_code == 0
+    assert "Take spidercast:k_greedy=2: of the 3 (of 4) that keep to all constraints" in ended.stdout
+    assert "✗ random: hit ratio" in ended.stdout
+    assert "What that gives up" in ended.stdout
+    assert "topicweave node --config" in ended.stdout
+
+
+def test_if_none_fits_it_says_what_binds_and_fails(workload: Path, out: Path) -> None:
+    ended = call("advise", workload, *FEW, "--workers", 1, "--out", out, "--max-degree", 1)
+    assert ended.exit_code == 1
+    assert "No system keeps to all of that" in ended.stdout
+    assert "--max-degree 1 binds" in ended.stdout
+    told = json.loads(
+        call(
+            "advise", workload, *FEW, "--workers", 1, "--out", out, "--max-degree", 1, "--format", "json"
+        ).stdout
+    )
+    assert told["system"] is None
+    assert told["nearest"]
+
+
+def test_every_setting_worth_trying_is_one_the_system_has() -> None:
+    for system in SYSTEMS.values():
+        for changes in system.tuning:
+            assert system.settings(**changes) != system.settings()

@@ -1,0 +1,114 @@
+"""Whatever holds a user's subscriptions becomes a workload, or one clear line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from topicweave.cli.subject import load_subject
+from topicweave.errors import BadInput
+from topicweave.model.workload import Workload
+from topicweave.workloads import generate
+
+
+def lists(workload: Workload) -> dict[str, list[str]]:
+    return {
+        name: sorted(workload.topic_names[topic] for topic in workload.interests(index))
+        for index, name in enumerate(workload.node_names)
+    }
+
+
+def load_text(folder: Path, text: str, name: str = "my.csv") -> dict[str, list[str]]:
+    (folder / name).write_text(text, encoding="utf-8")
+    return lists(load_subject(folder / name, folder / "out"))
+
+
+def test_two_columns_without_names_are_node_and_topic(tmp_path: Path) -> None:
+    assert load_text(tmp_path, "ann,news\nbob,news\nann,go\n") == {"ann": ["go", "news"], "bob": ["news"]}
+
+
+def test_columns_are_found_by_their_names_wherever_they_are(tmp_path: Path) -> None:
+    text = "when,Channel,User\n1,news,ann\n2,go,bob\n"
+    assert load_text(tmp_path, text) == {"ann": ["news"], "bob": ["go"]}
+
+
+def test_names_may_be_anything(tmp_path: Path) -> None:
+    text = 'user,topic\n"eve, the 2nd",good morning\n😀 smile,"say ""hi"""\n007,1e3\n null ,NaN\n'
+    assert load_text(tmp_path, text) == {
+        "eve, the 2nd": ["good morning"],
+        "😀 smile": ['say "hi"'],
+        "007": ["1e3"],
+        "null": ["NaN"],
+    }
+
+
+def test_repeated_rows_count_once_and_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert load_text(tmp_path, "a,x\na,x\nb,x\n") == {"a": ["x"], "b": ["x"]}
+    assert "1 rows say again what others said" in capsys.readouterr().err
+
+
+def test_a_node_without_a_topic_is_there_and_wants_nothing(tmp_path: Path) -> None:
+    assert load_text(tmp_path, "user,topic\nann,news\nidle,\n") == {"ann": ["news"], "idle": []}
+
+
+def test_tabs_and_a_byte_order_mark(tmp_path: Path) -> None:
+    assert load_text(tmp_path, "\ufeffuser\ttopic\nann\ta, b\n", "my.tsv") == {"ann": ["a, b"]}
+
+
+def test_parquet_with_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "my.parquet"
+    pq.write_table(pa.table({"topic": [7, 8], "follower": [1, 2], "more": [0.0, 0.0]}), path)
+    assert lists(load_subject(path, tmp_path)) == {"1": ["7"], "2": ["8"]}
+
+
+def test_a_workloads_folder_is_taken_as_it_is(tmp_path: Path) -> None:
+    workload = generate(5, 4, min_size=2, max_size=2)
+    workload.save(tmp_path / "w")
+    assert load_subject(tmp_path / "w", tmp_path) == workload
+
+
+def test_a_few_wrong_lines_are_left_out_and_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "".join(f"n{number},t\n" for number in range(200)) + "only one\n"
+    assert len(load_text(tmp_path, text)) == 200
+    assert "1 lines with a wrong number of columns left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("my.csv", b"", "empty; need a line for each subscription"),
+        ("my.csv", b"one\ntwo\n", "one column; need a node and a topic with a comma"),
+        ("my.csv", b"a,b\nc,d,e\nf,g,h\n", "line 2: 3 columns, not 2"),
+        ("my.csv", b"user,topic\n,x\n", "1 rows have no user"),
+        ("my.csv", b"user,topic\na,\n", "nobody wants anything"),
+        ("my.csv", b"\xff\xfe\x00\x01,\x80\n", "not a text file in UTF-8"),
+        ("my.parquet", b"PAR1 not really", "not a Parquet file"),
+        ("my.doc", b"a,b\n", "what kind of file is this"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput) as error:
+        load_subject(tmp_path / name, tmp_path / "out")
+    assert complaint in str(error.value)
+    assert str(tmp_path / name) in str(error.value)
+
+
+def test_a_missing_file_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no such file or folder"):
+        load_subject(tmp_path / "none.csv", tmp_path)
+
+
+def test_a_hundred_thousand_topics_and_a_million_rows(tmp_path: Path) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    node, topic = rng.integers(0, 50_000, 1_000_000), rng.integers(0, 100_000, 1_000_000)
+    path = tmp_path / "large.parquet"
+    pq.write_table(pa.table({"node": node, "topic": topic}), path)
+    workload = load_subject(path, tmp_path)
+    assert (workload.nodes, workload.topics) == (50_000, len(np.unique(topic)))
+    assert workload.topic_index.size == len(np.unique(node * 100_000 + topic))

@@ -1,0 +1,74 @@
+"""Advice: only what keeps to every constraint with every seed; otherwise what binds, and by how much."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tests.report.comparisons import MEASURES, comparison, entry
+from topicweave.report import Entry
+from topicweave.report.advice import advise
+from topicweave.report.constraints import Constraint, complaints, fits
+
+DEGREE = Constraint("degree_max", "at most", 20.0, "--max-degree 20")
+HIT = Constraint("hit_ratio", "at least", 1.0, "--min-hit 1")
+NOISE = Constraint("noise", "at most", 0.05, "--max-noise 0.05")
+
+
+def seeds(system: str, **values: list[Any]) -> Entry:
+    count = len(next(iter(values.values())))
+    results = tuple(
+        {**MEASURES, **{name: given[at] for name, given in values.items()}} for at in range(count)
+    )
+    return Entry(system, {}, {}, results)
+
+
+def test_a_bound_that_one_seed_breaks_is_broken() -> None:
+    assert fits(seeds("a", degree_max=[19, 20]), [DEGREE])
+    assert not fits(seeds("a", degree_max=[10, 21]), [DEGREE])
+    assert not fits(seeds("a", hit_ratio=[1.0, 0.999]), [HIT])
+
+
+def test_a_repair_that_never_came_breaks_any_bound() -> None:
+    bound = Constraint("repair_time", "at most", 30.0, "--max-repair 30")
+    assert not fits(seeds("a", repair_time=[1.0, math.inf]), [bound])
+    assert complaints(seeds("a", repair_time=[1.0, math.inf]), [bound]) == [
+        "repair s never, at most 30.0 asked for"
+    ]
+
+
+def test_the_best_of_those_that_fit_is_chosen() -> None:
+    lean = entry("lean", degree_mean=5.0, hit_ratio=0.9)
+    good, better = entry("good", degree_mean=12.0), entry("better", degree_mean=8.0, latency_p95=0.9)
+    advice = advise(comparison(lean, good, better), [DEGREE, HIT], "degree_mean")
+    assert advice.chosen is better
+    assert advice.fitting == (good, better)
+    [cost] = advice.given_up
+    assert "900" in cost
+    assert "good has 350" in cost
+    assert advise(comparison(lean, good, better), [DEGREE, HIT], "latency_p95").chosen is good
+
+
+def test_a_measure_that_is_better_when_higher_is_preferred_so() -> None:
+    one, other = entry("one", hit_ratio=0.8, degree_mean=1.0), entry("other", hit_ratio=0.9)
+    assert advise(comparison(one, other), [], "hit_ratio").chosen is other
+
+
+def test_if_none_fits_the_binding_constraint_is_named_with_its_excess() -> None:
+    wide = entry("wide", degree_max=25.0)
+    noisy = entry("noisy", degree_max=45.0, noise=0.2)
+    advice = advise(comparison(wide, noisy), [DEGREE, HIT, NOISE], "degree_mean")
+    assert advice.chosen is None
+    assert advice.nearest is wide
+    assert advice.binding[0] == "wide comes closest, but: links max 25, at most 20 asked for"
+    assert (
+        advice.binding[1] == "--max-degree 20 binds: without it 1 would fit, and with 25 instead of 20 wide"
+    )
+    assert len(advice.binding) == 2
+
+
+def test_constraints_that_bind_together_are_told() -> None:
+    bad = entry("bad", degree_max=25.0, noise=0.2)
+    advice = advise(comparison(bad), [DEGREE, NOISE], "degree_mean")
+    assert advice.binding[-1].startswith("no constraint binds alone")
+    assert advice.to_json()["system"] is None
