@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from tests.report.comparisons import NAN, comparison, entry
+from topicweave.measures.intervals import half_width, mean
 from topicweave.report import Entry
-from topicweave.report.intervals import half_width, mean
 
 
 def test_json_has_the_documented_keys_and_no_distributions() -> None:

@@ -16,6 +16,7 @@ from topicweave.cli import (
     measure,
     messaging,
     node,
+    reproduce,
     stream,
     study,
     swarm,
@@ -66,6 +67,9 @@ workload.app.command("describe")(traces.describe)
 workload.app.add_typer(traces.sampling, name="sample")
 app.add_typer(workload.app, name="workload")
 app.add_typer(study.app, name="study")
+app.command("reproduce", short_help="Rerun all papers; every claim beside what came out.")(
+    reproduce.reproduce
+)
 app.command("sweep", short_help="Run a grid of systems, workloads and seeds on Spark.")(sweep.sweep)
 app.command("measure", short_help="Every measure of recorded runs, on Spark.")(measure.measure)
 app.command("stream", short_help="Measures from telemetry as it comes in, on Spark.")(stream.stream)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import suppress
 from functools import cache
@@ -95,8 +95,13 @@ def run_all(
     store_folder: Path,
     workers: int | None = None,
     progress: Progress | None = None,
+    failures: dict[Label, str] | None = None,
 ) -> dict[Label, Result]:
-    """Results under the labels of their experiments; equal experiments run once."""
+    """Results under the labels of their experiments; equal experiments run once.
+
+    An experiment that fails ends the whole with its error; given `failures`, it is noted there under its labels, and the
+    others go on.
+    """
     store = ResultStore(store_folder)
     key = {
         label: msgspec.json.encode(experiment, order="deterministic")
@@ -115,11 +120,26 @@ def run_all(
     total = len(todo) + len(done)
     report = progress or (lambda _done, _total, _what: None)
     report(len(done), total, "")
+    failed: dict[bytes, str] = {}
     for finished, result in _run(todo, workers or os.cpu_count() or 1):
-        done[finished] = result
-        store.put(todo[finished], result)
-        report(len(done), total, _title(todo[finished]))
-    return {label: done[key[label]] for label in experiments}
+        if isinstance(result, Exception):
+            if failures is None:
+                raise result
+            failed[finished] = f"{type(result).__name__}: {result}"
+        else:
+            done[finished] = result
+            store.put(todo[finished], result)
+        report(len(done) + len(failed), total, _title(todo[finished]))
+    if failures is not None:
+        failures.update((label, failed[key[label]]) for label in experiments if key[label] in failed)
+    return {label: done[key[label]] for label in experiments if key[label] in done}
+
+
+def _outcome(experiment: Experiment) -> Result | Exception:
+    try:
+        return run_experiment(experiment)
+    except Exception as error:
+        return error
 
 
 def _title(experiment: Experiment) -> str:
@@ -131,18 +151,18 @@ def _size(experiment: Experiment) -> int:
     return getattr(experiment.workload, "nodes", 0)
 
 
-def _run(todo: Mapping[bytes, Experiment], workers: int):  # type: ignore[no-untyped-def]
-    """Yields (key, result) as experiments finish, the large ones started first."""
+def _run(todo: Mapping[bytes, Experiment], workers: int) -> Iterator[tuple[bytes, Result | Exception]]:
+    """Each experiment's result, or what it failed with, as they finish; the large ones are started first."""
     if workers == 1 or len(todo) <= 1:
         for key, experiment in todo.items():
-            yield key, run_experiment(experiment)
+            yield key, _outcome(experiment)
         return
     # Spawned, not forked: a fork copies whatever threads and locks the caller has.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(todo)), mp_context=context)
     try:
         ordered = sorted(todo.items(), key=lambda item: -_size(item[1]))
-        waiting = {pool.submit(run_experiment, experiment): key for key, experiment in ordered}
+        waiting = {pool.submit(_outcome, experiment): key for key, experiment in ordered}
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:

@@ -141,6 +141,7 @@ def run_all_on_spark(
     experiments: dict[Any, Experiment],
     store_folder: Path,
     progress: Progress | None = None,
+    failures: dict[Any, str] | None = None,
 ) -> dict[Any, Result]:
     """`topicweave.experiments.run_all`, with one Spark task per experiment and the same store of results."""
     store = ResultStore(store_folder.absolute())
@@ -163,6 +164,9 @@ def run_all_on_spark(
     results = {}
     for label, experiment in experiments.items():
         result = store.get(experiment)
+        if result is None and failures is not None:
+            failures[label] = _why(store.path(experiment))
+            continue
         if result is None:
             raise TopicweaveError(
                 f"{experiment.system}: {_why(store.path(experiment))}; run the same command again"

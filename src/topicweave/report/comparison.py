@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 import topicweave
-from topicweave.report.intervals import half_width, mean
+from topicweave.measures.intervals import half_width, mean
 
 
 @dataclass(frozen=True)

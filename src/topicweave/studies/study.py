@@ -47,6 +47,8 @@ class Study:
     title: str
     source: str
     plan: Callable[[Scale, int], Plan]
+    remarks: str = ""
+    """What is known of why claims of this figure do not come out, for the scoreboard."""
 
 
 @dataclass(frozen=True)

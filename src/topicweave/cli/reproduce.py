@@ -1,0 +1,184 @@
+"""`topicweave reproduce`: all studies of all papers, and the scoreboard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from topicweave.cli.options import Format, Workers
+from topicweave.cli.spark import Conf, Verbose
+
+if TYPE_CHECKING:
+    from topicweave.studies.scoreboard import Scoreboard
+    from topicweave.studies.study import Study
+
+
+def reproduce(
+    papers: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PAPER]...", help="spidercast, vitis, omen, …, or single studies; all if not given."
+        ),
+    ] = None,
+    scale: Annotated[
+        Literal["smoke", "paper"],
+        typer.Option(help="Small runs to see that all works, or the papers' own sizes."),
+    ] = "smoke",
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Replications, each with a seed of its own.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The first of the seeds.")] = 0,
+    format: Format = "table",  # noqa: A002
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and the scoreboard go.")] = Path(
+        "out/studies"
+    ),
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Run nothing: judge what earlier runs have finished.")
+    ] = False,
+    workers: Workers = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Run on Spark there, one task per run: 'local[*]', spark://…, yarn."
+        ),
+    ] = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Rerun all studies as one resumable sweep; write every claim of every paper beside what came out.
+
+    Finished runs are kept in DIR/runs and shared with `topicweave study run`. Stopped, the same command goes on where it was; a run that
+    fails costs its own study and no other. Writes DIR/scoreboard.json and DIR/scoreboard.md. That a claim does not hold is
+    a finding and no failure.
+
+    \b
+    Examples:
+      topicweave reproduce
+      topicweave reproduce spidercast omen --scale paper --seeds 3
+      topicweave reproduce --scale paper --master spark://cluster:7077
+      topicweave reproduce --scale paper --finished
+
+    \b
+    JSON: {"version": "…", "scale": "smoke", "seeds": [0], "failures": {"omen/fig9": "…"},
+           "scores": [{"study": "spidercast/fig12", "where": {"nodes": 1000}, "measure": "degree_mean", "paper": 10.81,
+                       "measured": 10.82, "interval": 0.03, "held": 3, "judged": 3, "holds": true, "tolerance": "…"}]}
+    """
+    from topicweave.cli.output import json_text, make_folder, print_json, write_whole
+    from topicweave.studies import STUDIES
+    from topicweave.studies.scoreboard import markdown
+
+    chosen = choose_papers(papers or [])
+    make_folder(out / "runs")
+    all_seeds = tuple(range(seed, seed + seeds))
+    results, failures = _carry_out(chosen, scale, all_seeds, out, finished, workers, master, conf, verbose)
+    board = _judge(chosen, scale, all_seeds, results, failures)
+    write_whole(out / "scoreboard.json", json_text(board.to_json()))
+    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
+    write_whole(out / "scoreboard.md", markdown(board, STUDIES, today))
+    if format == "json":
+        print_json(board.to_json())
+    else:
+        _show(board)
+        typer.echo(f"scoreboard: {out / 'scoreboard.md'}")
+
+
+def choose_papers(names: Sequence[str]) -> list[Study]:
+    """Studies of the papers named, or single ones; all but those that need live nodes, if none is named."""
+    from topicweave.cli.study import choose
+    from topicweave.studies import STUDIES
+
+    papers = dict.fromkeys(name.split("/")[0] for name in STUDIES)
+    if not names:
+        return [study for name, study in STUDIES.items() if "/" in name]
+    return choose([f"{name}/*" if name in papers and name not in STUDIES else name for name in names])
+
+
+def _carry_out(
+    chosen: Sequence[Study],
+    scale: Any,
+    seeds: Sequence[int],
+    out: Path,
+    finished: bool,
+    workers: int | None,
+    master: str | None,
+    conf: list[str] | None,
+    verbose: bool,
+) -> tuple[dict[Any, Any], dict[Any, str]]:
+    """Results by (study, seed, label), and why some are missing."""
+    from topicweave.cli.background import interruptible
+    from topicweave.cli.progress import progress
+    from topicweave.cli.spark import spark_for
+    from topicweave.experiments.runner import ResultStore, run_all
+
+    experiments = {
+        (study.name, seed, label): experiment
+        for study in chosen
+        for seed in seeds
+        for label, experiment in study.plan(scale, seed).experiments.items()
+    }
+    failures: dict[Any, str] = {}
+    if finished:
+        store = ResultStore(out / "runs")
+        found = {
+            label: result for label, one in experiments.items() if (result := store.get(one)) is not None
+        }
+        return found, {label: "not run yet" for label in experiments if label not in found}
+    with progress("reproducing") as report:
+        if master is None:
+            results = interruptible(lambda: run_all(experiments, out / "runs", workers, report, failures))
+        else:
+            from topicweave.pipeline.sweep import run_all_on_spark
+
+            with spark_for("reproduce", master, conf, verbose) as spark:
+                results = run_all_on_spark(spark, experiments, out / "runs", report, failures)
+    return results, failures
+
+
+def _judge(
+    chosen: Sequence[Study],
+    scale: Any,
+    seeds: Sequence[int],
+    results: Mapping[Any, Any],
+    failures: Mapping[Any, str],
+) -> Scoreboard:
+    from topicweave.studies.scoreboard import Scoreboard, combine
+
+    scores, lost = [], {}
+    for study in chosen:
+        rows = []
+        for seed in seeds:
+            plan = study.plan(scale, seed)
+            missing = [label for label in plan.experiments if (study.name, seed, label) not in results]
+            if missing:
+                why = failures.get((study.name, seed, missing[0]), "no result")
+                lost[study.name] = (
+                    f"{len(missing)} of {len(plan.experiments)} runs with seed {seed} are missing: {why}"
+                )
+                continue
+            rows.append(plan.judge({label: results[study.name, seed, label] for label in plan.experiments}))
+        scores += combine(study.name, rows)
+    return Scoreboard(scale, tuple(seeds), tuple(scores), lost)
+
+
+def _show(board: Scoreboard) -> None:
+    from rich.table import Table
+
+    from topicweave.cli.output import show
+    from topicweave.studies.scoreboard import ours
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("paper", "hold", "do not", "reported only"):
+        table.add_column(heading, justify="left" if heading == "paper" else "right")
+    for paper in board.papers():
+        table.add_row(paper, *map(str, board.tally(paper)))
+    show(table)
+    for score in board.scores:
+        if score.holds is False:
+            where = ", ".join(f"{name}={value}" for name, value in score.where.items())
+            typer.echo(f"✗ {score.study}, {where}: {score.measure}: paper {score.paper}, ours {ours(score)}")
+    for name, why in board.failures.items():
+        typer.echo(f"not judged: {name}: {why}", err=True)
