@@ -123,6 +123,12 @@ def test_what_nobody_handles_is_an_error_of_ours() -> None:
         node.timer(("close",))
 
 
+@pytest.mark.parametrize("second", [Recorder(Hello, "other"), Recorder(Bye, "greet")])
+def test_what_two_blocks_handle_is_an_error_of_ours(second: Recorder) -> None:
+    with pytest.raises(ValueError, match=r"Recorder handles what another block does: (Hello|greet)"):
+        PlainNode(NoWorld(), [Recorder(Hello, "greet"), second])
+
+
 def test_degree_counts_peers_not_links() -> None:
     node = PlainNode(NoWorld(), [], [Link(2, "ring"), Link(2, "friend"), Link(3, "friend")])
     assert node.degree == 2
@@ -188,8 +194,9 @@ def example(type_: inspect.Type, draw: random.Random) -> Any:
     """Some value of a type; identifiers take all of their 64 bits now and then."""
     many = range(draw.randrange(4))
     match type_:
-        case inspect.IntType():
-            return draw.choice([0, 1, draw.getrandbits(31), draw.getrandbits(64), 2**64 - 1])
+        case inspect.IntType(ge=least, le=most):
+            drawn = draw.choice([0, 1, draw.getrandbits(31), draw.getrandbits(64), 2**64 - 1])
+            return min(max(drawn, least or 0), 2**64 - 1 if most is None else most)
         case inspect.FloatType():
             return draw.choice([0.0, -1.5, draw.random() * 1e6, math.inf])
         case inspect.BoolType():

@@ -61,18 +61,24 @@ def _topicweave_subscriber(join: str, events: int, queue: Any, ready: Event) -> 
         async with topicweave.connect(
             insecure=True, preset="local", join=(join,), subscribe=("bench",)
         ) as node:
-            assert node.feed is not None
             got, last = 0, time.monotonic()
-            while got < events:
-                try:
-                    # Silence after the events have begun is the end: what has not come is lost.
-                    event = await asyncio.wait_for(node.feed.get(), SILENCE if got else PATIENCE)
-                except TimeoutError:
-                    break
-                if event is not None and len(event.payload) == SIZE:
-                    got, last = got + 1, time.monotonic()
-                else:
-                    ready.set()
+
+            async def read() -> None:
+                nonlocal got, last
+                async for event in node.events():
+                    if len(event.payload) != SIZE:
+                        ready.set()
+                        continue
+                    got += 1
+                    if not got % 100 or got == events:
+                        last = time.monotonic()
+                    if got == events:
+                        return
+
+            reading = asyncio.create_task(read())
+            # Silence after the events have begun is the end: what has not come is lost.
+            while not reading.done() and (not got or time.monotonic() - last < SILENCE):
+                await asyncio.wait([reading], timeout=1.0)
             queue.put((last, got))
             await asyncio.sleep(PATIENCE)
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -30,8 +30,11 @@ from topicweave.model.ids import NodeId, TopicId
 TimerKey = tuple[Any, ...]
 
 
-class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Base of all messages: immutable, since the simulator passes them by reference."""
+class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
+    """Base of all messages: immutable, since the simulator passes them by reference.
+
+    Nothing immutable refers back to itself, so the garbage collector need not look for circles in them.
+    """
 
     def introduces(self) -> Iterable[NodeId]:
         """Peers the receiver may contact because of this message.
@@ -45,7 +48,7 @@ class EventMessage(Message, frozen=True, array_like=True):
     """A message that carries an event; `hops` counts the links it has crossed, this one included."""
 
     event: Event
-    hops: int
+    hops: Annotated[int, msgspec.Meta(ge=1, le=(1 << 31) - 1)]
 
 
 class World(Protocol):
@@ -72,7 +75,7 @@ class World(Protocol):
         """Hand an event to the application."""
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """What a publisher is told at once: the event, how many neighbours it was handed to, and if none, why."""
 
     event: Event
@@ -116,9 +119,14 @@ class Node(ABC):
         self._timers: dict[str, Callable[[TimerKey], None]] = {}
 
     def use(self, block: Block) -> None:
-        """Let a block handle its messages and timers."""
-        self._receivers.update(block.receivers())
-        self._timers.update(block.timers())
+        """Let a block handle its messages and timers; what another one handles already is an error of the node."""
+        receivers, timers = block.receivers(), block.timers()
+        taken = [kind.__name__ for kind in receivers if kind in self._receivers]
+        taken += [name for name in timers if name in self._timers]
+        if taken:
+            raise ValueError(f"{type(block).__name__} handles what another block does: {', '.join(taken)}")
+        self._receivers.update(receivers)
+        self._timers.update(timers)
 
     @property
     def message_types(self) -> tuple[type[Message], ...]:

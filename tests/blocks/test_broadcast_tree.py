@@ -14,19 +14,31 @@ from hypothesis import strategies as st
 
 from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.broadcast_tree import (
-    MOST_IDS,
+    MOST_ASKED,
+    MOST_RUNS,
     BroadcastTree,
     BroadcastTreeParameters,
     Graft,
     IHave,
     Prune,
     Push,
+    Run,
 )
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
 
 NEWS, SPORT = 1, 2
+
+
+def announced_one(event: Event | EventId) -> IHave:
+    return IHave((Run.of(event),))
+
+
+def graft_one(event: Event | EventId) -> Graft:
+    return Graft((Run.of(event),))
+
+
 ANNOUNCE, TIMEOUT = BroadcastTreeParameters().announce_period, BroadcastTreeParameters().graft_timeout
 
 
@@ -241,7 +253,7 @@ def test_lazy_links_announce_and_nothing_more() -> None:
     assert sorted(swarm.net.sent_of(Push)) == [(0, 1), (0, 2)]
     announced = [(time, a, b, message) for time, a, b, message in swarm.net.log if isinstance(message, IHave)]
     assert sorted((a, b) for _, a, b, _ in announced) == [(1, 2), (2, 1)]
-    assert all(message == IHave((second.id,)) for *_, message in announced)
+    assert all(message == announced_one(second) for *_, message in announced)
     assert swarm.net.sent_of(Graft) == [], "what came in time is not asked for"
 
 
@@ -270,30 +282,71 @@ def test_the_second_copy_turns_a_link_lazy_at_both_ends_and_a_new_event_over_it_
 def test_a_graft_turns_a_link_eager_at_both_ends() -> None:
     swarm = Swarm(nx.star_graph(2))
     swarm.tell(1, 0, Prune(NEWS))
-    swarm.tell(1, 0, IHave((EventId(9, NEWS, 0, 0),)))
+    swarm.tell(1, 0, announced_one(EventId(9, NEWS, 0, 0)))
     assert not pushes_over_its_link(swarm)
     swarm.net.run(TIMEOUT)
     assert pushes_over_its_link(swarm), "at the end that asks"
     swarm.tell(1, 0, Prune(NEWS))
-    swarm.tell(1, 0, Graft(EventId(9, NEWS, 0, 0)))
+    swarm.tell(1, 0, graft_one(EventId(9, NEWS, 0, 0)))
     assert pushes_over_its_link(swarm), "at the end that is asked, though it cannot help"
 
 
-def test_announcements_are_gathered_and_none_is_left_out() -> None:
-    """More events in one announcing period than one announcement may name."""
-    swarm = Swarm(nx.complete_graph(3), parameters=BroadcastTreeParameters(cache_events=10_000))
+def announced(swarm: Swarm, sender: NodeId, peer: NodeId) -> list[IHave]:
+    return [m for _, a, b, m in swarm.net.log if isinstance(m, IHave) and (a, b) == (sender, peer)]
+
+
+def test_a_burst_is_announced_as_one_run() -> None:
+    swarm = Swarm(nx.complete_graph(3))
     swarm.publish(0)
     swarm.net.log.clear()
-    events = [swarm.event(0) for _ in range(2 * MOST_IDS + 10)]
+    events = [swarm.event(0) for _ in range(500)]
     for event in events:
         swarm.trees[0].publish(event)
     swarm.net.run(swarm.net.now + 5.0)
-    batches = [
-        message for _, a, b, message in swarm.net.log if isinstance(message, IHave) and (a, b) == (1, 2)
-    ]
-    assert [len(batch.events) for batch in batches] == [MOST_IDS, MOST_IDS, 10]
-    assert [event_id for batch in batches for event_id in batch.events] == [event.id for event in events]
+    whole = Run(0, NEWS, 0, events[0].sequence, events[-1].sequence)
+    assert announced(swarm, 1, 2) == announced(swarm, 2, 1) == [IHave((whole,))]
+    assert swarm.net.sent_of(Graft) == []
     assert swarm.timers() == []
+
+
+def test_announcements_are_gathered_and_none_is_left_out() -> None:
+    """More runs in one announcing period than one announcement may name."""
+    swarm = Swarm(nx.complete_graph(3), parameters=BroadcastTreeParameters(cache_events=10_000))
+    swarm.publish(0)
+    swarm.net.log.clear()
+    events = [Event(0, NEWS, 0, 10 + 2 * number) for number in range(2 * MOST_RUNS + 10)]
+    for event in events:
+        swarm.trees[0].publish(event)
+    swarm.net.run(swarm.net.now + 5.0)
+    batches = announced(swarm, 1, 2)
+    assert [len(batch.runs) for batch in batches] == [MOST_RUNS, MOST_RUNS, 10]
+    assert [run for batch in batches for run in batch.runs] == [Run.of(event) for event in events]
+    assert swarm.timers() == []
+
+
+def test_a_link_that_turns_eager_is_still_told_what_it_was_not_pushed() -> None:
+    swarm = Swarm(nx.star_graph(2))
+    swarm.tell(1, 0, Prune(NEWS))
+    event = swarm.event(9)
+    swarm.tell(2, 0, Push(event, 1))
+    swarm.net.log.clear()
+    swarm.tell(1, 0, graft_one(EventId(8, NEWS, 0, 0)))
+    assert announced(swarm, 0, 1) == [announced_one(event)]
+    swarm.net.run(10.0)
+    assert swarm.receivers(event)[1] == 1
+
+
+def test_a_burst_of_second_copies_is_answered_once_and_again_if_it_goes_on() -> None:
+    swarm = Swarm(nx.star_graph(2))
+    events = [swarm.event(9) for _ in range(100)]
+    for event in events:
+        swarm.tell(2, 0, Push(event, 1))
+    for event in events:
+        swarm.tell(1, 0, Push(event, 1))
+    assert swarm.net.sent_of(Prune) == [(0, 1)]
+    swarm.net.run(TIMEOUT)
+    swarm.tell(1, 0, Push(events[0], 1))
+    assert swarm.net.sent_of(Prune) == [(0, 1), (0, 1)], "the first one may have been lost"
 
 
 def test_a_publisher_with_lazy_links_alone_does_not_wait_to_be_asked() -> None:
@@ -344,11 +397,13 @@ def test_an_announced_event_is_asked_for_of_one_after_another_at_the_times_set()
     swarm.net.cut = lambda sender, peer: sender == 0
     swarm.net.log.clear()
     for leaf in (3, 1, 2, 1):
-        swarm.tell(leaf, 0, IHave((event_id,)))
+        swarm.tell(leaf, 0, announced_one(event_id))
     swarm.net.run(60.0)
-    asked = [(time, peer) for time, _, peer, message in swarm.net.log if message == Graft(event_id)]
-    assert [peer for _, peer in asked] == [3, 1, 2]
-    assert [time for time, _ in asked] == pytest.approx([TIMEOUT, 2 * TIMEOUT, 3 * TIMEOUT])
+    asked = [(time, peer) for time, _, peer, message in swarm.net.log if message == graft_one(event_id)]
+    attempts = BroadcastTreeParameters().graft_attempts
+    assert [peer for _, peer in asked] == [3, 1, 2] * attempts
+    assert [time for time, _ in asked] == pytest.approx([n * TIMEOUT for n in range(1, 3 * attempts + 1)])
+    assert swarm.trees[0].given_up == 1
     assert swarm.trees[0].known_peers() == set()
     assert swarm.timers() == []
 
@@ -356,24 +411,79 @@ def test_an_announced_event_is_asked_for_of_one_after_another_at_the_times_set()
 def test_what_arrives_in_time_is_not_asked_for() -> None:
     swarm = Swarm(nx.star_graph(3))
     event = swarm.event(9)
-    swarm.tell(1, 0, IHave((event.id,)))
+    swarm.tell(1, 0, announced_one(event.id))
     swarm.net.run(TIMEOUT / 2)
     swarm.tell(2, 0, Push(event, 1))
-    assert swarm.net.worlds[0].pending == {}
     swarm.net.run(10.0)
+    assert swarm.timers() == []
     assert swarm.net.sent_of(Graft) == []
-    swarm.tell(3, 0, IHave((event.id,)))
+    swarm.tell(3, 0, announced_one(event.id))
     assert swarm.trees[0].known_peers() == set(), "what is known already is not waited for"
+
+
+def test_a_lost_graft_to_the_only_announcer_is_repeated() -> None:
+    swarm = Swarm(nx.path_graph(2))
+    event = swarm.event(0)
+    swarm.net.cut = lambda sender, peer: True
+    swarm.trees[0].publish(event)
+    swarm.tell(0, 1, announced_one(event))
+    swarm.net.run(1.5 * TIMEOUT)
+    swarm.net.cut = lambda sender, peer: False
+    swarm.net.run(10.0)
+    assert swarm.receivers(event) == {1: 1}
+    assert len(swarm.net.sent_of(Graft)) == 2
+
+
+def test_what_is_merely_late_is_not_asked_for() -> None:
+    """A burst announced ahead of its events, which trickle in in order over another link."""
+    swarm = Swarm(nx.star_graph(2))
+    events = [Event(9, NEWS, 0, number) for number in range(20)]
+    swarm.tell(1, 0, IHave((Run(9, NEWS, 0, 0, 19),)))
+    for event in events:
+        swarm.net.run(swarm.net.now + TIMEOUT / 3)
+        swarm.tell(2, 0, Push(event, 1))
+    swarm.net.run(swarm.net.now + 5.0)
+    assert swarm.net.sent_of(Graft) == []
+    assert swarm.timers() == []
+
+
+def test_a_gap_in_a_stream_that_goes_on_is_asked_for() -> None:
+    swarm = Swarm(nx.star_graph(2))
+    swarm.tell(1, 0, IHave((Run(9, NEWS, 0, 0, 9),)))
+    for number in (0, 1, 2, 6, 7, 8, 9):
+        swarm.net.run(swarm.net.now + TIMEOUT / 3)
+        swarm.tell(2, 0, Push(Event(9, NEWS, 0, number), 1))
+    swarm.net.run(swarm.net.now + 1.1 * TIMEOUT)
+    grafts = [message for *_, message in swarm.net.log if isinstance(message, Graft)]
+    assert grafts
+    assert set(grafts) == {Graft((Run(9, NEWS, 0, 3, 5),))}, "what is missing, and no more"
+
+
+def test_a_graft_asks_for_no_more_than_its_bound_and_is_answered_with_no_more() -> None:
+    parameters = BroadcastTreeParameters(cache_events=3 * MOST_ASKED)
+    swarm = Swarm(nx.path_graph(2), parameters=parameters)
+    events = [Event(0, NEWS, 0, number) for number in range(2 * MOST_ASKED)]
+    swarm.net.cut = lambda sender, peer: True
+    for event in events:
+        swarm.trees[0].publish(event)
+    swarm.net.cut = lambda sender, peer: False
+    swarm.net.log.clear()
+    swarm.tell(1, 0, Graft((Run(0, NEWS, 0, 0, 2**63 - 1), Run(0, NEWS, 0, 0, 2**63 - 1))))
+    assert len(swarm.net.sent_of(Push)) == MOST_ASKED
+    swarm.net.run(1.0)
+    swarm.tell(0, 1, IHave((Run(0, NEWS, 0, 0, 2 * MOST_ASKED - 1),)))
+    swarm.net.run(swarm.net.now + 10.0)
+    assert swarm.got[1] == events, "the rest at another time"
 
 
 def test_a_peer_that_went_is_not_asked() -> None:
     swarm = Swarm(nx.star_graph(2))
     event_id = EventId(9, NEWS, 0, 0)
     for leaf in (1, 2):
-        swarm.tell(leaf, 0, IHave((event_id,)))
+        swarm.tell(leaf, 0, announced_one(event_id))
     swarm.break_link(0, 1)
     swarm.net.run(10.0)
-    assert swarm.net.sent_of(Graft) == [(0, 2)]
+    assert set(swarm.net.sent_of(Graft)) == {(0, 2)}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -396,7 +506,7 @@ def test_a_node_that_does_not_want_the_topic_gets_nothing_and_answers_nothing() 
     event, sent_to = swarm.publish(0)
     assert (sent_to, swarm.receivers(event), swarm.net.log) == (0, {}, [])
     swarm.tell(0, 1, Push(event, 1))
-    swarm.tell(0, 1, IHave((event.id,)))
+    swarm.tell(0, 1, announced_one(event.id))
     swarm.net.run(swarm.net.now + 5.0)
     assert (swarm.receivers(event), swarm.net.log, swarm.timers()) == ({}, [], [])
 
@@ -404,11 +514,11 @@ def test_a_node_that_does_not_want_the_topic_gets_nothing_and_answers_nothing() 
 def test_a_topic_left_is_forgotten_and_late_words_about_it_leave_nothing() -> None:
     swarm = warmed_up(nx.complete_graph(4))
     tree = swarm.trees[0]
-    swarm.tell(1, 0, IHave((EventId(9, NEWS, 0, 0),)))
+    swarm.tell(1, 0, announced_one(EventId(9, NEWS, 0, 0)))
     swarm.wants[0].discard(NEWS)
     tree.topic_down(NEWS)
     swarm.tell(1, 0, Prune(NEWS))
-    swarm.tell(1, 0, IHave((EventId(9, NEWS, 0, 1),)))
+    swarm.tell(1, 0, announced_one(EventId(9, NEWS, 0, 1)))
     assert tree.known_peers() == set()
     assert swarm.net.worlds[0].pending == {}
 
@@ -473,19 +583,20 @@ def size(tree: BroadcastTree) -> int:
         tree._seen,
         tree._cache,
         tree._missing,
-        tree._announcements,
+        tree._news,
         tree._unsent,
         tree._lazy,
     ]
-    tables += [*tree._lazy.values(), *tree._missing.values(), *tree._announcements.values()]
+    tables += [*tree._lazy.values(), *tree._news.values()]
+    tables += [missing.sources for missing in tree._missing.values()]
     return sum(map(len, tables))
 
 
 def test_strangers_leave_no_trace() -> None:
     swarm = Swarm(nx.empty_graph(2), {0: {NEWS}, 1: {NEWS, SPORT}})
     for number in range(2000):
-        swarm.tell(1, 0, IHave(tuple(EventId(number, NEWS, 0, i) for i in range(5))))
-        swarm.tell(1, 0, Graft(EventId(number, NEWS, 0, 0)))
+        swarm.tell(1, 0, IHave(tuple(Run(number, NEWS, i, 0, 5) for i in range(5))))
+        swarm.tell(1, 0, graft_one(EventId(number, NEWS, 0, 0)))
         swarm.tell(1, 0, Prune(NEWS))
         swarm.tell(1, 0, Prune(number))
     assert size(swarm.trees[0]) == 0
@@ -498,8 +609,8 @@ def test_a_hostile_neighbour_fills_no_table_beyond_its_bound() -> None:
     swarm = Swarm(nx.path_graph(3), {0: {NEWS}, 1: {NEWS}, 2: {NEWS}}, parameters)
     swarm.wants[1] = set(range(5000))  # it claims to want everything
     for number in range(500):
-        swarm.tell(1, 0, IHave(tuple(EventId(number, NEWS, 0, i) for i in range(10))))
-        swarm.tell(1, 0, Graft(EventId(number, number, 0, 0)))
+        swarm.tell(1, 0, IHave(tuple(Run(number, NEWS, i, 0, 5) for i in range(10))))
+        swarm.tell(1, 0, graft_one(EventId(number, number, 0, 0)))
         swarm.tell(1, 0, Prune(number))
     assert size(swarm.trees[0]) <= 2 * 50 + 2
     assert len(swarm.net.worlds[0].pending) == 50
@@ -512,8 +623,8 @@ def test_a_hostile_neighbour_fills_no_table_beyond_its_bound() -> None:
 
 def test_of_a_monstrous_announcement_only_the_beginning_is_read() -> None:
     swarm = Swarm(nx.path_graph(2), parameters=BroadcastTreeParameters(most_missing=100_000))
-    swarm.tell(1, 0, IHave(tuple(EventId(9, NEWS, 0, i) for i in range(5000))))
-    assert len(swarm.net.worlds[0].pending) == MOST_IDS
+    swarm.tell(1, 0, IHave(tuple(Run(9, NEWS, i, 0, 9) for i in range(5000))))
+    assert len(swarm.net.worlds[0].pending) == MOST_RUNS
 
 
 def test_the_cache_is_bounded_by_number() -> None:
@@ -523,7 +634,7 @@ def test_the_cache_is_bounded_by_number() -> None:
         swarm.tell(1, 0, Push(event, 1))
     swarm.net.log.clear()
     for event in events:
-        swarm.tell(1, 0, Graft(event.id))
+        swarm.tell(1, 0, graft_one(event.id))
     assert [message for *_, message in swarm.net.log] == [Push(event, 2) for event in events[-10:]]
 
 
@@ -548,7 +659,7 @@ def test_the_cache_is_bounded_by_bytes_and_holds_one_event_whatever_its_size() -
 def test_a_departed_peer_is_forgotten_altogether() -> None:
     swarm = warmed_up(nx.complete_graph(5))
     tree = swarm.trees[0]
-    swarm.tell(4, 0, IHave((EventId(9, NEWS, 0, 0),)))
+    swarm.tell(4, 0, announced_one(EventId(9, NEWS, 0, 0)))
     swarm.tell(4, 0, Prune(NEWS))
     tree.publish(swarm.event(0))
     assert 4 in tree.known_peers()
@@ -564,7 +675,7 @@ def test_a_departed_peer_is_forgotten_altogether() -> None:
 def test_no_timers_are_left_when_idle(name: str) -> None:
     swarm = warmed_up(GRAPHS[name])
     assert swarm.timers() == []
-    assert all(not tree._missing and not tree._announcements for tree in swarm.trees.values())
+    assert all(not tree._missing and not tree._news for tree in swarm.trees.values())
 
 
 def test_a_restart_forgets_what_waited_for_timers_and_goes_on() -> None:
@@ -574,13 +685,13 @@ def test_a_restart_forgets_what_waited_for_timers_and_goes_on() -> None:
     for peer in (1, 2):
         swarm.tell(peer, 0, Prune(NEWS))
     missing = swarm.event(9)
-    swarm.tell(1, 0, IHave((missing.id,)))
+    swarm.tell(1, 0, announced_one(missing.id))
     tree.publish(swarm.event(0))
     world.pending.clear()
     tree.restart()
     assert not tree._missing
-    assert not tree._announcements
-    swarm.tell(1, 0, IHave((missing.id,)))
+    assert not tree._news
+    swarm.tell(1, 0, announced_one(missing.id))
     event, _ = swarm.publish(0)
     assert swarm.receivers(event) == {1: 1, 2: 1}
     assert (0, 1) in swarm.net.sent_of(Graft)
@@ -595,8 +706,8 @@ def test_a_restart_forgets_what_waited_for_timers_and_goes_on() -> None:
     [
         Push(Event(2**64 - 1, 3, 4, 5, b"\x00\xff"), 6),
         IHave(()),
-        IHave((EventId(2**64 - 1, 2, 3, 4), EventId(5, 6, 7, 8))),
-        Graft(EventId(1, 2**64 - 1, 3, 4)),
+        IHave((Run(2**64 - 1, 2, 3, 4, 4), Run(5, 6, 7, 8, 9))),
+        graft_one(EventId(1, 2**64 - 1, 3, 4)),
         Prune(2**64 - 1),
     ],
 )
@@ -606,4 +717,4 @@ def test_messages_survive_the_wire(message: Message) -> None:
     assert back == message
     assert type(back) is type(message)
     if isinstance(back, IHave):
-        assert all(isinstance(event_id, EventId) for event_id in back.events)
+        assert all(isinstance(run, Run) for run in back.runs)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicweave.blocks import seen as seen_module
-from topicweave.blocks.seen import WINDOW, SeenEvents
+from topicweave.blocks.seen import FEW_GAPS, MOST_GAPS, WINDOW, SeenEvents
 from topicweave.model.event import EventId
 
 SMALL = 8
@@ -41,7 +41,9 @@ class Unbounded:
 
 def event_ids(publishers: int, window: int) -> st.SearchStrategy[EventId]:
     # Sequence numbers at and around the window's edges as often as small ones.
-    edges = [edge + step for edge in (0, window, 2 * window, 5 * window) for step in (-1, 0, 1)]
+    edges = [
+        edge + step for edge in (0, window, 2 * window, 5 * window) for step in (-1, 0, 1) if edge + step >= 0
+    ]
     return st.builds(
         EventId,
         publisher=st.integers(1, publishers),
@@ -123,6 +125,14 @@ def test_a_new_life_of_a_publisher_counts_from_the_start_and_ends_the_old_one() 
     assert seen.first_time(EventId(1, 2, 5, 101)), "other topics have their own epochs"
 
 
+def test_numbers_below_zero_are_nobodys() -> None:
+    seen = SeenEvents()
+    assert EventId(1, 1, 0, -1) in seen
+    assert not seen.first_time(EventId(1, 1, 0, -1))
+    assert seen.first_time(EventId(1, 1, 0, 0))
+    assert not seen.first_time(EventId(1, 1, 0, -1))
+
+
 def test_asking_marks_nothing() -> None:
     seen = SeenEvents()
     assert EventId(1, 1, 0, 0) not in seen
@@ -156,7 +166,36 @@ def test_a_flood_of_hostile_streams_and_numbers_stays_small() -> None:
         for sequence in (0, 2**63, -(2**63), 2**63 - WINDOW + 1):
             seen.first_time(EventId(publisher, publisher, publisher, sequence))
     assert len(seen) == 100
-    assert all(state[2].bit_length() <= WINDOW for state in seen._streams.values())
+    assert seen._gaps == sum(len(state[2]) for state in seen._streams.values())
+    for sequence in range(0, 10 * MOST_GAPS, 2):
+        seen.first_time(EventId(1, 1, 10**6, sequence))
+    state = seen.state(1, 1)
+    assert state is not None
+    assert len(state[2]) == MOST_GAPS
+    assert not seen.first_time(EventId(1, 1, 10**6, 1)), "of too many gaps the oldest counts as seen"
+    assert seen.first_time(EventId(1, 1, 10**6, 10 * MOST_GAPS - 3))
+
+
+def test_when_all_streams_have_many_gaps_each_keeps_few() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seen_module, "ALL_GAPS", 100)
+        seen = SeenEvents()
+        for publisher in range(20):
+            for sequence in range(0, 200, 2):
+                seen.first_time(EventId(publisher, 1, 0, sequence))
+        assert seen._gaps == sum(len(state[2]) for state in seen._streams.values())
+        assert seen._gaps <= 100 + 20 * FEW_GAPS
+
+
+@given(st.lists(event_ids(1, 20), max_size=40), st.integers(0, 60), st.integers(0, 60))
+def test_what_of_a_run_is_unseen(events: list[EventId], first: int, last: int) -> None:
+    seen = SeenEvents()
+    for event in events:
+        seen.first_time(event)
+    runs = seen.unseen(1, 1, 1, first, last)
+    named = [sequence for low, high in runs for sequence in range(low, high + 1)]
+    assert named == [n for n in range(first, last + 1) if EventId(1, 1, 1, n) not in seen]
+    assert all(low <= high for low, high in runs)
 
 
 def test_a_stream_may_be_written_down_and_restored_in_a_later_life() -> None:
@@ -178,6 +217,6 @@ def test_a_stream_may_be_written_down_and_restored_in_a_later_life() -> None:
 def test_restoring_more_than_fits_is_bounded_too() -> None:
     seen = SeenEvents(streams=3)
     for publisher in range(10):
-        seen.restore(publisher, 1, (0, 0, 1))
+        seen.restore(publisher, 1, (0, 0, ()))
     assert len(seen) == 3
     assert EventId(9, 1, 0, 0) in seen

@@ -13,7 +13,7 @@ import pytest
 
 import topicweave
 from tests.live.together import eventually, linked, local, run, taken
-from topicweave.blocks.broadcast_tree import IHave, Push
+from topicweave.blocks.broadcast_tree import Graft, IHave, Push, Run
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
 from topicweave.live import LiveNode, catch_up
@@ -21,6 +21,7 @@ from topicweave.live.frames import FrameSplitter, Kind, frame
 from topicweave.live.settings import Address
 from topicweave.live.swarm import run_swarm
 from topicweave.live.wire import Hello, hello_frame
+from topicweave.live.world import MOST_HOPS
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import ring_id
 from topicweave.port import Message
@@ -186,7 +187,9 @@ def test_floods_of_events_and_announcements_are_held_in_bounds() -> None:
                 await attacker.enter()
                 for number in range(3000):
                     attacker.say(Push(Event(number, topic, 1, 0, bytes(500)), 1))
-                attacker.say(*(IHave(tuple(EventId(n, topic, 1, n) for n in range(1000))) for _ in range(20)))
+                attacker.say(
+                    *(IHave(tuple(Run(n, topic, 1, n, n + 9) for n in range(1000))) for _ in range(20))
+                )
                 attacker.say(
                     catch_up.Inventory(tuple(EventId(n, topic, 9, n) for n in range(5000))),
                     catch_up.Summary(tuple(catch_up.TopicDigest(n, 1) for n in range(10_000)), answer=False),
@@ -214,7 +217,8 @@ def test_numbers_at_their_ends_do_not_upset_a_node() -> None:
                     Connect("greedy", end, end, end, frozenset({abs(end) % 2**64})),
                     Connect("no such task", end, end, end, frozenset()),
                     Offer((Descriptor(end, float(end), end, frozenset({ring_id("a")})),)),
-                    IHave((EventId(1, ring_id("a"), end, end),)),
+                    IHave((Run(1, ring_id("a"), end, end, end), Run(1, ring_id("a"), 1, 0, end))),
+                    Graft((Run(1, ring_id("a"), end, end, end), Run(1, ring_id("a"), 1, 0, end))),
                 ):
                     async with Attacker(victim, f"attacker {end}") as attacker:
                         await attacker.enter()
@@ -222,6 +226,22 @@ def test_numbers_at_their_ends_do_not_upset_a_node() -> None:
                         attacker.writer.write(frame(Kind.PING, bytes(8)))
                         await attacker.reader.read(1)
             await still_serving(victim, friend)
+
+    run(test)
+
+
+def test_an_event_that_claims_to_have_crossed_absurdly_many_links_goes_no_further() -> None:
+    """Its next hop would not decode: the neighbours would cut off a node that passed it on."""
+
+    async def test() -> None:
+        async with two_honest_nodes() as (victim, friend), Attacker(victim) as attacker:
+            await attacker.enter()
+            for number, hops in enumerate((2**31 - 1, MOST_HOPS + 1, MOST_HOPS)):
+                attacker.say(Push(Event(ring_id("attacker"), ring_id("a"), 1, number, b"%d" % number), hops))
+            await eventually(lambda: ("a", b"2") in taken(victim))
+            assert victim.counters.far_travelled == 2
+            assert [payload for _, payload in taken(victim)] == [b"2"]
+            assert victim.counters.protocol_errors == friend.counters.protocol_errors == 0
 
     run(test)
 

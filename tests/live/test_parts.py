@@ -31,7 +31,7 @@ def test_an_outbox_stays_within_its_bytes_and_loses_nothing_silently(puts: list[
         events += carries_event
         gossip += not carries_event
         assert outbox.size <= 200
-    left = list(outbox._queue)
+    left = [(message, True) for message in outbox._events] + [(message, False) for message in outbox._gossip]
     assert sum(len(message) for message, _ in left) == outbox.size
     assert counters.events_dropped == refused
     assert sum(is_event for _, is_event in left) == events - refused, "a queued event is never dropped"
@@ -43,7 +43,21 @@ def test_the_oldest_gossip_goes_first() -> None:
     for number in range(10):
         outbox.put(bytes([number]) * 10, carries_event=number == 0)
     assert outbox.put(b"n" * 10, carries_event=True)
-    assert [message[0] for message in outbox.take(1000)] == [0, 4, 5, 6, 7, 8, 9, ord("n")]
+    assert [message[0] for message in outbox.take(1000)] == [4, 5, 6, 7, 8, 9, 0, ord("n")]
+
+
+def test_what_is_taken_in_parts_is_all_and_gossip_goes_first() -> None:
+    outbox = Outbox(1000, Counters())
+    for number in range(20):
+        outbox.put(bytes([number]) * 10, carries_event=number % 2 == 0)
+    parts = []
+    while len(outbox):
+        parts.append([message[0] for message in outbox.take(35)])
+    assert [number for part in parts for number in part] == [*range(1, 20, 2), *range(0, 20, 2)]
+    assert {len(part) for part in parts[:-1]} == {3}
+    assert outbox.size == 0
+    outbox.put(bytes(100), carries_event=True)
+    assert len(outbox.take(1)) == 1, "at least one, whatever its size"
 
 
 def test_hearsay_does_not_replace_what_a_peer_said_itself() -> None:
@@ -102,7 +116,7 @@ def test_what_is_stored_is_there_after_a_reopening(tmp_path: Path) -> None:
     store.set_peers({big: Address("127.0.0.1", 7)})
     store.add_subscription("news")
     store.set_sequence(big, 12)
-    store.set_seen(big, 3, (1, 5, 0b1011))
+    store.set_seen(big, 3, (1, 5, ((0, 1), (3, 3))))
     store.add_event(Event(big, 3, 1, 5, b"payload"), 4)
     store.commit()
     store.set_fact("name", "never committed")
@@ -112,7 +126,7 @@ def test_what_is_stored_is_there_after_a_reopening(tmp_path: Path) -> None:
     assert again.peers() == {big: Address("127.0.0.1", 7)}
     assert again.subscriptions() == ["news"]
     assert again.sequences() == {big: 12}
-    assert list(again.seen()) == [(big, 3, (1, 5, 0b1011))]
+    assert list(again.seen()) == [(big, 3, (1, 5, ((0, 1), (3, 3))))]
     assert list(again.events()) == [(Event(big, 3, 1, 5, b"payload"), 4)]
     again.close()
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicweave.blocks.broadcast_tree import Graft, IHave, Prune, Push
+from topicweave.blocks.broadcast_tree import Graft, IHave, Prune, Push, Run
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
 from topicweave.live import catch_up
@@ -30,7 +30,7 @@ from topicweave.live.wire import (
     read_bye,
     read_hello,
 )
-from topicweave.model.event import Event, EventId
+from topicweave.model.event import Event
 from topicweave.model.ids import ring_id
 from topicweave.port import Message
 
@@ -118,7 +118,7 @@ EVENTS = st.builds(Event, IDS, IDS, st.integers(0, 2**53), st.integers(0, 2**40)
 MESSAGES = st.one_of(
     st.builds(Push, EVENTS, st.integers(1, 99)),
     st.builds(Prune, IDS),
-    st.builds(Graft, st.builds(EventId, IDS, IDS, st.integers(0, 9), st.integers(0, 9))),
+    st.builds(Graft, st.tuples(st.builds(Run, IDS, IDS, *[st.integers(0, 9)] * 3))),
 )
 
 
@@ -147,9 +147,12 @@ def test_damaged_messages_never_do_more_than_fail_to_decode(
     ("message", "why"),
     [
         (Push(Event(1, 2, 3, 4, bytes(1001)), 1), "1001 bytes"),
-        (Push(Event(-1, 2, 3, 4), 1), "numbered"),
-        (Push(Event(1, 2, 3, -4), 1), "numbered"),
-        (Push(Event(1, 2, 3, 4), 0), "0 hops"),
+        (Push(Event(-1, 2, 3, 4), 1), ">= 0"),
+        (Push(Event(1, -2, 3, 4), 1), ">= 0"),
+        (Push(Event(1, 2, 2**63, 4), 1), "<= 9223372036854775807"),
+        (Push(Event(1, 2, 3, -4), 1), ">= 0"),
+        (Push(Event(1, 2, 3, 4), 0), ">= 1"),
+        (Push(Event(1, 2, 3, 4), 2**31), "<= 2147483647"),
         (Offer((Descriptor(1, 0.0, 1, frozenset(range(101))),)), "100 topics"),
     ],
 )

@@ -8,18 +8,26 @@ Rules kept
    "I have"). A new link is eager. Only the lazy ones are remembered, so links may come and go without being
    registered.
 2. The second copy of an event turns the link it came over lazy at both ends (prune): what stays eager is a
-   tree.
-3. An announced event that does not arrive in time is asked for (graft), and the link becomes eager again: the
-   tree heals over links that are there anyway.
-4. An event is handed to the application at most once, and passed on at most once, however often it comes.
-5. All memory is bounded: the cache that answers grafts, the announcements waited for, the streams seen. State
+   tree. Of a burst of second copies one is answered, and again only if they go on.
+3. Announced events that do not arrive in time are asked for (graft), and the link becomes eager again: the
+   tree heals over links that are there anyway. Each announcer is asked in turn, `graft_attempts` times without an
+   answer, so a lost graft loses nothing.
+4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
+   those announced ahead of them are waited for.
+5. An event is handed to the application at most once, and passed on at most once, however often it comes.
+6. All memory is bounded: the cache that answers grafts, the announcements waited for, the streams seen. State
    is kept only for peers that a link leads to, and only for topics that this node takes part in.
+
+The paper announces and asks for single messages. Here both speak of runs, consecutive events of one stream (a publisher on a
+topic), and there is one timer per stream: a burst costs as many announcements and timers as a single event.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import math
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,8 +36,37 @@ from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import EventMessage, Message, Receivers, TimerKey, Timers, World
 
-# An announcement names this many events at most; of a longer one the rest is ignored.
-MOST_IDS = 256
+MOST_RUNS = 256
+"""An announcement or a graft names this many runs at most; of a longer one the rest is ignored."""
+MOST_ASKED = 1024
+"""Events asked for, and sent, by one graft."""
+
+
+class Stream(NamedTuple):
+    """The events of one publisher on one topic in one of its lives."""
+
+    publisher: NodeId
+    topic: TopicId
+    epoch: int
+
+
+class Run(NamedTuple):
+    """Consecutive events of a stream."""
+
+    publisher: NodeId
+    topic: TopicId
+    epoch: int
+    first: int
+    last: int
+
+    @property
+    def stream(self) -> Stream:
+        return Stream(self.publisher, self.topic, self.epoch)
+
+    @classmethod
+    def of(cls, event: Event | EventId) -> Run:
+        """A run of a single event."""
+        return cls(event.publisher, event.topic, event.epoch, event.sequence, event.sequence)
 
 
 class Push(EventMessage, frozen=True, array_like=True, tag="tree-push"):
@@ -39,13 +76,13 @@ class Push(EventMessage, frozen=True, array_like=True, tag="tree-push"):
 class IHave(Message, frozen=True, array_like=True, tag="tree-ihave"):
     """These events can be had from me."""
 
-    events: tuple[EventId, ...]
+    runs: tuple[Run, ...]
 
 
 class Graft(Message, frozen=True, array_like=True, tag="tree-graft"):
-    """Send me this event, and push to me from now on."""
+    """Send me these events of a topic, and push to me from now on."""
 
-    event: EventId
+    runs: tuple[Run, ...]
 
 
 class Prune(Message, frozen=True, array_like=True, tag="tree-prune"):
@@ -55,19 +92,39 @@ class Prune(Message, frozen=True, array_like=True, tag="tree-prune"):
 
 
 class BroadcastTreeParameters(msgspec.Struct, frozen=True):
-    """Times in seconds."""
+    """Times in seconds. `most_missing` counts streams."""
 
     announce_period: float = 0.1
     graft_timeout: float = 0.5
+    graft_attempts: int = 3
     cache_events: int = 1024
     cache_bytes: int = 4 * 1024 * 1024
     most_missing: int = 1024
     most_undelivered: int = 64
 
 
-class _Cached(msgspec.Struct):
-    event: Event
-    hops: int
+class _Source:
+    """What one peer announced of a stream, from the first to the last number, and how often it was asked in vain."""
+
+    __slots__ = ("first", "last", "tries")
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self.tries = 0
+
+
+class _Missing:
+    """Events of one stream that were announced and have not come."""
+
+    __slots__ = ("gaps", "highest", "sources")
+
+    def __init__(self, highest: int, gaps: int) -> None:
+        self.sources: dict[NodeId, _Source] = {}
+        self.highest = highest
+        """The highest number seen when the timer was set."""
+        self.gaps = gaps
+        """How many numbers below it were missing then."""
 
 
 class BroadcastTree:
@@ -91,12 +148,18 @@ class BroadcastTree:
         self._deliver = deliver
         self._parameters = parameters or BroadcastTreeParameters()
         self._seen = SeenEvents()
-        self._cache: OrderedDict[EventId, _Cached] = OrderedDict()
+        # By plain tuples (publisher, topic, epoch, sequence): this is looked at for each event.
+        self._cache: dict[tuple[int, int, int, int], EventMessage] = {}
+        self._cached: deque[tuple[int, int, int, int]] = deque()
         self._cache_size = 0
-        self._lazy: dict[TopicId, set[NodeId]] = {}
-        self._missing: OrderedDict[EventId, list[NodeId]] = OrderedDict()
-        self._announcements: dict[NodeId, list[EventId]] = {}
+        # Topic -> lazy peer -> when it was last told so (never: minus infinity).
+        self._lazy: dict[TopicId, dict[NodeId, float]] = {}
+        self._missing: OrderedDict[Stream, _Missing] = OrderedDict()
+        # Stream and where it came from -> runs [first, last] to be announced to the lazy links.
+        self._news: dict[tuple[int, int, int, NodeId | None], list[list[int]]] = {}
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
+        self.given_up = 0
+        """Announced events that nobody sent however often they were asked."""
 
     def receivers(self) -> Receivers:
         return {
@@ -116,13 +179,15 @@ class BroadcastTree:
 
         An event nobody could be given is kept, and sent over the first link that comes up for its topic.
         """
-        self._seen.first_time(event.id)
-        self._remember(event, 0)
-        links = list(self._links(event.topic))
-        if links and self._lazy.get(event.topic, set()).issuperset(links):
-            # Nobody has pushed to us since our part of the tree broke: do not wait until we are asked.
-            self._make_eager(event.topic, links[0])
-        sent_to = self._spread(event, 0, source=None)
+        self._seen.first_time(event)
+        push = Push(event, 1)
+        self._remember(push)
+        if lazy := self._lazy.get(event.topic):
+            links = list(self._links(event.topic))
+            if links and lazy.keys() >= set(links):
+                # Nobody has pushed to us since our part of the tree broke: do not wait until we are asked.
+                self._make_eager(event.topic, links[0])
+        sent_to = self._spread(push, source=None)
         if not sent_to:
             self._unsent[event.id] = None
             if len(self._unsent) > self._parameters.most_undelivered:
@@ -135,138 +200,228 @@ class BroadcastTree:
             self._make_eager(topic, peer)
         for event_id in [event_id for event_id in self._unsent if event_id.topic in interest]:
             del self._unsent[event_id]
-            if cached := self._cache.get(event_id):
-                self._world.send(peer, Push(cached.event, cached.hops + 1))
+            if push := self._cache.get(event_id):
+                self._world.send(peer, push)
 
     def link_down(self, peer: NodeId) -> None:
         """No link leads to this peer any more: forget all about it."""
         for topic in [topic for topic, lazy in self._lazy.items() if peer in lazy]:
             self._make_eager(topic, peer)
-        self._announcements.pop(peer, None)
-        for sources in self._missing.values():
-            if peer in sources:
-                sources.remove(peer)
+        for missing in self._missing.values():
+            missing.sources.pop(peer, None)
+        for stream in [stream for stream in self._news if stream[3] == peer]:
+            # Where they came from matters no more.
+            runs = self._news.pop(stream)
+            self._news.setdefault((*stream[:3], None), []).extend(runs)
 
     def topic_down(self, topic: TopicId) -> None:
         """This node takes part in the topic no more."""
         self._lazy.pop(topic, None)
-        for event_id in [event_id for event_id in self._missing if event_id.topic == topic]:
-            self._forget_missing(event_id)
+        for stream in [stream for stream in self._missing if stream.topic == topic]:
+            self._forget_missing(stream)
+        for news in [news for news in self._news if news[1] == topic]:
+            del self._news[news]
         for event_id in [event_id for event_id in self._unsent if event_id.topic == topic]:
             del self._unsent[event_id]
 
     def known_peers(self) -> set[NodeId]:
         """Peers that some state is kept for."""
-        peers = set(self._announcements)
-        return peers.union(*self._lazy.values(), *self._missing.values())
+        peers = {source for *_, source in self._news if source is not None}
+        return peers.union(*self._lazy.values(), *(missing.sources for missing in self._missing.values()))
 
     def restart(self) -> None:
         """Timers were lost with the last life: forget what waited for them."""
         self._missing.clear()
-        self._announcements.clear()
+        self._news.clear()
 
     # What peers say.
 
     def _receive_push(self, sender: NodeId, message: Push) -> None:
-        event, topic = message.event, message.event.topic
+        event = message.event
+        topic = event.topic
         if not self._wants(topic):
             return
-        if not self._seen.first_time(event.id):
-            if sender in self._links(topic):
-                self._lazy.setdefault(topic, set()).add(sender)
-            self._world.send(sender, Prune(topic))
+        if not self._seen.first_time(event):
+            self._turn_down(sender, topic)
             return
-        self._forget_missing(event.id)
-        self._make_eager(topic, sender)
-        self._remember(event, message.hops)
+        lazy = self._lazy.get(topic)
+        if lazy is not None and sender in lazy:
+            self._make_eager(topic, sender)
+        push = Push(event, message.hops + 1)
+        self._remember(push)
         self._deliver(event)
-        self._spread(event, message.hops, source=sender)
+        self._spread(push, sender)
+
+    def _turn_down(self, sender: NodeId, topic: TopicId) -> None:
+        """A second copy came: one prune for all that are under way."""
+        now = self._world.now
+        if sender in self._links(topic):
+            lazy = self._lazy.setdefault(topic, {})
+            if now - lazy.get(sender, -math.inf) < self._parameters.graft_timeout:
+                return
+            lazy[sender] = now
+        self._world.send(sender, Prune(topic))
 
     def _receive_ihave(self, sender: NodeId, message: IHave) -> None:
-        for event_id in message.events[:MOST_IDS]:
-            if event_id in self._seen or not self._wants(event_id.topic):
+        for run in message.runs[:MOST_RUNS]:
+            unseen = self._seen.unseen(*run)
+            if not unseen or not self._wants(run.topic) or sender not in self._links(run.topic):
                 continue
-            if sender not in self._links(event_id.topic):
-                continue
-            sources = self._missing.get(event_id)
-            if sources is not None:
-                if sender not in sources:
-                    sources.append(sender)
-                continue
-            self._missing[event_id] = [sender]
-            self._world.set_timer(("tree-missing", event_id), self._parameters.graft_timeout)
-            if len(self._missing) > self._parameters.most_missing:
-                self._forget_missing(next(iter(self._missing)))
+            first, last = unseen[0][0], unseen[-1][1]
+            stream = run.stream
+            missing = self._missing.get(stream)
+            if missing is None:
+                highest = self._seen.highest(*stream)
+                gaps = sum(high - low + 1 for low, high in unseen if high <= highest)
+                missing = self._missing[stream] = _Missing(highest, gaps)
+                self._world.set_timer(("tree-missing", stream), self._parameters.graft_timeout)
+                if len(self._missing) > self._parameters.most_missing:
+                    self._forget_missing(next(iter(self._missing)))
+            source = missing.sources.get(sender)
+            if source is None:
+                missing.sources[sender] = _Source(first, last)
+            else:
+                source.first, source.last = min(source.first, first), max(source.last, last)
 
     def _receive_graft(self, sender: NodeId, message: Graft) -> None:
-        self._make_eager(message.event.topic, sender)
-        if cached := self._cache.get(message.event):
-            self._world.send(sender, Push(cached.event, cached.hops + 1))
+        left = MOST_ASKED
+        for publisher, topic, epoch, first, last in message.runs[:MOST_RUNS]:
+            self._make_eager(topic, sender)
+            for sequence in range(first, min(last + 1, first + left)):
+                left -= 1
+                if push := self._cache.get((publisher, topic, epoch, sequence)):
+                    self._world.send(sender, push)
 
     def _receive_prune(self, sender: NodeId, message: Prune) -> None:
         # Only links that serve the topic can be lazy for it; otherwise a stranger could fill the table.
         if self._wants(message.topic) and sender in self._links(message.topic):
-            self._lazy.setdefault(message.topic, set()).add(sender)
+            self._lazy.setdefault(message.topic, {}).setdefault(sender, -math.inf)
 
     # How events spread.
 
-    def _spread(self, event: Event, hops: int, source: NodeId | None) -> int:
-        lazy = self._lazy.get(event.topic, ())
-        push = Push(event, hops + 1)
+    def _spread(self, push: EventMessage, source: NodeId | None) -> int:
+        event = push.event
+        topic = event.topic
+        lazy = self._lazy.get(topic)
+        send = self._world.send
         sent_to = 0
-        for peer in self._links(event.topic):
-            if peer == source:
-                continue
-            if peer in lazy:
-                self._queue_announcement(peer, event.id)
-            else:
-                self._world.send(peer, push)
+        if lazy is None:
+            for peer in self._links(topic):
+                if peer != source:
+                    send(peer, push)
+                    sent_to += 1
+            return sent_to
+        for peer in self._links(topic):
+            if peer != source and peer not in lazy:
+                send(peer, push)
                 sent_to += 1
+        self._note_news(event, source)
         return sent_to
 
-    def _queue_announcement(self, peer: NodeId, event_id: EventId) -> None:
-        if not self._announcements:
+    def _note_news(self, event: Event, source: NodeId | None) -> None:
+        """To be announced to whoever is lazy."""
+        news = self._news
+        if not news:
             self._world.set_timer(("tree-announce",), self._parameters.announce_period)
-        queue = self._announcements.setdefault(peer, [])
-        queue.append(event_id)
-        if len(queue) == MOST_IDS:
-            del self._announcements[peer]
-            self._world.send(peer, IHave(tuple(queue)))
+        sequence = event.sequence
+        stream = (event.publisher, event.topic, event.epoch, source)
+        runs = news.get(stream)
+        if runs is None:
+            news[stream] = [[sequence, sequence]]
+        elif runs[-1][1] == sequence - 1:
+            runs[-1][1] = sequence
+        else:
+            runs.append([sequence, sequence])
 
     def _announce(self, _key: TimerKey) -> None:
-        announcements, self._announcements = self._announcements, {}
-        for peer, events in announcements.items():
-            self._world.send(peer, IHave(tuple(events)))
+        news, self._news = self._news, {}
+        told: dict[NodeId, list[Run]] = {}
+        for (publisher, topic, epoch, source), runs in news.items():
+            lazy = self._lazy.get(topic, ())
+            for peer in self._links(topic):
+                if peer in lazy and peer != source:
+                    told.setdefault(peer, []).extend(Run(publisher, topic, epoch, *run) for run in runs)
+        for peer, announced in told.items():
+            for start in range(0, len(announced), MOST_RUNS):
+                self._world.send(peer, IHave(tuple(announced[start : start + MOST_RUNS])))
 
     def _ask_for_missing(self, key: TimerKey) -> None:
-        event_id: EventId = key[1]
-        sources = self._missing.get(event_id)
-        if not sources:
-            self._missing.pop(event_id, None)
+        """The timer of one stream: ask for what did not come, unless it is coming."""
+        stream: Stream = key[1]
+        missing = self._missing.get(stream)
+        if missing is None:
             return
-        peer = sources.pop(0)
-        self._make_eager(event_id.topic, peer)
-        self._world.send(peer, Graft(event_id))
-        self._world.set_timer(key, self._parameters.graft_timeout)
+        wanted: dict[NodeId, list[tuple[int, int]]] = {}
+        for peer, source in list(missing.sources.items()):
+            if runs := self._seen.unseen(*stream, source.first, source.last):
+                wanted[peer] = runs
+            else:
+                del missing.sources[peer]
+        if not wanted:
+            del self._missing[stream]
+            return
+        highest = self._seen.highest(*stream)
+        gaps = sum(
+            high - low + 1
+            for low, high in self._seen.unseen(*stream, min(runs[0][0] for runs in wanted.values()), highest)
+        )
+        advances, closes = highest > missing.highest, gaps < missing.gaps
+        missing.highest, missing.gaps = highest, gaps
+        if advances or closes:
+            for source in missing.sources.values():
+                source.tries = 0
+        for peer, runs in wanted.items():
+            due = [(low, high) for low, high in runs if not (advances if low > highest else closes)]
+            if due:
+                self._graft(stream, missing, peer, due)
+                break
+        if missing.sources:
+            self._world.set_timer(key, self._parameters.graft_timeout)
+        else:
+            self.given_up += 1
+            del self._missing[stream]
 
-    def _forget_missing(self, event_id: EventId) -> None:
-        if self._missing.pop(event_id, None) is not None:
-            self._world.cancel_timer(("tree-missing", event_id))
+    def _graft(self, stream: Stream, missing: _Missing, peer: NodeId, runs: list[tuple[int, int]]) -> None:
+        """Ask a peer, and let another one have the next turn."""
+        source = missing.sources.pop(peer)
+        source.tries += 1
+        if source.tries < self._parameters.graft_attempts:
+            missing.sources[peer] = source
+        self._make_eager(stream.topic, peer)
+        asked, left = [], MOST_ASKED
+        for low, high in runs[:MOST_RUNS]:
+            high = min(high, low + left - 1)
+            asked.append(Run(*stream, low, high))
+            left -= high - low + 1
+            if not left:
+                break
+        self._world.send(peer, Graft(tuple(asked)))
+
+    def _forget_missing(self, stream: Stream) -> None:
+        if self._missing.pop(stream, None) is not None:
+            self._world.cancel_timer(("tree-missing", stream))
 
     def _make_eager(self, topic: TopicId, peer: NodeId) -> None:
         lazy = self._lazy.get(topic)
-        if lazy is not None:
-            lazy.discard(peer)
+        if lazy is not None and peer in lazy:
+            if self._news:
+                # What it was not pushed while it was lazy must still be announced to it.
+                self._world.cancel_timer(("tree-announce",))
+                self._announce(("tree-announce",))
+            del lazy[peer]
             if not lazy:
                 del self._lazy[topic]
 
-    def _remember(self, event: Event, hops: int) -> None:
-        if known := self._cache.pop(event.id, None):
-            self._cache_size -= len(known.event.payload)
-        self._cache[event.id] = _Cached(event, hops)
+    def _remember(self, push: EventMessage) -> None:
+        event = push.event
+        key = (event.publisher, event.topic, event.epoch, event.sequence)
+        cache, parameters = self._cache, self._parameters
+        if key in cache:
+            return
+        cache[key] = push
+        self._cached.append(key)
         self._cache_size += len(event.payload)
-        while len(self._cache) > self._parameters.cache_events or (
-            self._cache_size > self._parameters.cache_bytes and len(self._cache) > 1
+        while len(cache) > parameters.cache_events or (
+            self._cache_size > parameters.cache_bytes and len(cache) > 1
         ):
-            _, dropped = self._cache.popitem(last=False)
-            self._cache_size -= len(dropped.event.payload)
+            self._cache_size -= len(cache.pop(self._cached.popleft()).event.payload)

@@ -1,82 +1,154 @@
 """Which events were seen already, in bounded memory.
 
 Rule kept: an event for which `first_time` was once true never gives true again, as long as its stream is
-remembered. A stream is one publisher on one topic. Per stream a window over the last sequence numbers is kept;
-whatever is older than the window counts as seen, so an event may be dropped that was held up very long, but
-none is taken twice. An older epoch of a publisher counts as seen, too. Beyond `streams` streams the longest
-unused is forgotten.
+remembered. A stream is one publisher on one topic. Per stream its epoch, the highest number seen and the gaps below
+it are kept, so what comes late is still new. Whatever is `WINDOW` numbers or more behind the highest counts as seen, and so
+does the oldest gap beyond `MOST_GAPS`: an event may be dropped that was held up very long, but none is taken twice.
+An older epoch of a publisher counts as seen, too. Beyond `streams` streams the longest unused is forgotten.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
+from typing import Any, Protocol
 
-from topicweave.model.event import EventId
 from topicweave.model.ids import NodeId, TopicId
 
-WINDOW = 1024
+WINDOW = 1 << 16
+MOST_GAPS = 256
+"""Of one stream, while there is room; when all streams together have `ALL_GAPS`, `FEW_GAPS` of each."""
+FEW_GAPS = 8
+ALL_GAPS = 1 << 18
+
+Gaps = tuple[tuple[int, int], ...]
+"""First and last number of each, ascending."""
+
+
+class Numbered(Protocol):
+    """An `Event` or an `EventId`."""
+
+    @property
+    def publisher(self) -> NodeId: ...
+    @property
+    def topic(self) -> TopicId: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def sequence(self) -> int: ...
 
 
 class SeenEvents:
-    """Sliding windows of sequence numbers.
+    """The highest number of each stream, and the gaps below it.
 
+    >>> from topicweave.model.event import EventId
     >>> seen = SeenEvents()
     >>> event = EventId(publisher=1, topic=2, epoch=0, sequence=5)
     >>> seen.first_time(event), seen.first_time(event), seen.first_time(event._replace(sequence=4))
     (True, False, True)
+    >>> seen.unseen(1, 2, 0, 2, 9)
+    [(2, 3), (6, 9)]
     """
 
     def __init__(self, streams: int = 65536) -> None:
         self._limit = streams
-        # (publisher, topic) -> [epoch, highest sequence, bits: bit i set when highest - i was seen]
-        self._streams: OrderedDict[tuple[NodeId, TopicId], list[int]] = OrderedDict()
+        # (publisher, topic) -> [epoch, highest sequence, gaps]
+        self._streams: OrderedDict[tuple[NodeId, TopicId], list[Any]] = OrderedDict()
+        self._gaps = 0  # of all streams
 
-    def first_time(self, event: EventId) -> bool:
+    def first_time(self, event: Numbered) -> bool:
         """Whether the event is new; from now on it is not."""
         stream = (event.publisher, event.topic)
+        epoch, sequence = event.epoch, event.sequence
         state = self._streams.get(stream)
-        if state is None or event.epoch > state[0]:
-            self._put(stream, [event.epoch, event.sequence, 1])
+        if state is None or epoch > state[0]:
+            if sequence < 0:
+                return False
+            first = max(0, sequence - WINDOW + 1)
+            self._put(stream, [epoch, sequence, ((first, sequence - 1),) if first < sequence else ()])
             return True
         self._streams.move_to_end(stream)
-        epoch, highest, bits = state
-        if event.epoch < epoch or event.sequence <= highest - WINDOW:
+        if epoch < state[0]:
             return False
-        if event.sequence > highest:
-            ahead = event.sequence - highest
-            state[1] = event.sequence
-            state[2] = ((bits << ahead) & ((1 << WINDOW) - 1)) | 1 if ahead < WINDOW else 1
+        highest = state[1]
+        if sequence > highest:
+            state[1] = sequence
+            if sequence > highest + 1:
+                self._set_gaps(state, (*state[2], (highest + 1, sequence - 1)))
             return True
-        bit = 1 << (highest - event.sequence)
-        state[2] |= bit
-        return not bits & bit
+        return bool(state[2]) and self._fill(state, sequence)
 
-    def __contains__(self, event: EventId) -> bool:
+    def __contains__(self, event: Numbered) -> bool:
         """Whether the event counts as seen, without marking it."""
-        state = self._streams.get((event.publisher, event.topic))
-        if state is None:
-            return False
-        epoch, highest, bits = state
-        if event.epoch != epoch:
-            return event.epoch < epoch
-        if event.sequence > highest:
-            return False
-        return event.sequence <= highest - WINDOW or bool(bits >> (highest - event.sequence) & 1)
+        return not self.unseen(event.publisher, event.topic, event.epoch, event.sequence, event.sequence)
 
-    def state(self, publisher: NodeId, topic: TopicId) -> tuple[int, int, int] | None:
-        """Epoch, highest sequence and bits of one stream: what `restore` takes in a later life."""
+    def unseen(
+        self, publisher: NodeId, topic: TopicId, epoch: int, first: int, last: int
+    ) -> list[tuple[int, int]]:
+        """Those of a run of events that would be new, as runs."""
+        first = max(first, 0)
+        state = self._streams.get((publisher, topic))
+        if state is None or epoch > state[0]:
+            return [(first, last)] if first <= last else []
+        highest = state[1]
+        first = max(first, highest - WINDOW + 1)
+        if epoch < state[0] or first > last:
+            return []
+        runs = [(max(first, low), min(last, high)) for low, high in state[2] if low <= last and high >= first]
+        if last > highest:
+            runs.append((max(first, highest + 1), last))
+        return runs
+
+    def highest(self, publisher: NodeId, topic: TopicId, epoch: int) -> int:
+        """The highest number seen of an epoch; -1 if there is none."""
+        state = self._streams.get((publisher, topic))
+        return -1 if state is None or state[0] != epoch else state[1]
+
+    def state(self, publisher: NodeId, topic: TopicId) -> tuple[int, int, Gaps] | None:
+        """Epoch, highest sequence and gaps of one stream: what `restore` takes in a later life."""
         state = self._streams.get((publisher, topic))
         return None if state is None else (state[0], state[1], state[2])
 
-    def restore(self, publisher: NodeId, topic: TopicId, state: tuple[int, int, int]) -> None:
+    def restore(self, publisher: NodeId, topic: TopicId, state: tuple[int, int, Gaps]) -> None:
         """Remember a stream as an earlier life knew it."""
         self._put((publisher, topic), list(state))
 
     def __len__(self) -> int:
         return len(self._streams)
 
-    def _put(self, stream: tuple[NodeId, TopicId], state: list[int]) -> None:
+    def _put(self, stream: tuple[NodeId, TopicId], state: list[Any]) -> None:
+        if (old := self._streams.get(stream)) is not None:
+            self._gaps -= len(old[2])
         self._streams[stream] = state
+        self._gaps += len(state[2])
         self._streams.move_to_end(stream)
         if len(self._streams) > self._limit:
-            self._streams.popitem(last=False)
+            _, forgotten = self._streams.popitem(last=False)
+            self._gaps -= len(forgotten[2])
+
+    def _fill(self, state: list[Any], sequence: int) -> bool:
+        """Whether a number is in a gap; from now on it is not."""
+        gaps: Gaps = state[2]
+        index = bisect_right(gaps, sequence, key=_first) - 1
+        if index < 0 or sequence > gaps[index][1] or sequence <= state[1] - WINDOW:
+            return False
+        low, high = gaps[index]
+        rest: Gaps = ((low, sequence - 1),) if low < sequence else ()
+        if sequence < high:
+            rest += ((sequence + 1, high),)
+        self._set_gaps(state, gaps[:index] + rest + gaps[index + 1 :])
+        return True
+
+    def _set_gaps(self, state: list[Any], gaps: Gaps) -> None:
+        floor = state[1] - WINDOW
+        old = 0
+        while old < len(gaps) and gaps[old][1] <= floor:
+            old += 1
+        most = MOST_GAPS if self._gaps < ALL_GAPS else FEW_GAPS
+        old = max(old, len(gaps) - most)
+        self._gaps += len(gaps) - old - len(state[2])
+        state[2] = gaps[old:] if old else gaps
+
+
+def _first(gap: tuple[int, int]) -> int:
+    return gap[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -12,7 +12,7 @@ from topicweave.live.counters import Counters
 from topicweave.model.event import EventId
 
 
-class Received(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True, gc=False):
     """An event as the application gets it."""
 
     topic: str
@@ -24,7 +24,7 @@ class Received(msgspec.Struct, frozen=True):
     """Counts the publisher's events on this topic within an epoch."""
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """What a publisher is told."""
 
     event: EventId
@@ -56,11 +56,14 @@ class Feed:
         self._waiting: asyncio.Future[None] | None = None
         self._closed = False
 
-    def put(self, event: Received) -> None:
-        if self._closed or (self.topics is not None and event.topic not in self.topics):
+    def put(self, events: Sequence[Received]) -> None:
+        if self.topics is not None:
+            topics = self.topics
+            events = [event for event in events if event.topic in topics]
+        if self._closed or not events:
             return
-        self._queue.append(event)
-        self._bytes += len(event.payload)
+        self._queue.extend(events)
+        self._bytes += sum([len(event.payload) for event in events])
         while len(self._queue) > self._most_events or (
             self._bytes > self._most_bytes and len(self._queue) > 1
         ):
@@ -85,9 +88,31 @@ class Feed:
         self._bytes -= len(event.payload)
         return event
 
-    async def __aiter__(self) -> AsyncIterator[Received]:
-        while (event := await self.get()) is not None:
-            yield event
+    async def get_all(self) -> list[Received]:
+        """All events that are there, at least one; none when the feed is closed and empty."""
+        if not self._queue:
+            first = await self.get()
+            if first is None:
+                return []
+            events = [first, *self._queue]
+        else:
+            events = list(self._queue)
+        self._queue.clear()
+        self._bytes = 0
+        return events
+
+    def __aiter__(self) -> Feed:
+        return self
+
+    async def __anext__(self) -> Received:
+        if self._queue:
+            event = self._queue.popleft()
+            self._bytes -= len(event.payload)
+            return event
+        waited_for = await self.get()
+        if waited_for is None:
+            raise StopAsyncIteration
+        return waited_for
 
     def __len__(self) -> int:
         return len(self._queue)

@@ -16,6 +16,7 @@ class Counters:
         "deliveries",
         "dials_failed",
         "events_dropped",
+        "far_travelled",
         "forged_events",
         "frames_received",
         "frames_sent",
@@ -48,6 +49,7 @@ class Counters:
     deliveries: int
     dials_failed: int
     events_dropped: int
+    far_travelled: int
     forged_events: int
     frames_received: int
     frames_sent: int

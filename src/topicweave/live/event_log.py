@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-
-import msgspec
+from typing import NamedTuple
 
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import TopicId
 
 
-class Logged(msgspec.Struct, frozen=True):
+class Logged(NamedTuple):
     event: Event
     hops: int
 
@@ -32,37 +31,51 @@ def fingerprint(event: EventId) -> int:
 class EventLog:
     """`size(topic)` says how many events a topic may hold; `removed` is told what went."""
 
-    def __init__(self, size: Callable[[TopicId], int], most_bytes: int, removed: Removed) -> None:
-        self._size = size
+    def __init__(
+        self, size: Callable[[TopicId], int], most_bytes: int, removed: Removed | None = None
+    ) -> None:
+        self.size_of = size
         self._most_bytes = most_bytes
         self._removed = removed
         self._topics: dict[TopicId, OrderedDict[EventId, Logged]] = {}
+        # Digests are asked for now and then, events come all the time: a digest is made when it is asked for.
         self._digests: dict[TopicId, int] = {}
-        # All events in the order they came, to find the oldest over all topics.
-        self._order: OrderedDict[EventId, None] = OrderedDict()
+        # All events in the order they came, to find the oldest over all topics; also some that went already.
+        self._order: deque[EventId] = deque()
+        self._count = 0
         self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._order)
+        return self._count
 
     def __contains__(self, event: EventId) -> bool:
-        return event in self._order
+        return event in self._topics.get(event.topic, ())
 
     def add(self, event: Event, hops: int) -> bool:
         """Whether it is kept: it is new, and its topic may hold events."""
-        event_id = event.id
-        size = self._size(event.topic)
-        if size == 0 or event_id in self._order:
+        topic_id = event.topic
+        size = self.size_of(topic_id)
+        if size == 0:
             return False
-        topic = self._topics.setdefault(event.topic, OrderedDict())
+        topic = self._topics.get(topic_id)
+        if topic is None:
+            topic = self._topics[topic_id] = OrderedDict()
+        event_id = event.id
+        if event_id in topic:
+            return False
         topic[event_id] = Logged(event, hops)
-        self._order[event_id] = None
-        self._digests[event.topic] = self._digests.get(event.topic, 0) ^ fingerprint(event_id)
+        self._order.append(event_id)
+        self._count += 1
+        self._digests.pop(topic_id, None)
         self.bytes += len(event.payload)
         while len(topic) > size:
             self._remove(next(iter(topic)))
-        while self.bytes > self._most_bytes and len(self._order) > 1:
-            self._remove(next(iter(self._order)))
+        while self.bytes > self._most_bytes and self._count > 1:
+            oldest = self._order.popleft()
+            if oldest in self:
+                self._remove(oldest)
+        if len(self._order) > 2 * self._count + 1000:
+            self._order = deque(event_id for event_id in self._order if event_id in self)
         return True
 
     def get(self, event: EventId) -> Logged | None:
@@ -71,7 +84,14 @@ class EventLog:
 
     def digest(self, topic: TopicId) -> int:
         """0 for a topic without events."""
-        return self._digests.get(topic, 0)
+        digest = self._digests.get(topic)
+        if digest is None:
+            digest = 0
+            for event in self._topics.get(topic, ()):
+                digest ^= fingerprint(event)
+            if topic in self._topics:
+                self._digests[topic] = digest
+        return digest
 
     def events(self, topic: TopicId) -> list[EventId]:
         """What a topic holds, oldest first."""
@@ -87,8 +107,9 @@ class EventLog:
     def _remove(self, event: EventId) -> None:
         topic = self._topics[event.topic]
         self.bytes -= len(topic.pop(event).event.payload)
-        del self._order[event]
-        self._digests[event.topic] ^= fingerprint(event)
+        self._count -= 1
+        self._digests.pop(event.topic, None)
         if not topic:
-            del self._topics[event.topic], self._digests[event.topic]
-        self._removed(event)
+            del self._topics[event.topic]
+        if self._removed is not None:
+            self._removed(event)

@@ -45,7 +45,7 @@ def view(node: LiveNode) -> dict[str, Any]:
         "connected": sorted(node.name_of_node(peer) for peer in node.transport.connected),
         "topics": [
             {
-                "topic": node.name_of_topic(topic),
+                "topic": node.topics.of(topic),
                 "cached_events": len(log.events(topic)),
             }
             for topic in sorted(node.node.subscriptions)

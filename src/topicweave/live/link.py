@@ -60,6 +60,8 @@ class Link(asyncio.Protocol):
         self._hello_timer = owner.loop.call_later(owner.pace.hello_timeout, self._hello_overdue)
         self._allowance = float(owner.limits.messages_per_second)
         self._allowance_at = self.last_heard
+        self._held = False
+        self._over_allowance = False
 
     # asyncio's side.
 
@@ -127,6 +129,7 @@ class Link(asyncio.Protocol):
         self.peer = hello.id
         self._hello_timer.cancel()
         self._splitter.limit = self.owner.limits.frame_bytes
+        self.hold(self.owner.congestion.holds_up(self.peer))
         if not self.opened.done():
             self.opened.set_result(None)
 
@@ -245,19 +248,40 @@ class Link(asyncio.Protocol):
         rate = self.owner.limits.messages_per_second
         elapsed = self.last_heard - self._allowance_at
         self._allowance_at = self.last_heard
+        self._held = False
+        self._over_allowance = False
         self._allowance = min(float(rate), self._allowance + elapsed * rate) - messages
 
     def _wait_for_allowance(self) -> None:
-        transport = self._transport
-        if transport is None or not transport.is_reading():
+        if self._over_allowance:
             return
         self.owner.counters.rate_limited += 1
-        transport.pause_reading()
+        self._over_allowance = True
+        self._read_or_not()
         self.owner.loop.call_later(-self._allowance / self.owner.limits.messages_per_second, self._read_on)
 
     def _read_on(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+        self._over_allowance = False
+        self._read_or_not()
+
+    # Backpressure: see `congestion`.
+
+    def hold(self, held: bool) -> None:
+        """Read nothing while others can't be sent what would follow from it."""
+        if held != self._held:
+            self._held = held
+            self.last_heard = self.owner.loop.time()  # It was not silent: we did not listen.
+            self._read_or_not()
+
+    def _read_or_not(self) -> None:
+        transport = self._transport
+        if self.closing or transport is None or self.hello is None:
+            return
+        if self._held or self._over_allowance:
+            if transport.is_reading():
+                transport.pause_reading()
+        elif not transport.is_reading():
+            transport.resume_reading()
 
 
 _HANDLERS: dict[int, Callable[[Link, bytes], None]] = {

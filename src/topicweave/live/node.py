@@ -26,13 +26,15 @@ from topicweave.errors import BadInput
 from topicweave.live import catch_up
 from topicweave.live.application import Feed, Receipt, Received
 from topicweave.live.clock import Clock
+from topicweave.live.names import TopicNames
+from topicweave.live.publisher import SIGNATURE_ROOM, Publisher
 from topicweave.live.settings import Address, Settings
 from topicweave.live.transport import Transport
 from topicweave.live.wire import Codec
 from topicweave.live.world import LiveWorld
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId, ring_id
-from topicweave.port import EventMessage, Node
+from topicweave.port import Node
 from topicweave.systems.registry import find_system
 
 if TYPE_CHECKING:
@@ -46,11 +48,7 @@ log = logging.getLogger("topicweave.live")
 JOIN_PATIENCE = 1.0
 """Seconds a node waits for a first contact before it begins alone; it goes on trying."""
 SAVE_EVERY = 5.0
-CONGESTION_PATIENCE = 1.0
-"""Seconds `publish` waits for a slow neighbour; after that its queue may fill up, and the receipt tells."""
 STORED_PEERS = 256
-SIGNATURE_ROOM = bytes(64)
-"""In front of a payload that will be signed; see `keyring`."""
 
 
 class LiveNode:
@@ -61,13 +59,10 @@ class LiveNode:
         self.system = find_system(settings.system)
         self._seed = seed
         self._keep_events = keep_events
-        self._topic_names: dict[TopicId, str] = {}
         self._cache_sizes: dict[TopicId, int] = {
             ring_id(topic): size for topic, size in settings.caches.items()
         }
         self._feeds: list[Feed] = []
-        self._watches: dict[Any, set[NodeId]] = {}
-        self._refused = 0
         self._joining: asyncio.Task[None] | None = None
         self._saver: asyncio.Task[None] | None = None
         self._contacts: set[NodeId] = set()
@@ -116,11 +111,11 @@ class LiveNode:
             self.keyring,
         )
         topics = dict.fromkeys([*settings.subscribe, *(self.store.subscriptions() if self.store else ())])
-        for topic in topics:
-            self._topic_names[ring_id(topic)] = topic
-            if self.store:
+        self.topics = TopicNames(topics)
+        if self.store:
+            for topic in topics:
                 self.store.add_subscription(topic)
-        interest = frozenset(self._topic_names)
+        interest = frozenset(map(self.topics.id_of, topics))
         view = Membership(capacity=settings.view).view(self.world, self.id, interest, None)
         self.node: Node = self.system.build(self.world, self.id, interest, view, parameters)
         codec = Codec(
@@ -141,8 +136,7 @@ class LiveNode:
         )
         self.counters = self.transport.counters
         self.feed = self.open_feed() if self._keep_events else None
-        self.world.on_sent = self._own_event_sent
-        self.world.on_refused = self._own_event_refused
+        self._publisher = Publisher(self)
         advertise = Address.parse(settings.advertise) if settings.advertise else None
         try:
             await self.transport.listen(Address.parse(settings.listen), advertise)
@@ -264,7 +258,7 @@ class LiveNode:
 
     async def subscribe(self, topic: str) -> None:
         """Want a topic from now on, and what neighbours still hold of it."""
-        topic_id = self._known(topic)
+        topic_id = self.topics.id_of(topic)
         if topic_id in self.node.subscriptions:
             return
         if self.store is not None:
@@ -275,7 +269,7 @@ class LiveNode:
 
     async def unsubscribe(self, topic: str) -> None:
         """Want a topic no more; its cache is dropped."""
-        topic_id = self._known(topic)
+        topic_id = self.topics.id_of(topic)
         self.node.unsubscribe(topic_id)
         self.world.log.drop(topic_id)
         if self.store is not None:
@@ -284,7 +278,7 @@ class LiveNode:
 
     @property
     def subscriptions(self) -> list[str]:
-        return sorted(self._topic_names[topic] for topic in self.node.subscriptions)
+        return sorted(self.topics.of(topic) for topic in self.node.subscriptions)
 
     async def publish(
         self, topic: str, payload: bytes, *, wait_for: int = 0, timeout: float = 5.0
@@ -294,100 +288,22 @@ class LiveNode:
         Waits, but not for long, while a neighbour's queue is more than half full. With `wait_for=k`, returns when k
         neighbours have said that they have it, or when the time is over.
         """
-        if len(payload) + len(SIGNATURE_ROOM) > self.settings.limits.payload_bytes:
-            raise BadInput(
-                f"a payload of {len(payload)} bytes; at most {self.settings.limits.payload_bytes - 64} are sent"
-            )
-        if self.transport.congested:
-            await self._room()
-        topic_id = self._known(topic)
-        body = SIGNATURE_ROOM + payload if self.keyring is not None else payload
-        self._refused = 0
-        sent: set[NodeId] = set()
-        self._sending = sent
-        try:
-            system_receipt = self.node.publish(topic_id, body)
-        finally:
-            self._sending = None
-        event = system_receipt.event
-        self.counters.publishes += 1
-        if self.store is not None:
-            # Before the event leaves (sending waits for the loop's next turn): its number is never used again.
-            self.store.set_fact("epoch", event.epoch)
-            self.store.set_sequence(topic_id, event.sequence + 1)
-        self.world.note_own(event)
-        self.world.flush()
-        if self.recorder is not None:
-            self.recorder.published(event)
-        reason = "" if sent else self._why_nobody(system_receipt.reason)
-        if not wait_for:
-            return Receipt(event.id, len(sent), 0, reason)
-        return await self._wait_for(event, sent, wait_for, timeout, reason)
-
-    async def _room(self) -> None:
-        """A publisher faster than its neighbours is slowed down before their queues are full; one dead neighbour must not stop it."""
-        deadline = self.clock.now + CONGESTION_PATIENCE
-        while self.transport.congested and self.clock.now < deadline:
-            await asyncio.sleep(0.001)
-
-    _sending: set[NodeId] | None = None
-
-    def _own_event_sent(self, peer: NodeId, message: EventMessage) -> None:
-        if self._sending is not None:
-            self._sending.add(peer)
-        if (watch := self._watches.get(message.event.id)) is not None:
-            watch.add(peer)
-
-    def _own_event_refused(self, peer: NodeId, message: EventMessage) -> None:
-        self._refused += 1
-
-    def _why_nobody(self, system_reason: str) -> str:
-        if self._refused:
-            return "queue full: every interested neighbour is too slow to take it"
-        if not self.joined:
-            return "not joined: no other node is connected"
-        return f"nobody interested known ({system_reason})" if system_reason else "nobody interested known"
-
-    async def _wait_for(
-        self, event: Event, sent: set[NodeId], wanted: int, timeout: float, reason: str
-    ) -> Receipt:
-        """Ask every neighbour that gets the event, now or later, whether it has read that far."""
-        watch = self._watches[event.id] = set(sent)
-        confirmed: set[NodeId] = set()
-        enough = asyncio.Event()
-
-        def passed(peer: NodeId) -> None:
-            confirmed.add(peer)
-            if len(confirmed) >= wanted:
-                enough.set()
-
-        asked: set[NodeId] = set()
-        barriers: list[int] = []
-        try:
-            async with asyncio.timeout(timeout):
-                while not enough.is_set():
-                    if news := watch - asked:
-                        asked |= news
-                        barriers.append(self.transport.barrier(sorted(news), passed))
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(enough.wait(), 0.05)
-        except TimeoutError:
-            reason = (
-                reason if not watch else f"only {len(confirmed)} of {wanted} neighbours confirmed in time"
-            )
-        else:
-            reason = ""
-        finally:
-            del self._watches[event.id]
-            for barrier in barriers:
-                self.transport.end_barrier(barrier)
-        return Receipt(event.id, len(watch), len(confirmed), reason)
+        return await self._publisher.publish(self.topics.id_of(topic), payload, wait_for, timeout)
 
     def events(self) -> AsyncIterator[Received]:
         """Events as they come; for one reader. Others open feeds of their own."""
+        return self._own_feed()
+
+    async def batches(self) -> AsyncIterator[list[Received]]:
+        """The same, all that are there at a time: for those who read very many."""
+        feed = self._own_feed()
+        while events := await feed.get_all():
+            yield events
+
+    def _own_feed(self) -> Feed:
         if self.feed is None:
             raise BadInput("this node keeps no events for its application: open a feed")
-        return self.feed.__aiter__()
+        return self.feed
 
     def open_feed(self, topics: Iterable[str] | None = None) -> Feed:
         """One more reader of all events, or of those of some topics, from now on."""
@@ -408,19 +324,6 @@ class LiveNode:
 
     # Names.
 
-    def _known(self, topic: str) -> TopicId:
-        if not topic or len(topic) > 1000:
-            raise BadInput("a topic's name has 1 to 1000 characters")
-        topic_id = ring_id(topic)
-        if topic_id not in self._topic_names:
-            if len(self._topic_names) > 1_000_000:
-                raise BadInput("this node has used a million topics; restart it")
-            self._topic_names[topic_id] = topic
-        return topic_id
-
-    def name_of_topic(self, topic: TopicId) -> str:
-        return self._topic_names.get(topic, f"{topic:016x}")
-
     def name_of_node(self, node: NodeId) -> str:
         if node == self.id:
             return self.name
@@ -433,16 +336,19 @@ class LiveNode:
         if not self._feeds:
             return
         skip = len(SIGNATURE_ROOM) if self.keyring is not None else 0
+        names: dict[NodeId, str] = {}
+        topic_name = self.topics.of
+        received = []
         for event in events:
-            received = Received(
-                self.name_of_topic(event.topic),
-                event.payload[skip:],
-                self.name_of_node(event.publisher),
-                event.epoch,
-                event.sequence,
+            publisher = names.get(event.publisher)
+            if publisher is None:
+                publisher = names[event.publisher] = self.name_of_node(event.publisher)
+            payload = event.payload[skip:] if skip else event.payload
+            received.append(
+                Received(topic_name(event.topic), payload, publisher, event.epoch, event.sequence)
             )
-            for feed in self._feeds:
-                feed.put(received)
+        for feed in self._feeds:
+            feed.put(received)
 
     # The data folder.
 

@@ -98,7 +98,7 @@ class Recorder:
     def _begin(self) -> None:
         node = self._node
         self._telemetry = ParquetTelemetry(
-            self._partial, self._run, _Names(node.name_of_node), _Names(node.name_of_topic)
+            self._partial, self._run, _Names(node.name_of_node), _Names(node.topics.of)
         )
 
     def _end(self) -> None:

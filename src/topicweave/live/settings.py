@@ -29,7 +29,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connections: int = 512
     half_open: int = 128
     """Connections that have not said hello yet; more are closed at once."""
-    messages_per_second: int = 200_000
+    messages_per_second: int = 1_000_000
     """Of one peer; beyond that its socket is not read until it is within again, so nothing is lost."""
     topics_per_peer: int = 16_384
     addresses: int = 8192
@@ -62,6 +62,9 @@ class Pace(msgspec.Struct, frozen=True):
     """Of the system, as far as it has parameters of these names."""
 
 
+CACHED = 16_384
+"""Events that a broadcast tree keeps for grafts (within its bytes): half a second's worth at full speed."""
+
 PACES: dict[Preset, Pace] = {
     "local": Pace(
         2.0,
@@ -73,7 +76,7 @@ PACES: dict[Preset, Pace] = {
         3,
         2.0,
         5.0,
-        {"tree": {"announce_period": 0.01, "graft_timeout": 0.05}},
+        {"tree": {"announce_period": 0.02, "graft_timeout": 0.2, "cache_events": CACHED}},
     ),
     "lan": Pace(
         3.0,
@@ -85,7 +88,7 @@ PACES: dict[Preset, Pace] = {
         3,
         5.0,
         10.0,
-        {"tree": {"announce_period": 0.03, "graft_timeout": 0.15}},
+        {"tree": {"announce_period": 0.05, "graft_timeout": 0.3, "cache_events": CACHED}},
     ),
     "wan": Pace(
         10.0,
@@ -97,7 +100,13 @@ PACES: dict[Preset, Pace] = {
         4,
         20.0,
         30.0,
-        {"connect_timeout": 1.0, "heartbeat_period": 3.0, "suspect_after": 12.0, "quarantine": 15.0},
+        {
+            "connect_timeout": 1.0,
+            "heartbeat_period": 3.0,
+            "suspect_after": 12.0,
+            "quarantine": 15.0,
+            "tree": {"cache_events": CACHED},
+        },
     ),
 }
 

@@ -11,15 +11,17 @@ Rules kept
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from topicweave.blocks.seen import Gaps
 from topicweave.errors import BadInput
 from topicweave.live.settings import Address
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 
-LAYOUT = 1
+LAYOUT = 2
 """Of the tables below; another one is refused."""
 
 _TABLES = """
@@ -28,7 +30,7 @@ CREATE TABLE IF NOT EXISTS peers (id INTEGER PRIMARY KEY, host TEXT NOT NULL, po
 CREATE TABLE IF NOT EXISTS subscriptions (topic TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sequences (topic INTEGER PRIMARY KEY, next INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS seen (
-    publisher INTEGER, topic INTEGER, epoch INTEGER NOT NULL, highest INTEGER NOT NULL, bits BLOB NOT NULL,
+    publisher INTEGER, topic INTEGER, epoch INTEGER NOT NULL, highest INTEGER NOT NULL, gaps BLOB NOT NULL,
     PRIMARY KEY (publisher, topic)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
@@ -119,13 +121,14 @@ class Store:
 
     # Events seen.
 
-    def seen(self) -> Iterator[tuple[NodeId, TopicId, tuple[int, int, int]]]:
-        for publisher, topic, epoch, highest, bits in self._db.execute("SELECT * FROM seen"):
-            yield _unsigned(publisher), _unsigned(topic), (epoch, highest, int.from_bytes(bits, "big"))
+    def seen(self) -> Iterator[tuple[NodeId, TopicId, tuple[int, int, Gaps]]]:
+        for publisher, topic, epoch, highest, stored in self._db.execute("SELECT * FROM seen"):
+            gaps = tuple(struct.iter_unpack(">QQ", stored))
+            yield _unsigned(publisher), _unsigned(topic), (epoch, highest, gaps)
 
-    def set_seen(self, publisher: NodeId, topic: TopicId, state: tuple[int, int, int]) -> None:
-        epoch, highest, bits = state
-        stored = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
+    def set_seen(self, publisher: NodeId, topic: TopicId, state: tuple[int, int, Gaps]) -> None:
+        epoch, highest, gaps = state
+        stored = b"".join(struct.pack(">QQ", first, last) for first, last in gaps)
         row = (_signed(publisher), _signed(topic), epoch, highest, stored)
         self._write("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", row)
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from topicweave.live.addresses import AddressBook
+from topicweave.live.congestion import Congestion
 from topicweave.live.counters import Counters
 from topicweave.live.frames import Kind, ProtocolError, frame
 from topicweave.live.link import MOST_TOLD, WRITE_BUFFER, Link
@@ -56,14 +57,13 @@ BATCH = 256 * 1024
 class Peer:
     """Somebody we are connected to, or about to be."""
 
-    __slots__ = ("addresses", "credentials", "dialling", "id", "last_used", "link", "outbox")
+    __slots__ = ("addresses", "credentials", "dialling", "id", "link", "outbox")
 
-    def __init__(self, peer: NodeId, outbox: Outbox, now: float) -> None:
+    def __init__(self, peer: NodeId, outbox: Outbox) -> None:
         self.id = peer
         self.outbox = outbox
         self.link: Link | None = None
         self.dialling: asyncio.Task[None] | None = None
-        self.last_used = now
         self.addresses: dict[NodeId, None] = {}
         """Whose addresses must arrive before what waits."""
         self.credentials: dict[NodeId, None] = {}
@@ -122,8 +122,10 @@ class Transport:
         self._links: set[Link] = set()
         self._half_open = 0
         self._dirty: dict[NodeId, Peer] = {}
-        self.congested: set[NodeId] = set()
-        """Peers whose outboxes are more than half full."""
+        self.unflushed = 0
+        """Bytes handed over since the event loop had its last turn."""
+        self.congestion = Congestion(self.loop, self._hold_up)
+        self._much = limits.queue_bytes // 2
         self._unreachable: dict[NodeId, float] = {}
         self._barriers: dict[int, Callable[[NodeId], None]] = {}
         self._barrier_number = 0
@@ -158,24 +160,28 @@ class Transport:
                     self.counters.events_dropped += 1
                 self.counters.unroutable += 1
                 return False
-        for introduced in message.introduces():
-            if len(peer.addresses) < MOST_TOLD:
-                peer.addresses[introduced] = None
+        codec = self.codec
+        if type(message) in codec.introducing:
+            for introduced in message.introduces():
+                if len(peer.addresses) < MOST_TOLD:
+                    peer.addresses[introduced] = None
         if (
-            isinstance(message, EventMessage)
-            and self.keyring is not None
+            self.keyring is not None
+            and isinstance(message, EventMessage)
             and len(peer.credentials) < MOST_TOLD
         ):
             peer.credentials[message.event.publisher] = None
-        taken = peer.outbox.put(self.codec.encode(message), carries_event)
+        encoded = codec.encode(message)
+        outbox = peer.outbox
+        taken = outbox.put(encoded, carries_event)
         if taken:
             self.counters.messages_sent += 1
-            peer.last_used = self.loop.time()
-            if peer.outbox.size > self.limits.queue_bytes // 2:
-                self.congested.add(to)
+            if outbox.size > self._much:
+                self.congestion.filled(to)
         if not self._dirty:
             self.loop.call_soon(self._flush_dirty)
         self._dirty[to] = peer
+        self.unflushed += len(encoded)
         return taken
 
     async def meet(self, address: Address) -> NodeId:
@@ -222,6 +228,7 @@ class Transport:
         self._closed = True
         if self._sweeper is not None:
             self._sweeper.cancel()
+        self.congestion.close()
         if self._accepting is not None:
             self._accepting.cancel()
             await asyncio.gather(self._accepting, return_exceptions=True)
@@ -402,23 +409,25 @@ class Transport:
 
     def received(self, sender: NodeId, messages: Sequence[Message]) -> None:
         self.counters.messages_received += len(messages)
+        if self.delay is None:
+            self._hand_over(sender, messages)
+            return
         for message in messages:
-            if self.delay is not None:
-                self.loop.call_later(self.delay(sender), self._hand_over, sender, message)
-            else:
-                self._hand_over(sender, message)
+            self.loop.call_later(self.delay(sender), self._hand_over, sender, (message,))
 
-    def _hand_over(self, sender: NodeId, message: Message) -> None:
+    def _hand_over(self, sender: NodeId, messages: Sequence[Message]) -> None:
         if self._closed or self.cut(sender):
             return
-        try:
-            self._events.received(sender, message)
-        except Exception as error:
-            # Whatever a message does to a node, the others are served on; the link it came over is not.
-            self._events.failed(sender, error)
-            peer = self._peers.get(sender)
-            if peer is not None and peer.link is not None:
-                peer.link.abort()
+        receive = self._events.received
+        for message in messages:
+            try:
+                receive(sender, message)
+            except Exception as error:
+                # Whatever a message does to a node, the others are served on; the link it came over is not.
+                self._events.failed(sender, error)
+                peer = self._peers.get(sender)
+                if peer is not None and peer.link is not None:
+                    peer.link.abort()
 
     def ponged(self, peer: NodeId, number: int) -> None:
         if (passed := self._barriers.get(number)) is not None:
@@ -447,8 +456,14 @@ class Transport:
 
     # Sending.
 
+    def _hold_up(self) -> None:
+        """Peers that take too little became others: read from those who may send."""
+        for link in self._links:
+            link.hold(self.congestion.holds_up(link.peer))
+
     def _flush_dirty(self) -> None:
         dirty, self._dirty = self._dirty, {}
+        self.unflushed = 0
         for peer in dirty.values():
             if peer.link is not None:
                 self._flush(peer)
@@ -464,8 +479,8 @@ class Transport:
             link.last_message = self.loop.time()
         while len(peer.outbox) and link.paused_since is None:
             link.write(self.codec.batch(peer.outbox.take(BATCH)))
-        if peer.outbox.size <= self.limits.queue_bytes // 2:
-            self.congested.discard(peer.id)
+        if peer.outbox.size <= self._much // 2:
+            self.congestion.drained(peer.id)
 
     def _tell_first(self, peer: Peer, link: Link) -> None:
         """The addresses and credentials that what waits speaks of."""
@@ -505,7 +520,7 @@ class Transport:
     # Peers.
 
     def _make_peer(self, peer: NodeId) -> Peer:
-        return Peer(peer, Outbox(self.limits.queue_bytes, self.counters), self.loop.time())
+        return Peer(peer, Outbox(self.limits.queue_bytes, self.counters))
 
     def _new_peer(self, to: NodeId) -> Peer | None:
         if to == self.id or self._closed or self.book.get(to) is None or self._cooling(to):
@@ -543,7 +558,7 @@ class Transport:
     def _drop(self, peer: Peer) -> None:
         """The peer is out of reach."""
         peer.outbox.clear()
-        self.congested.discard(peer.id)
+        self.congestion.drained(peer.id)
         if self._peers.get(peer.id) is peer:
             del self._peers[peer.id]
         self._events.lost(peer.id)

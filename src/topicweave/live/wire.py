@@ -13,7 +13,6 @@ import msgspec
 
 from topicweave.live.frames import Kind, ProtocolError, frame
 from topicweave.live.settings import Address
-from topicweave.model.event import Event
 from topicweave.model.ids import RING_SIZE, NodeId
 from topicweave.port import EventMessage, Message
 
@@ -136,6 +135,10 @@ class Codec:
         self._topics_per_peer = topics_per_peer
         self._payload_bytes = payload_bytes
         self._checks = {type_: check for type_ in self.types if (check := _interest_check(type_))}
+        self.introducing = frozenset(
+            type_ for type_ in self.types if type_.introduces is not Message.introduces
+        )
+        """Those that may name peers whose addresses must be told first."""
         # A broadcast sends one object many times; it is encoded once.
         self._last: Message | None = None
         self._last_bytes = b""
@@ -151,26 +154,16 @@ class Codec:
 
     def decode(self, body: bytes) -> list[Message]:
         messages: list[Message] = _checked(self._decode, body, "messages")
-        for message in messages:
-            if isinstance(message, EventMessage):
-                self._check_event(message)
-            check = self._checks.get(type(message))
-            if check is not None and check(message, self._topics_per_peer):
-                raise ProtocolError(f"more than {self._topics_per_peer} topics of one node")
+        if len(body) > self._payload_bytes:
+            for message in messages:
+                if isinstance(message, EventMessage) and len(message.event.payload) > self._payload_bytes:
+                    raise ProtocolError(f"an event of {len(message.event.payload)} bytes")
+        if not self._checks.keys().isdisjoint(map(type, messages)):
+            for message in messages:
+                check = self._checks.get(type(message))
+                if check is not None and check(message, self._topics_per_peer):
+                    raise ProtocolError(f"more than {self._topics_per_peer} topics of one node")
         return messages
-
-    def _check_event(self, message: EventMessage) -> None:
-        event = message.event
-        if len(event.payload) > self._payload_bytes:
-            raise ProtocolError(f"an event of {len(event.payload)} bytes")
-        if not (_fits(event) and 0 < message.hops < 1 << 31):
-            raise ProtocolError(f"an event numbered {event.id}, {message.hops} hops")
-
-
-def _fits(event: Event) -> bool:
-    """Whether the numbers are such as a node makes: points of the ring, and what fits the tables."""
-    ring = 0 <= event.publisher < RING_SIZE and 0 <= event.topic < RING_SIZE
-    return ring and 0 <= event.epoch < 1 << 63 and 0 <= event.sequence < 1 << 63
 
 
 Check = Callable[[Any, int], bool]

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from topicweave.blocks.seen import SeenEvents
-from topicweave.live.catch_up import CatchUp, CatchUpService, Fetch, Inventory, Summary
+from topicweave.live import catch_up
+from topicweave.live.catch_up import CatchUp, CatchUpService
 from topicweave.live.clock import Clock
+from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.transport import Events, Transport
 from topicweave.model.event import Event, EventId
@@ -29,8 +31,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("topicweave.live")
 
+LATE, GIVE_WAY = 0.02, 0.001
+"""A timer that fires so late lets the event loop read what waits in the sockets first."""
 LOOK_EVERY = 0.5
 """Seconds between looks for new neighbours to catch up with."""
+
+MOST_HOPS = 10_000
+"""An event that has crossed more links is dropped, not held against the neighbour it came from: that one counted on honestly from what
+it was told, and what it sends must stay within what decodes."""
+
+_CATCH_UP = frozenset(catch_up.TYPES)
 
 Observer = Callable[[NodeId, EventMessage, bool], None]
 """Told of every arriving message that carries an event: sender, message, whether its topic is wanted."""
@@ -65,9 +75,10 @@ class LiveWorld(Events):
         self._loop = asyncio.get_running_loop()
         self._hand_out = hand_out
         self._transport: Transport | None = None
+        self._counters = Counters()  # the transport's, once there is one
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._seen = SeenEvents()
-        self.log = EventLog(cache_size, cache_bytes, self._forget_event)
+        self.log = EventLog(cache_size, cache_bytes, store.remove_event if store is not None else None)
         self.catch_up = CatchUpService(
             self.log,
             rng,
@@ -79,7 +90,7 @@ class LiveWorld(Events):
         )
         self._catch_up_period = catch_up_period
         self._next_comparison = 0.0
-        self._outgoing: list[Event] = []
+        self._outgoing: list[tuple[Event, int]] = []
         self._arriving: EventMessage | None = None
         self._last_plain: EventMessage | None = None
         self._last_sealed: EventMessage | None = None
@@ -108,7 +119,7 @@ class LiveWorld(Events):
         timer = self._timers.get(key)
         if timer is not None:
             timer.cancel()
-        self._timers[key] = self._loop.call_later(delay, self._fire, key)
+        self._timers[key] = self._loop.call_later(delay, self._due, key, self._loop.time() + delay)
 
     def cancel_timer(self, key: TimerKey) -> None:
         timer = self._timers.pop(key, None)
@@ -125,6 +136,7 @@ class LiveWorld(Events):
         """Bring back what an earlier life left, and begin."""
         self.node = node
         self._transport = transport
+        self._counters = transport.counters
         if self.store is not None:
             for publisher, topic, state in self.store.seen():
                 self._seen.restore(publisher, topic, state)
@@ -146,9 +158,15 @@ class LiveWorld(Events):
 
     def flush(self) -> None:
         """Make permanent what was written, then let the application have what was waiting for that."""
+        arrived, self._outgoing = self._outgoing, []
+        events = [event for event, _ in arrived]
+        if events:
+            self._log_events(arrived)
         if self.store is not None:
+            for publisher, topic in {(event.publisher, event.topic): None for event in events}:
+                if (state := self._seen.state(publisher, topic)) is not None:
+                    self.store.set_seen(publisher, topic, state)
             self.store.commit()
-        events, self._outgoing = self._outgoing, []
         if events:
             self._hand_out(events)
 
@@ -170,18 +188,21 @@ class LiveWorld(Events):
         if node is None or self._stopped:
             return
         if isinstance(message, EventMessage):
+            counters = self._counters
+            if message.hops > MOST_HOPS:
+                counters.far_travelled += 1
+                return
             if self.keyring is not None and not self._authentic(self.keyring, sender, message.event):
                 return
             wanted = message.event.topic in node.subscriptions
-            assert self._transport is not None
             if wanted:
-                self._transport.counters.receptions_wanted += 1
+                counters.receptions_wanted += 1
             else:
-                self._transport.counters.receptions_unwanted += 1
+                counters.receptions_unwanted += 1
             for observer in self.observers:
                 observer(sender, message, wanted)
             self._arriving = message
-        if isinstance(message, Summary | Inventory | Fetch | CatchUp):
+        if type(message) in _CATCH_UP:
             self.catch_up.receive(sender, message)
         else:
             node.receive(sender, message)
@@ -240,42 +261,52 @@ class LiveWorld(Events):
         return event in self._seen
 
     def _take_caught_up(self, event: Event, hops: int) -> bool:
-        assert self._transport is not None
         new = self._pass_gate(event, hops)
-        self._transport.counters.caught_up += new
+        self._counters.caught_up += new
         return new
 
     def _pass_gate(self, event: Event, hops: int) -> bool:
         """To the application, if it wants the event and has not had it."""
         assert self.node is not None
-        assert self._transport is not None
-        counters = self._transport.counters
         if event.topic not in self.node.subscriptions:
             return False
-        if not self._seen.first_time(event.id):
-            counters.replays_dropped += 1
+        if not self._seen.first_time(event):
+            self._counters.replays_dropped += 1
             return False
-        counters.deliveries += 1
-        event = self._sealed(event)
-        if self.store is not None:
-            state = self._seen.state(event.publisher, event.topic)
-            if state is not None:
-                self.store.set_seen(event.publisher, event.topic, state)
-        self._log_event(event, hops)
+        self._counters.deliveries += 1
+        if self.keyring is not None:
+            event = self._sealed(event)
         if not self._outgoing:
             self._loop.call_soon(self.flush)
-        self._outgoing.append(event)
+        self._outgoing.append((event, hops))
         return True
+
+    def _log_events(self, arrived: list[tuple[Event, int]]) -> None:
+        """Of a burst, only as many events of a topic as its cache holds."""
+        room: dict[TopicId, int] = {}
+        kept = []
+        for event, hops in reversed(arrived):
+            left = room.get(event.topic)
+            if left is None:
+                left = self.log.size_of(event.topic)
+            if left:
+                kept.append((event, hops))
+            room[event.topic] = max(left - 1, 0)
+        for event, hops in reversed(kept):
+            self._log_event(event, hops)
 
     def _log_event(self, event: Event, hops: int) -> None:
         if self.log.add(event, hops) and self.store is not None:
             self.store.add_event(event, hops)
 
-    def _forget_event(self, event: EventId) -> None:
-        if self.store is not None:
-            self.store.remove_event(event)
-
     # Time.
+
+    def _due(self, key: TimerKey, due: float) -> None:
+        if self._loop.time() - due > LATE:
+            # The process was held up, and what the timer waits for may have arrived meanwhile: read that first.
+            self._timers[key] = self._loop.call_later(GIVE_WAY, self._fire, key)
+        else:
+            self._fire(key)
 
     def _fire(self, key: TimerKey) -> None:
         self._timers.pop(key, None)

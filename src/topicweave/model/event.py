@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from topicweave.model.ids import NodeId, TopicId
+
+# What a decoder accepts: points of the ring (64 bits are the most that the encoding holds), and numbers that fit the tables.
+Point = Annotated[int, msgspec.Meta(ge=0)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class EventId(NamedTuple):
@@ -18,7 +22,7 @@ class EventId(NamedTuple):
     sequence: int
 
 
-class Event(msgspec.Struct, frozen=True, array_like=True):
+class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One published event.
 
     `sequence` counts the publisher's events on this topic from 0, so that a subscriber can tell what it
@@ -26,10 +30,10 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     restarted counter is not mistaken for old events. (Microseconds at the publisher's start serve.)
     """
 
-    publisher: NodeId
-    topic: TopicId
-    epoch: int
-    sequence: int
+    publisher: Point
+    topic: Point
+    epoch: Number
+    sequence: Number
     payload: bytes = b""
 
     @property

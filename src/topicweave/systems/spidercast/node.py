@@ -50,7 +50,9 @@ class OverlayNode(Node):
         self.parameters = parameters
         self.view = view
         # Topics that the node publishes on without wanting them are part of its interest, too (§2.1).
-        self._publishing: set[TopicId] = set()
+        # With the time of the last event: the interest ends some time after it.
+        self._publishing: dict[TopicId, float] = {}
+        self._topic_links: dict[TopicId, list[NodeId]] = {}  # until a link changes
         self._interest: Interest = frozenset(self.subscriptions)
         self._interest_version = 0
         self._known_versions: dict[NodeId, int] = {}
@@ -116,6 +118,7 @@ class OverlayNode(Node):
         self.view.start(contacts)
         self._tree.restart()
         for topic in sorted(self._publishing):
+            self._publishing[topic] = self.world.now
             self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
         for task in self.tasks.values():
             task.start()
@@ -136,9 +139,11 @@ class OverlayNode(Node):
 
     def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
         if topic not in self.subscriptions:
-            self._publishing.add(topic)
-            self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
-            self._update_interest()
+            if topic not in self._publishing:
+                self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
+            self._publishing[topic] = self.world.now
+            if topic not in self._interest:
+                self._update_interest()
         event = self._numbers.next_event(topic, payload)
         sent_to = self._tree.publish(event)
         self._hand_over(event)
@@ -182,6 +187,7 @@ class OverlayNode(Node):
         return None
 
     def _link_changed(self, peer: NodeId) -> None:
+        self._topic_links.clear()
         interest = self._interest_of(peer)
         if interest is None:
             del self._known_versions[peer]
@@ -194,14 +200,17 @@ class OverlayNode(Node):
             self._tree.link_up(peer, interest)
 
     def _links_of_topic(self, topic: TopicId) -> list[NodeId]:
-        # dict: in order, each peer once.
-        peers = {
-            peer: None
-            for task in self.tasks.values()
-            for peer, neighbour in task.neighbours.items()
-            if topic in neighbour.interest
-        }
-        return list(peers)
+        known = self._topic_links.get(topic)
+        if known is None:
+            # dict: in order, each peer once.
+            peers = {
+                peer: None
+                for task in self.tasks.values()
+                for peer, neighbour in task.neighbours.items()
+                if topic in neighbour.interest
+            }
+            known = self._topic_links[topic] = list(peers)
+        return known
 
     def _maintain(self, key: TimerKey) -> None:
         self.tasks[key[1]].step()
@@ -230,11 +239,19 @@ class OverlayNode(Node):
             self.world.deliver(event)
 
     def _stop_publishing(self, key: TimerKey) -> None:
-        self._publishing.discard(key[1])
+        topic = key[1]
+        last = self._publishing.get(topic)
+        if last is None:
+            return
+        left = last + self.parameters.publisher_interest - self.world.now
+        if left > 1e-6:
+            self.world.set_timer(key, left)
+            return
+        del self._publishing[topic]
         self._update_interest()
 
     def _update_interest(self) -> None:
-        interest = frozenset(self.subscriptions | self._publishing)
+        interest = frozenset(self.subscriptions.union(self._publishing))
         if interest == self._interest:
             return
         dropped, self._interest = self._interest - interest, interest

@@ -1,0 +1,37 @@
+"""Names for people: identifiers travel, names are what applications use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from topicweave.errors import BadInput
+from topicweave.model.ids import TopicId, ring_id
+
+MOST_TOPICS = 1_000_000
+
+
+class TopicNames:
+    """The topics that this node's application ever named."""
+
+    def __init__(self, topics: Iterable[str] = ()) -> None:
+        self._ids: dict[str, TopicId] = {}
+        self._names: dict[TopicId, str] = {}
+        for topic in topics:
+            self.id_of(topic)
+
+    def id_of(self, topic: str) -> TopicId:
+        known = self._ids.get(topic)
+        if known is not None:
+            return known
+        if not topic or len(topic) > 1000:
+            raise BadInput("a topic's name has 1 to 1000 characters")
+        if len(self._ids) >= MOST_TOPICS:
+            raise BadInput("this node has used a million topics; restart it")
+        identifier = ring_id(topic)
+        self._ids[topic] = identifier
+        self._names[identifier] = topic
+        return identifier
+
+    def of(self, topic: TopicId) -> str:
+        """Its name, or 16 hexadecimal digits."""
+        return self._names.get(topic) or f"{topic:016x}"

@@ -1,0 +1,98 @@
+"""Under load nothing is lost: who publishes faster than others read has to wait, however many relays lie between."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from tests.live.together import eventually, linked, local, run, total
+from topicweave.live import LiveNode
+from topicweave.live import congestion as congestion_module
+from topicweave.live.congestion import Congestion
+from topicweave.live.swarm import run_swarm
+
+
+def test_a_publisher_that_outruns_small_queues_waits_and_nothing_is_lost() -> None:
+    events = 4000
+
+    async def test() -> None:
+        small = msgspec.structs.replace(local().limits, queue_bytes=20_000)
+        settings = local(limits=small, cache=0)  # nothing to catch up from: the overlay must do it
+        async with run_swarm([["a"]] * 6, settings) as nodes:
+            await eventually(lambda: linked(*nodes))
+            publisher = nodes[0]
+            waited = 0
+            for number in range(events):
+                await publisher.publish("a", b"%d" % number)
+                waited += bool(publisher.transport.congestion.holding_up)
+            assert waited, "the queues were never full: this test tests nothing"
+            got: dict[str, list[bytes]] = {node.name: [] for node in nodes}
+
+            async def read(node: LiveNode) -> None:
+                async for batch in node.batches():
+                    got[node.name] += [event.payload for event in batch]
+                    if len(got[node.name]) == events:
+                        return
+
+            async with asyncio.timeout(60):
+                await asyncio.gather(*map(read, nodes))
+            assert all(sorted(map(int, payloads)) == list(range(events)) for payloads in got.values())
+            assert total(nodes, "events_dropped") == 0
+
+    run(test)
+
+
+class Clockwork:
+    """What happened to a `Congestion` in a running loop."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self.congestion = Congestion(asyncio.get_running_loop(), self._changed)
+
+    def _changed(self) -> None:
+        self.changes += 1
+
+
+def test_one_congested_peer_holds_up_all_others_until_it_has_drained() -> None:
+    async def test() -> None:
+        made = Clockwork()
+        made.congestion.filled(1)
+        made.congestion.filled(1)
+        assert made.changes == 1
+        assert made.congestion.holds_up(2)
+        assert made.congestion.holds_up(None), "somebody who has not said hello"
+        assert not made.congestion.holds_up(1), "or two could wait for each other"
+        waiting = asyncio.create_task(made.congestion.room())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        made.congestion.filled(2)
+        made.congestion.drained(1)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        made.congestion.drained(2)
+        await asyncio.wait_for(waiting, 5.0)
+        assert not made.congestion.holds_up(3)
+
+    run(test)
+
+
+def test_a_stuck_peer_holds_up_others_once_and_not_for_long() -> None:
+    async def test() -> None:
+        made = Clockwork()
+        patience, congestion_module.PATIENCE = congestion_module.PATIENCE, 0.05
+        try:
+            made.congestion.filled(1)
+            async with asyncio.timeout(5.0):
+                await made.congestion.room()
+            made.congestion.filled(1)
+            assert not made.congestion.holds_up(2), "still as full as before"
+            made.congestion.drained(1)
+            made.congestion.filled(1)
+            assert made.congestion.holds_up(2), "it had drained: a new case"
+        finally:
+            congestion_module.PATIENCE = patience
+            made.congestion.close()
+        assert not made.congestion.holding_up
+
+    run(test)
