@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.cli.commands import call, interrupt_after, run
@@ -19,6 +20,12 @@ def few(workload: Path, out: Path, *more: object) -> list[object]:
     """In processes of this machine, unless told otherwise: the first `--workers` may be overruled by another."""
     words = ["compare", workload, "--systems", SYSTEMS, "--events", 20, "--settle", 5, "--seeds", 1]
     return [*words, "--out", out, "--workers", 2, *more]
+
+
+def check_schema(told: dict[str, Any]) -> None:
+    schema = json.loads((Path(__file__).parents[2] / "docs/compare.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(told, schema)
 
 
 @pytest.fixture
@@ -59,6 +66,7 @@ def test_json_and_nothing_else_on_stdout(workload: Path, tmp_path: Path) -> None
         assert {"degree_mean", "partitioned_topics", "hit_ratio", "noise", "control_bytes"} <= one[
             "measures"
         ].keys()
+    check_schema(told)
     links = [one["measures"]["degree_mean"] for one in told["systems"]]
     assert links[2] < links[0]  # Covering each topic twice takes fewer links than thrice.
     assert json.loads((tmp_path / "compare.json").read_text()) == told
@@ -198,3 +206,67 @@ def test_without_plotly_the_rest_works(
     assert ended.exit_code == 0
     assert "pip install 'topicweave[report]'" in ended.stdout
     assert "spidercast" in ended.stdout
+
+
+def test_several_seeds_give_intervals(workload: Path, tmp_path: Path) -> None:
+    words = ["compare", workload, "--systems", "random", "--events", 20, "--settle", 5, "--seeds", 3]
+    told = json.loads(call(*words, "--workers", 1, "--out", tmp_path, "--format", "json").stdout)
+    check_schema(told)
+    assert told["seeds"] == [0, 1, 2]
+    [system] = told["systems"]
+    replications = system["replications"]["hit_ratio"]
+    assert len(set(replications)) > 1  # other seeds, other chances
+    assert system["measures"]["hit_ratio"] == pytest.approx(sum(replications) / 3)
+    assert system["intervals"]["hit_ratio"] > 0
+    assert "±" in call(*words, "--workers", 1, "--out", tmp_path).stdout
+
+
+def test_a_budget_that_is_too_small_cuts_and_says_so(tmp_path: Path) -> None:
+    generate(500, 20, min_size=3, max_size=3, seed=1).save(tmp_path / "w")
+    words = ["compare", tmp_path / "w", "--systems", "random,broker", "--events", 10, "--settle", 3]
+    ended = call(*words, "--budget", "1s", "--workers", 1, "--out", tmp_path / "out", "--format", "json")
+    told = json.loads(ended.stdout)
+    check_schema(told)
+    assert 100 <= told["workload"]["nodes"] < 500
+    assert len(told["seeds"]) == 1
+    assert "a random sample of" in told["cuts"][0]
+    assert "to keep within the budget" in ended.stderr
+
+
+def test_constraints_mark_those_who_break_them(workload: Path, finished: Path) -> None:
+    shown = call(*few(workload, finished, "--max-degree", 1, "--no-relays")).stdout
+    assert "✗ random: links max" in shown
+    assert "relays" not in shown.split("✗", 1)[1]  # none of them relays
+
+
+def test_spark_and_processes_give_the_same(
+    workload: Path, finished: Path, tmp_path: Path, spark: object
+) -> None:
+    words = few(workload, tmp_path)
+    words[words.index("--workers") : words.index("--workers") + 2] = ["--master", "local[2]"]
+    assert call(*words).exit_code == 0
+    assert (tmp_path / "compare.json").read_bytes() == (finished / "compare.json").read_bytes()
+
+
+def test_spark_and_processes_at_once_are_refused(workload: Path, tmp_path: Path) -> None:
+    ended = call(*few(workload, tmp_path, "--master", "local[2]"))
+    assert ended.exit_code == 2
+    assert "choose one" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "complaint"),
+    [
+        ("--latency", "quick", "neither known nor a file"),
+        ("--latency", "hosts", "no places of nodes"),
+        ("--churn", "much", "say 'trace', or seconds"),
+        ("--budget", "soon", "say seconds, minutes or hours"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_before_anything_runs(
+    option: str, value: str, complaint: str, workload: Path, tmp_path: Path
+) -> None:
+    ended = call(*few(workload, tmp_path / "out", option, value))
+    assert ended.exit_code == 2
+    assert complaint in ended.stderr
+    assert not (tmp_path / "out").exists()
