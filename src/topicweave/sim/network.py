@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 DeliveryObserver = Callable[["Host", Event], None]
 """Told when an application was handed an event."""
 
+ReceptionObserver = Callable[["Host", NodeId, EventMessage], None]
+"""Told when a message that carries an event arrived: at whom, from whom."""
+
 
 EVENT_KEYS = 65_536
 """How many events' keys are kept at hand; those of a long run would fill the memory."""
@@ -45,6 +48,7 @@ class Network:
         self.faults = FaultyLinks(rng)
         self.hosts: dict[NodeId, Host] = {}
         self.observers: list[DeliveryObserver] = []
+        self.reception_observers: list[ReceptionObserver] = []
         self._delay = latency.delay
         self._telemetry = telemetry
         self._counts = telemetry is not None and count_control
@@ -101,6 +105,8 @@ class Network:
             self._telemetry.reception(
                 self._key(event.id), target.name, self.kernel.now, message.hops, sender, wanted
             )
+        for observer in self.reception_observers:
+            observer(target, sender, message)
 
     def delivered(self, target: Host, event: Event) -> None:
         for observer in self.observers:

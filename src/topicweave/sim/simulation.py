@@ -16,7 +16,7 @@ from topicweave.errors import BadInput
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId
 from topicweave.model.workload import Workload
-from topicweave.port import Node, Receipt
+from topicweave.port import EventMessage, Node, Receipt
 from topicweave.sim.churn import Change, Churn, always_up
 from topicweave.sim.faults import Crash, Fault, Partition, SlowNode
 from topicweave.sim.host import Host
@@ -146,6 +146,10 @@ class Simulation:
     def on_delivery(self, observer: Callable[[Host, Event], None]) -> None:
         """Be told of every event handed to an application."""
         self._network.observers.append(observer)
+
+    def on_reception(self, observer: Callable[[Host, NodeId, EventMessage], None]) -> None:
+        """Be told of every message that carries an event and arrives, wanted or not, first or again."""
+        self._network.reception_observers.append(observer)
 
     def snapshot(self) -> None:
         """Write the links of all nodes that are up, and the control traffic since the last snapshot."""

@@ -7,6 +7,7 @@ from topicweave.systems.alternatives.broker import BROKER
 from topicweave.systems.alternatives.gossipsub import GOSSIPSUB
 from topicweave.systems.baselines import opt, random_overlay, ring_per_topic, rvr, similarity
 from topicweave.systems.omen import OMEN
+from topicweave.systems.rappel import RAPPEL
 from topicweave.systems.spidercast import SPIDERCAST
 from topicweave.systems.system import System
 from topicweave.systems.vitis import VITIS
@@ -17,6 +18,7 @@ SYSTEMS: dict[str, System] = {
         SPIDERCAST,
         OMEN,
         VITIS,
+        RAPPEL,
         similarity.SIMILARITY,
         random_overlay.RANDOM,
         ring_per_topic.RING_PER_TOPIC,

@@ -36,6 +36,14 @@ class System:
     """Settings worth trying besides the defaults, for somebody who looks for the system that fits best."""
     control_kinds: tuple[str, ...] = ()
     """Messages that make and break links: what "control messages per join or leave" counts."""
+    settles_within: float = 120.0
+    """Virtual seconds of quiet after which everything must be healed: a campaign waits so long. Longer for slow timers."""
+    noiseless: bool = False
+    """Whether it promises that nobody is ever sent what it does not want."""
+    always: Callable[[Mapping[NodeId, Node]], Iterable[str]] | None = None
+    """What is wrong with the nodes that are up, at any moment: the system's own invariants, checked all along a campaign."""
+    at_rest: Callable[[Mapping[NodeId, Node]], Iterable[str]] | None = None
+    """The same once everything is healed."""
 
     def settings(self, **changes: Any) -> Any:
         """The system's parameters with some of them changed; unknown or ill-typed ones are refused.

@@ -21,14 +21,12 @@ from topicweave.sim.faults import Crash, Duplication, Fault, Loss, Partition, Re
 from topicweave.sim.latency import Uniform
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.system import System
-from topicweave.testing.invariants import DeliveryLog, check_at_rest
+from topicweave.testing.invariants import DeliveryLog, NoiseLog, check_at_rest, nodes_up
 from topicweave.workloads import MODELS, generate
 
 CHAOS = (5.0, 35.0)
-# Long enough for what ends by itself, one after the other: the part that a node takes in a topic it once published on
-# (60 s), which may have held that topic together; the label of the part it was in; patience until that is mended.
-QUIET = 120.0
 PROOF = 10.0
+LOOK_EVERY = 10.0
 
 
 @dataclass(frozen=True)
@@ -148,13 +146,35 @@ def _play(system: System, scenario: Scenario, parameters: Any) -> Verdict:
         simulation.at(time, simulation.subscribe if wanted else simulation.unsubscribe, node, topic)
     for time, node, topic in scenario.publishes:
         simulation.at(time, simulation.publish, node, topic)
-    simulation.run(CHAOS[1] + QUIET)
+    noise = NoiseLog(simulation, _ever_wanted(scenario)) if system.noiseless else None
+    violations: list[str] = []
+    _run_watched(simulation, CHAOS[1] + system.settles_within, violations)
+    if noise is not None:
+        noise.nobody_excused()
     expected = _publish_everywhere(simulation, random.Random(f"proof/{scenario.seed}"))
     simulation.run(simulation.now + PROOF)
-    violations = [*log.violations, *check_at_rest(simulation)]
+    violations += [*log.violations, *check_at_rest(simulation)]
+    if noise is not None:
+        violations += noise.violations
     if system.connects_topics:
         violations += log.missed(expected)
     return Verdict(scenario.seed, tuple(violations), log.events, log.deliveries)
+
+
+def _run_watched(simulation: Simulation, until: float, violations: list[str]) -> None:
+    """Let time pass, looking at the system's own invariants now and then; the first moment that breaks them is enough."""
+    always = simulation.system.always
+    while always is not None and simulation.now + LOOK_EVERY < until and not violations:
+        simulation.run(simulation.now + LOOK_EVERY)
+        violations += [f"at {simulation.now:g} s: {what}" for what in always(nodes_up(simulation))]
+    simulation.run(until)
+
+
+def _ever_wanted(scenario: Scenario) -> set[tuple[int, int]]:
+    """All (node, topic) that are wanted at some time of the scenario."""
+    nodes, topics = scenario.workload.subscription_pairs()
+    wanted = set(zip(nodes.tolist(), topics.tolist(), strict=True))
+    return wanted | {(node, topic) for _, node, topic, starts in scenario.interest_changes if starts}
 
 
 def _publish_everywhere(simulation: Simulation, rng: random.Random) -> dict[EventId, set[int]]:

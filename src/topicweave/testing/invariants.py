@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from topicweave.model.event import Event, EventId
-from topicweave.port import Node
+from topicweave.model.ids import NodeId
+from topicweave.port import EventMessage, Node
 from topicweave.sim.host import Host
 from topicweave.sim.simulation import Simulation
 
@@ -49,8 +50,40 @@ class DeliveryLog:
         ]
 
 
+class NoiseLog:
+    """Watches what nodes of a noiseless system are sent.
+
+    What was under way when a node gave a topic up is no noise, so receptions of a topic that the node wanted at some time are excused,
+    until `nobody_excused` says that all of that has arrived.
+    """
+
+    def __init__(self, simulation: Simulation, ever_wanted: set[tuple[int, int]]) -> None:
+        self._workload = simulation.workload
+        self._topic_of = {topic_id: topic for topic, topic_id in enumerate(simulation.workload.topic_ids)}
+        self._excused = ever_wanted
+        self.violations: list[str] = []
+        simulation.on_reception(self._received)
+
+    def nobody_excused(self) -> None:
+        self._excused = set()
+
+    def _received(self, host: Host, sender: NodeId, message: EventMessage) -> None:
+        topic_id = message.event.topic
+        topic = self._topic_of[topic_id]
+        wanted = host.node is not None and topic_id in host.node.subscriptions
+        if not wanted and (host.index, topic) not in self._excused:
+            names, topics = self._workload.node_names, self._workload.topic_names
+            self.violations.append(f"{names[host.index]} was sent an event on {topics[topic]}: noise")
+
+
+def nodes_up(simulation: Simulation) -> dict[NodeId, Node]:
+    return {simulation.hosts[index].name: simulation.node(index) for index in simulation.up()}
+
+
 def check_at_rest(simulation: Simulation) -> Iterator[str]:
-    """Invariants of the nodes themselves, once everything is quiet: bounded degree, nothing kept for the departed."""
+    """Invariants of the nodes themselves, once everything is quiet: bounded degree, nothing kept for the departed, and the system's own."""
+    if simulation.system.at_rest is not None:
+        yield from simulation.system.at_rest(nodes_up(simulation))
     alive = {simulation.hosts[index].name for index in simulation.up()}
     everyone = {host.name for host in simulation.hosts}
     limit_of, complaints_of = simulation.system.degree_limit, simulation.system.complaints

@@ -1,0 +1,594 @@
+"""One spanning tree per feed, rooted at its publisher (Rappel §4.2 to §4.4).
+
+Rules kept
+----------
+1. A parent is nearer to the publisher than its children, in coordinates, ties by identifier. The parent checks it, when it takes
+   a child and whenever the publisher's place turns out to be another one. So there are no loops as long as all agree on
+   where the publisher is; while they do not, a node that finds itself among its ancestors starts over.
+2. A search for a parent goes from node to node: whoever is asked accepts, or names the next one (Algorithm 2). It is the searching
+   node that asks, waits, and goes on elsewhere when nobody answers: along its ancestors, then at friends who want the feed,
+   then at the publisher.
+3. A new parent is found before the old one is left (proper rejoin); a failed periodic rejoin changes nothing.
+4. A child stays as long as its pings come; one that pings without being a child is told so, and searches.
+5. At most beta children. A child handed over by a leaving node is taken beyond that, and the farthest makes room at the next ping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from topicweave.blocks.vivaldi import Coordinate
+from topicweave.model.ids import NodeId, TopicId
+from topicweave.port import Receivers, TimerKey, Timers, World
+from topicweave.systems.rappel.messages import (
+    Adopt,
+    ChangeParent,
+    Join,
+    JoinDeny,
+    JoinForward,
+    JoinOK,
+    Left,
+    Lineage,
+    NewLineage,
+)
+from topicweave.systems.rappel.parameters import RappelParameters
+from topicweave.systems.rappel.place import Place
+from topicweave.systems.rappel.rules import (
+    ROOT,
+    Case,
+    Child,
+    Rank,
+    decide_join,
+    nearest_to,
+    rank,
+    rejoin_ancestor,
+)
+
+JOIN = "ra-join"
+MOST_HOPS = 50
+"""A search that was led to so many nodes starts over at the publisher."""
+DEEPEST = 255
+_FARTHEST = 3600.0
+
+Reason = Literal["first", "orphan", "moved", "periodic", "root"]
+
+
+class Search:
+    """A search for a parent."""
+
+    __slots__ = ("hops", "reason", "target", "tried")
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason: Reason = reason
+        self.target: NodeId | None = None
+        self.tried: set[NodeId] = set()
+        self.hops = 0
+
+
+class Tree:
+    """One node's place in one feed's tree."""
+
+    __slots__ = (
+        "ancestors",
+        "children",
+        "feed",
+        "joined_at",
+        "lineage",
+        "parent",
+        "publisher",
+        "rank",
+        "rejoin_at",
+        "search",
+        "since",
+        "skip_rejoin",
+    )
+
+    def __init__(self, feed: TopicId) -> None:
+        self.feed = feed
+        self.parent: NodeId | None = None
+        self.ancestors: tuple[NodeId, ...] = ()
+        self.publisher: Coordinate | None = None
+        """Where the publisher is; None as long as the node never had a parent."""
+        self.rank: Rank = ROOT
+        self.children: dict[NodeId, Child] = {}
+        self.since: dict[NodeId, float] = {}
+        """When each child was taken."""
+        self.search: Search | None = None
+        self.joined_at = -1.0
+        self.rejoin_at = 0.0
+        self.skip_rejoin = False
+        self.lineage: Lineage | None = None
+        """What the children are told; made when it is asked for."""
+
+    @property
+    def is_root(self) -> bool:
+        return self.publisher is not None and self.rank is ROOT
+
+    @property
+    def joined(self) -> bool:
+        return self.parent is not None or self.is_root
+
+    @property
+    def height(self) -> int:
+        return len(self.ancestors)
+
+
+class Trees:
+    """All trees of a node.
+
+    `home(feed)` names the feed's publisher as far as known; `friends(feed)` friends who seem to want it, nearest first.
+    `joined(tree)` is called on every new parent; `changed()` whenever parents, children or lineages changed; `met(peer)` for
+    whoever was dealt with; `unreachable(peer)` for whoever did not answer.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        parameters: RappelParameters,
+        place: Place,
+        home: Callable[[TopicId], NodeId | None],
+        friends: Callable[[TopicId], list[NodeId]],
+        joined: Callable[[Tree], None],
+        changed: Callable[[], None],
+        met: Callable[[NodeId], None],
+        unreachable: Callable[[NodeId], None],
+    ) -> None:
+        self._world = world
+        self._id = node_id
+        self._parameters = parameters
+        self._place = place
+        self._home = home
+        self._friends = friends
+        self._joined = joined
+        self._changed = changed
+        self._met = met
+        self._unreachable = unreachable
+        self.trees: dict[TopicId, Tree] = {}
+        self.rejoins_received = 0
+        """Periodic rejoin requests that came, for Fig. 11a."""
+
+    def receivers(self) -> Receivers:
+        return {
+            Join: self._receive_join,
+            JoinOK: self._receive_ok,
+            JoinForward: self._receive_forward,
+            JoinDeny: self._receive_deny,
+            ChangeParent: self._receive_change,
+            NewLineage: self._receive_lineage,
+            Left: self._receive_left,
+            Adopt: self._receive_adopt,
+        }
+
+    def timers(self) -> Timers:
+        return {JOIN: self._no_answer}
+
+    # What the node asks.
+
+    def parents(self) -> dict[NodeId, list[TopicId]]:
+        """Each parent with the feeds it is the parent for."""
+        found: dict[NodeId, list[TopicId]] = {}
+        for feed, tree in self.trees.items():
+            if tree.parent is not None:
+                found.setdefault(tree.parent, []).append(feed)
+        return found
+
+    def known_peers(self) -> set[NodeId]:
+        peers: set[NodeId] = set()
+        for tree in self.trees.values():
+            peers.update(tree.children)
+            if tree.parent is not None:
+                peers.add(tree.parent)
+        return peers
+
+    def lineage(self, tree: Tree) -> Lineage:
+        if tree.lineage is None:
+            assert tree.publisher is not None
+            ancestors = (self._id, *tree.ancestors[: DEEPEST - 1])
+            tree.lineage = Lineage(tree.feed, ancestors, tree.publisher)
+        return tree.lineage
+
+    # What the node tells.
+
+    def begin(self) -> None:
+        """A new session: nobody's child or parent any more."""
+        for feed in self.trees:
+            self._world.cancel_timer((JOIN, feed))
+        self.trees.clear()
+        self._changed()
+
+    def enter(self, feed: TopicId, at: NodeId | None) -> None:
+        """Join the tree of a feed, asking `at` first, or the publisher."""
+        if feed in self.trees:
+            return
+        tree = self.trees[feed] = Tree(feed)
+        tree.search = Search("first")
+        if at is None:
+            self._go_on(tree)
+        else:
+            self._ask(tree, at)
+
+    def leave(self, feed: TopicId) -> None:
+        """Leave a tree in order (§4.4).
+
+        The parent takes the child nearest to the publisher, the others are sent to that one. The paper lets a leaving node forward
+        updates until its children have found new parents; but whoever unsubscribed does not want them any more, and would
+        receive noise. So it leaves at once, and the children pull from their new parents what came in between.
+        """
+        tree = self.trees.pop(feed, None)
+        if tree is None:
+            return
+        self._world.cancel_timer((JOIN, feed))
+        if tree.search is not None and tree.search.target is not None:
+            self._world.send(tree.search.target, Left(feed))
+        parent = tree.parent
+        if tree.children:
+            heir = min(tree.children, key=lambda child: tree.children[child].rank)
+            if parent is not None:
+                self._world.send(parent, Adopt(feed, heir, tree.children[heir].coordinate))
+                self._world.send(heir, ChangeParent(feed, parent))
+            for child in tree.children:
+                if child != heir:
+                    self._world.send(child, ChangeParent(feed, heir))
+                elif parent is None:
+                    self._world.send(child, ChangeParent(feed, child))
+        if parent is not None:
+            self._world.send(parent, Left(feed))
+        self._changed()
+
+    def lost(self, peer: NodeId) -> None:
+        """A peer is gone."""
+        for tree in self.trees.values():
+            if tree.children.pop(peer, None) is not None:
+                del tree.since[peer]
+            if tree.parent == peer:
+                tree.parent = None
+                self._orphaned(tree)
+            elif tree.search is not None and tree.search.target == peer:
+                self._give_up_target(tree)
+        self._changed()
+
+    def disowned(self, peer: NodeId, feed: TopicId) -> None:
+        """A parent says that it is none."""
+        tree = self.trees.get(feed)
+        if tree is not None and tree.parent == peer:
+            tree.parent = None
+            self._changed()
+            self._orphaned(tree)
+
+    def drop_child(self, feed: TopicId, peer: NodeId) -> None:
+        tree = self.trees.get(feed)
+        if tree is not None and tree.children.pop(peer, None) is not None:
+            del tree.since[peer]
+            self._changed()
+
+    def inform(self, sender: NodeId, lineage: Lineage) -> None:
+        """A parent told the lineage."""
+        tree = self.trees.get(lineage.feed)
+        if tree is not None and tree.parent == sender:
+            self._take_lineage(tree, lineage)
+
+    def keep_up(self, rejoin: bool) -> None:
+        """Once per ping period: too many children, periodic rejoins if it is time for them (§4.3), searches that ended nowhere."""
+        now = self._world.now
+        parameters = self._parameters
+        for tree in list(self.trees.values()):
+            while len(tree.children) > parameters.beta:
+                self._evict(tree, max(tree.children, key=lambda child: tree.children[child].rank))
+            if tree.search is None and not tree.joined:
+                self._orphaned(tree)
+            if rejoin and tree.search is None and tree.joined and now >= tree.rejoin_at:
+                tree.rejoin_at += parameters.rejoin_period
+                if tree.skip_rejoin:
+                    tree.skip_rejoin = False
+                    continue
+                ancestor = rejoin_ancestor(tree.ancestors, parameters.beta, self._world.random.random())
+                if ancestor is not None:
+                    tree.search = Search("periodic")
+                    self._ask(tree, ancestor)
+
+    def become_root(self, tree: Tree) -> None:
+        """Lead the tree."""
+        former, tree.parent = tree.parent, None
+        tree.search = None
+        self._world.cancel_timer((JOIN, tree.feed))
+        if former is not None:
+            self._world.send(former, Left(tree.feed))
+        tree.ancestors = ()
+        tree.publisher = self._place.coordinate
+        tree.rank = ROOT
+        tree.lineage = None
+        for child, known in tree.children.items():
+            tree.children[child] = self._child(tree, child, known.coordinate)
+        self._tell_children(tree)
+        self._changed()
+        self._joined(tree)
+
+    def search_root(self, tree: Tree, root: NodeId) -> None:
+        """A root found that another one comes before it: join that one's tree, with all children."""
+        if tree.search is None:
+            tree.search = Search("root")
+            self._ask(tree, root)
+
+    # Searching (§4.2).
+
+    def _orphaned(self, tree: Tree) -> None:
+        if tree.search is None or tree.search.reason == "periodic":
+            target = tree.search.target if tree.search is not None else None
+            tree.search = Search("orphan")
+            if target is not None:
+                # The periodic rejoin under way may find a parent as well as any other search.
+                tree.search.target = target
+                return
+            self._go_on(tree)
+
+    def _go_on(self, tree: Tree) -> None:
+        """Ask the next one that may know a parent."""
+        search = tree.search
+        assert search is not None
+        for peer in (*tree.ancestors[1:], *self._friends(tree.feed)):
+            if peer not in search.tried and peer != self._id:
+                self._ask(tree, peer)
+                return
+        home = self._home(tree.feed)
+        if home == self._id:
+            self.become_root(tree)
+        elif home is None or home in search.tried:
+            # Nobody to ask: start over in a while.
+            tree.search = None
+            self._world.set_timer((JOIN, tree.feed), 2.0 * self._parameters.join_timeout)
+        else:
+            self._ask(tree, home, as_root=True)
+
+    def _ask(self, tree: Tree, peer: NodeId, as_root: bool = False) -> None:
+        search = tree.search
+        assert search is not None
+        search.target = peer
+        search.tried.add(peer)
+        search.hops += 1
+        periodic = search.reason == "periodic"
+        self._world.send(peer, Join(tree.feed, self._place.coordinate, periodic, as_root))
+        self._world.set_timer((JOIN, tree.feed), self._parameters.join_timeout)
+
+    def _no_answer(self, key: TimerKey) -> None:
+        tree = self.trees.get(key[1])
+        if tree is None:
+            return
+        if tree.search is None:
+            if not tree.joined:
+                self._orphaned(tree)
+        elif tree.search.target is not None:
+            self._unreachable(tree.search.target)
+            self._give_up_target(tree)
+
+    def _give_up_target(self, tree: Tree) -> None:
+        search = tree.search
+        assert search is not None
+        search.target = None
+        self._world.cancel_timer((JOIN, tree.feed))
+        if search.reason in {"periodic", "root"} and tree.joined:
+            tree.search = None
+        else:
+            self._go_on(tree)
+
+    def _receive_forward(self, sender: NodeId, message: JoinForward) -> None:
+        tree = self.trees.get(message.feed)
+        self._met(sender)
+        if tree is None or tree.search is None or tree.search.target != sender:
+            return
+        if message.to == self._id or tree.search.hops >= MOST_HOPS:
+            self._give_up_target(tree)
+        elif message.to == tree.parent and tree.search.reason == "periodic":
+            # Led back to where it is.
+            self._give_up_target(tree)
+        else:
+            self._ask(tree, message.to)
+
+    def _receive_deny(self, sender: NodeId, message: JoinDeny) -> None:
+        tree = self.trees.get(message.feed)
+        if tree is not None and tree.search is not None and tree.search.target == sender:
+            self._give_up_target(tree)
+
+    def _receive_change(self, sender: NodeId, message: ChangeParent) -> None:
+        tree = self.trees.get(message.feed)
+        if tree is None or tree.parent != sender:
+            return
+        tree.parent = None
+        tree.skip_rejoin = True
+        self._changed()
+        if tree.search is not None and tree.search.reason != "periodic":
+            return
+        tree.search = Search("moved")
+        if message.to == self._id:
+            self._go_on(tree)
+        else:
+            self._ask(tree, message.to)
+
+    def _receive_ok(self, sender: NodeId, message: JoinOK) -> None:
+        lineage = message.lineage
+        tree = self.trees.get(lineage.feed)
+        self._met(sender)
+        if tree is not None and tree.parent == sender:
+            # Led back to where it is, or said twice.
+            if tree.search is not None and tree.search.target == sender:
+                tree.search = None
+                self._world.cancel_timer((JOIN, tree.feed))
+            self._take_lineage(tree, lineage)
+            return
+        asked = tree is not None and tree.search is not None and tree.search.target == sender
+        handed_over = (
+            tree is not None
+            and message.instead_of is not None
+            and (tree.parent == message.instead_of or (tree.parent is None and not tree.is_root))
+        )
+        if tree is None or not (asked or handed_over) or not self._sound(sender, lineage):
+            self._world.send(sender, Left(lineage.feed))
+            if asked and tree is not None:
+                self._give_up_target(tree)
+            return
+        former, tree.parent = tree.parent, sender
+        tree.search = None
+        self._world.cancel_timer((JOIN, tree.feed))
+        if former is not None and former != message.instead_of:
+            self._world.send(former, Left(tree.feed))
+        now = self._world.now
+        if tree.joined_at < 0:
+            tree.rejoin_at = now + self._parameters.rejoin_period * self._world.random.uniform(0.5, 1.0)
+        tree.joined_at = now
+        self._take_lineage(tree, lineage)
+        if tree.parent is not None:
+            self._changed()
+            self._joined(tree)
+
+    def _sound(self, sender: NodeId, lineage: Lineage) -> bool:
+        ancestors = lineage.ancestors
+        return (
+            0 < len(ancestors) < DEEPEST
+            and ancestors[0] == sender
+            and self._id not in ancestors
+            and len(lineage.publisher) == self._parameters.dimensions
+            and all(-_FARTHEST < value < _FARTHEST for value in lineage.publisher)
+        )
+
+    # Lineage.
+
+    def _receive_lineage(self, sender: NodeId, message: NewLineage) -> None:
+        self.inform(sender, message.lineage)
+
+    def _take_lineage(self, tree: Tree, lineage: Lineage) -> None:
+        if lineage is tree.lineage:
+            return
+        if not self._sound(lineage.ancestors[0] if lineage.ancestors else self._id, lineage):
+            # A loop, or nonsense: start over.
+            if tree.parent is not None:
+                self._world.send(tree.parent, Left(tree.feed))
+            tree.parent = None
+            tree.ancestors = ()
+            self._changed()
+            self._orphaned(tree)
+            return
+        before = (tree.ancestors[-1] if tree.ancestors else None, tree.publisher)
+        if tree.ancestors != lineage.ancestors or tree.publisher != lineage.publisher:
+            tree.ancestors = lineage.ancestors
+            tree.publisher = lineage.publisher
+            tree.lineage = None
+            self._changed()
+        if (lineage.ancestors[-1], lineage.publisher) != before:
+            self._moved_under(tree)
+
+    def _moved_under(self, tree: Tree) -> None:
+        """The publisher is another one, or elsewhere: who may be whose child has to be seen anew."""
+        assert tree.publisher is not None
+        tree.rank = rank(self._place.coordinate, tree.publisher, self._id)
+        for child, known in list(tree.children.items()):
+            again = self._child(tree, child, known.coordinate)
+            if again.rank < tree.rank or child in tree.ancestors:
+                del tree.children[child], tree.since[child]
+                assert tree.parent is not None
+                self._world.send(child, ChangeParent(tree.feed, tree.parent))
+            else:
+                tree.children[child] = again
+        self._tell_children(tree)
+
+    def _tell_children(self, tree: Tree) -> None:
+        if tree.children:
+            message = NewLineage(self.lineage(tree))
+            for child in tree.children:
+                self._world.send(child, message)
+
+    # Children.
+
+    def _child(self, tree: Tree, child: NodeId, coordinate: Coordinate) -> Child:
+        assert tree.publisher is not None
+        return Child(rank(coordinate, tree.publisher, child), coordinate)
+
+    def _receive_join(self, sender: NodeId, message: Join) -> None:
+        feed = message.feed
+        tree = self.trees.get(feed)
+        coordinate = message.coordinate
+        self._met(sender)
+        if message.as_root and tree is not None and not tree.is_root and self._home(feed) == self._id:
+            # The root that was is gone, and others found out first.
+            self.become_root(tree)
+        if (
+            tree is None
+            or tree.publisher is None
+            or sender == self._id
+            or len(coordinate) != self._parameters.dimensions
+            or not all(-_FARTHEST < value < _FARTHEST for value in coordinate)
+        ):
+            self._world.send(sender, JoinDeny(feed))
+            return
+        self.rejoins_received += message.periodic
+        joining = self._child(tree, sender, coordinate)
+        decision = decide_join(tree.rank, sender, joining, tree.children, self._parameters.beta)
+        match decision.case:
+            case Case.KEEP:
+                tree.children[sender] = joining
+                if joining.rank < tree.rank:  # it came back, at another place
+                    self.drop_child(feed, sender)
+                    self._forward_up(tree, sender)
+                else:
+                    self._world.send(sender, JoinOK(self.lineage(tree)))
+            case Case.UP:
+                self._forward_up(tree, sender)
+            case Case.DOWN:
+                assert decision.forward is not None
+                self._world.send(sender, JoinForward(feed, decision.forward))
+            case _:
+                if sender in tree.ancestors:
+                    self._world.send(sender, JoinDeny(feed))
+                    return
+                if decision.evicted is not None:
+                    assert decision.forward is not None
+                    del tree.children[decision.evicted], tree.since[decision.evicted]
+                    self._world.send(decision.evicted, ChangeParent(feed, decision.forward))
+                tree.children[sender] = joining
+                tree.since[sender] = self._world.now
+                self._world.send(sender, JoinOK(self.lineage(tree)))
+                self._changed()
+
+    def _forward_up(self, tree: Tree, sender: NodeId) -> None:
+        # The ancestors of an orphan begin with the parent that failed.
+        upward = tree.parent if tree.parent is not None else (None, *tree.ancestors)[-1]
+        if upward is None or upward == sender:
+            self._world.send(sender, JoinDeny(tree.feed))
+        else:
+            self._world.send(sender, JoinForward(tree.feed, upward))
+
+    def _evict(self, tree: Tree, child: NodeId) -> None:
+        known = tree.children.pop(child)
+        del tree.since[child]
+        self._world.send(child, ChangeParent(tree.feed, nearest_to(known.coordinate, tree.children)))
+        self._changed()
+
+    def _receive_left(self, sender: NodeId, message: Left) -> None:
+        self.drop_child(message.feed, sender)
+
+    def _receive_adopt(self, sender: NodeId, message: Adopt) -> None:
+        tree = self.trees.get(message.feed)
+        if (
+            tree is None
+            or sender not in tree.children
+            or tree.publisher is None
+            or len(message.coordinate) != self._parameters.dimensions
+            or message.child == self._id
+            or message.child in tree.ancestors
+            or len(tree.children) > 2 * self._parameters.beta
+        ):
+            return
+        joining = self._child(tree, message.child, message.coordinate)
+        if joining.rank < tree.rank:
+            return
+        tree.children[message.child] = joining
+        tree.since[message.child] = self._world.now
+        self._world.send(message.child, JoinOK(self.lineage(tree), sender))
+        self._changed()
+
+    def links(self) -> Iterable[tuple[NodeId, str]]:
+        for tree in self.trees.values():
+            if tree.parent is not None:
+                yield tree.parent, "parent"
+            for child in tree.children:
+                yield child, "child"

@@ -1,0 +1,104 @@
+"""Named faults: what breaks, and that it heals without losing an update that somebody still keeps."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.systems.rappel.lab import SETTLED, Lab, one_feed
+from topicweave.sim.faults import Crash, Loss
+from topicweave.systems.registry import find_system
+from topicweave.testing import draw_scenario, run_scenario
+
+HEALED = 150.0
+
+
+def test_parent_crash_in_mid_push() -> None:
+    """The parent has the update and dies before its children have: they pull it from their new parents."""
+    lab = Lab(one_feed(60))
+    lab.sim.run(SETTLED)
+    victim = lab.inner()
+    children = [lab.index(child) for child in lab.tree(victim).children]
+    sequence = lab.publish()
+    # It goes down with what it was about to send.
+    dying = Loss(lab.sim.now, lab.sim.now, 1.0)
+    while (victim, sequence) not in lab.got:
+        lab.sim._network.faults.begin(dying)
+        lab.sim.run(lab.sim.now + 0.0005)
+        lab.sim._network.faults.end(dying)
+        if (victim, sequence) not in lab.got:
+            # Not yet: let the others have what was lost meanwhile.
+            for index in lab.sim.up():
+                tree = lab.tree(index)
+                if (index, sequence) in lab.got:
+                    lab.node(index).updates._push(tree, lab.events[sequence], tree.height, None)
+    lab.sim.stop(victim, orderly=False)
+    assert set(children) & set(lab.without(sequence))
+    lab.sim.run(SETTLED + HEALED)
+    assert lab.without(sequence) == []
+    assert lab.wrong() == []
+
+
+def test_chain_of_three_ancestors_crashes() -> None:
+    lab = Lab(one_feed(100), beta=2)
+    lab.sim.run(SETTLED)
+    deep = max(lab.sim.up(), key=lambda index: lab.tree(index).height)
+    chain = [lab.index(ancestor) for ancestor in lab.tree(deep).ancestors[:3]]
+    assert 0 not in chain
+    for index in chain:
+        lab.sim.stop(index, orderly=False)
+    sequence = lab.publish()
+    lab.sim.run(SETTLED + HEALED)
+    assert lab.without(sequence) == []
+    assert lab.wrong() == []
+
+
+@pytest.mark.parametrize("keeps_memory", [True, False])
+def test_publisher_restart(keeps_memory: bool) -> None:
+    lab = Lab(one_feed(60), faults=[Crash(SETTLED, SETTLED + 60.0, 0, keeps_memory)])
+    lab.sim.run(SETTLED - 5)
+    first = lab.publish()
+    lab.sim.run(SETTLED + 60 + HEALED)
+    assert lab.tree(0).is_root
+    assert lab.wrong() == []
+    assert (
+        lab.without(first) == []
+    )  # a publisher without memory pulls its own update back from nobody: it had it
+    lab.got.clear()
+    sequence = lab.publish()
+    lab.sim.run(lab.sim.now + 5)
+    assert lab.without(sequence) == []
+
+
+def test_half_of_the_network_at_once_and_back() -> None:
+    half = random.Random(1).sample(range(1, 101), 50)
+    faults = [Crash(SETTLED, SETTLED + 200.0, index, True) for index in half]
+    lab = Lab(one_feed(100), faults=faults)
+    lab.sim.run(SETTLED + 1)
+    sequence = lab.publish()
+    lab.sim.run(SETTLED + 199)
+    assert len(lab.sim.up()) == 51
+    assert lab.without(sequence) == []
+    assert lab.wrong() == []
+    lab.sim.run(SETTLED + 400)
+    assert len(lab.sim.up()) == 101
+    assert lab.wrong() == []
+    assert lab.without(sequence) == []  # those who were away pulled it when they came back
+
+
+def test_a_returning_node_finds_its_friends_again() -> None:
+    """A reentrant session (§5.3) begins with the friends of the last one."""
+    lab = Lab(one_feed(60), faults=[Crash(SETTLED, SETTLED + 100.0, 7, True)])
+    lab.sim.run(SETTLED - 1)
+    before = set(lab.node(7).friendship.friends)
+    lab.sim.run(SETTLED + 110)
+    assert lab.tree(7).joined
+    assert before & set(lab.node(7).friendship.friends)
+
+
+@pytest.mark.parametrize(("seed", "parameters"), [(1, {}), (2, {"beta": 2, "alpha": 3}), (3, {})])
+def test_campaign(seed: int, parameters: dict[str, object]) -> None:
+    system = find_system("rappel")
+    verdict = run_scenario(system, draw_scenario(seed, nodes=30), system.settings(**parameters))
+    assert verdict.violations == ()
