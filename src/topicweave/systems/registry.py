@@ -5,7 +5,8 @@ from __future__ import annotations
 from topicweave.errors import UnknownName
 from topicweave.systems.alternatives.broker import BROKER
 from topicweave.systems.alternatives.gossipsub import GOSSIPSUB
-from topicweave.systems.baselines import opt, random_overlay, ring_per_topic, rvr, similarity
+from topicweave.systems.baselines import opt, random_overlay, ring_per_topic, rvr, similarity, strawman
+from topicweave.systems.magnet import MAGNET
 from topicweave.systems.omen import OMEN
 from topicweave.systems.rappel import RAPPEL
 from topicweave.systems.spidercast import SPIDERCAST
@@ -19,11 +20,13 @@ SYSTEMS: dict[str, System] = {
         OMEN,
         VITIS,
         RAPPEL,
+        MAGNET,
         similarity.SIMILARITY,
         random_overlay.RANDOM,
         ring_per_topic.RING_PER_TOPIC,
         rvr.RVR,
         opt.OPT,
+        strawman.STRAWMAN,
         GOSSIPSUB,
         BROKER,
     )

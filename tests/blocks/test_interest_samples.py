@@ -1,0 +1,60 @@
+"""Samples of subscribers: uniform whatever the tree's shape, and whom to ask for which tree."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicweave.blocks.interest_samples import Interested, choose_guides, combine
+from topicweave.blocks.ring import Contact
+
+
+def person(number: int) -> Interested:
+    return Interested(Contact(number, b"", 0), frozenset({number}))
+
+
+def test_all_are_kept_while_there_is_room() -> None:
+    people = [person(number) for number in range(4)]
+    assert set(combine([(2, people[:2]), (2, people[2:])], 4, random.Random(1))) == set(people)
+
+
+def test_everybody_is_equally_likely_in_the_end_though_branches_differ() -> None:
+    """A thick branch of 90 whose own sample holds 5, a thin one of 3, and a node of its own; by way of truncated samples."""
+    draw = random.Random(7)
+    people = [person(number) for number in range(94)]
+    tally: Counter[int] = Counter()
+    trials = 6000
+    for _ in range(trials):
+        inner = combine([(1, [one]) for one in people[:40]], 5, draw)
+        thick = combine([(40, inner), *((1, [one]) for one in people[40:90])], 5, draw)
+        sample = combine([(90, thick), (3, people[90:93]), (1, [people[93]])], 5, draw)
+        assert len(sample) == 5
+        tally.update(one.contact.id for one in sample)
+    expected = trials * 5 / 94
+    square = sum((tally[number] - expected) ** 2 / expected for number in range(94))
+    # 93 degrees of freedom: mean 93, deviation 13.6. Ignoring the counts gives several thousand.
+    assert square < 93 + 5 * 13.6
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=6), st.integers(1, 6), st.randoms(use_true_random=False)
+)
+def test_a_sample_is_of_its_size_and_of_the_groups(sizes: list[int], size: int, draw: random.Random) -> None:
+    number, groups = 0, []
+    for members in sizes:
+        everybody = [person(number + index) for index in range(members)]
+        number += members
+        groups.append((members, draw.sample(everybody, min(size, members))))
+    sample = combine(groups, size, draw)
+    assert len({one.contact.id for one in sample}) == len(sample) == min(size, sum(sizes))
+    assert set(sample) <= {one for _, group in groups for one in group}
+
+
+def test_few_are_asked_for_much() -> None:
+    known = {1: frozenset({10, 11, 12}), 2: frozenset({12, 13}), 3: frozenset({13}), 4: frozenset({99})}
+    assert choose_guides([10, 11, 12, 13, 14], known) == {1: [10, 11, 12], 2: [13]}
+    assert choose_guides([10, 13], known, most=1) == {1: [10]}
+    assert choose_guides([10], {}) == {}

@@ -1,0 +1,168 @@
+"""A ring of nodes anywhere: it closes, routes, mends, moves, and becomes one again after a cut."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.blocks.tiny_world import TinyNet
+from topicweave.blocks.growing_ids import position_of
+from topicweave.blocks.harmonic_links import HarmonicLinks, as_point
+from topicweave.blocks.ring import Contact, Introduce, Near, Ring, RingParameters
+from topicweave.blocks.ring_places import RingPlaces
+from topicweave.model.ids import RING_SIZE
+from topicweave.port import TimerKey
+
+PARAMETERS = RingParameters(period=1.0, suspect_after=3.0, doubt=40.0)
+
+
+class RingNode:
+    """A ring, its links and its places, with a beat."""
+
+    def __init__(self, net: TinyNet, node_id: int, most_bytes: int = 64) -> None:
+        self.world = net.world(node_id)
+        self.id = node_id
+        self.given: list[bytes | None] = []
+        self.ring = Ring(self.world, node_id, 0, PARAMETERS, self.lost, lambda: None, most_bytes)
+        self.links = HarmonicLinks(self.world, self.ring, 4, 6)
+        self.places = RingPlaces(self.world, self.ring, self._given, most_bytes)
+        for block in (self.ring, self.links, self.places):
+            self.world.receivers.update(block.receivers())
+        self.world.timers["beat"] = self._beat
+        self.world.set_timer(("beat",), self.world.random.random())
+
+    def lost(self, peer: int) -> None:
+        self.ring.remove(peer, departed=False)
+        self.links.lost(peer)
+
+    def _beat(self, _key: TimerKey) -> None:
+        self.world.set_timer(("beat",), 1.0)
+        self.ring.beat()
+        self.links.beat()
+
+    def _given(self, position: bytes | None, by: int, near: tuple[Contact, ...]) -> None:
+        self.given.append(position)
+        if position is not None:
+            self.ring.join(position, [by], near)
+
+
+def ring_of(count: int, seed: int = 0, skewed: bool = False) -> tuple[TinyNet, dict[int, RingNode]]:
+    net = TinyNet(seed)
+    rng = random.Random(seed)
+    nodes = {number: RingNode(net, number) for number in (rng.getrandbits(64) for _ in range(count))}
+    ids = list(nodes)
+    for number, node in nodes.items():
+        contacts = rng.sample(ids, 3)
+        # Heavily skewed: all but a few in a tiny part of the ring.
+        position = position_of(int(RING_SIZE * rng.random() ** 30)) if skewed else position_of(number)
+        node.ring.join(position, contacts)
+    return net, nodes
+
+
+def out_of_place(nodes: dict[int, RingNode]) -> list[int]:
+    """Who does not know its true successor and predecessor."""
+    order = [node.id for node in sorted(nodes.values(), key=lambda node: node.ring.here)]
+    wrong = []
+    for index, number in enumerate(order):
+        ring = nodes[number].ring
+        sides = (ring.successor, ring.predecessor)
+        known = [side.id if side is not None else None for side in sides]
+        if known != [order[(index + 1) % len(order)], order[index - 1]]:
+            wrong.append(number)
+    return wrong
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_the_ring_closes_and_every_point_has_one_owner(skewed: bool) -> None:
+    net, nodes = ring_of(60, skewed=skewed)
+    net.run(15.0)
+    assert out_of_place(nodes) == []
+    rng = random.Random(1)
+    order = sorted(node.ring.here for node in nodes.values())
+    for _ in range(50):
+        point = as_point(rng.randrange(RING_SIZE))
+        owner = max((place for place in order if place <= point), default=order[-1])[1]
+        here = rng.choice(list(nodes))
+        for _hop in range(60):
+            hop = nodes[here].ring.next_hop(point)
+            if hop == here:
+                break
+            here = hop
+        assert here == owner
+
+
+def test_the_dead_are_closed_over_and_forgotten() -> None:
+    net, nodes = ring_of(40)
+    net.run(15.0)
+    dead = sorted(nodes)[5:9] + sorted(nodes)[20:22]
+    net.kill(dead)
+    for number in dead:
+        del nodes[number]
+    net.run(35.0)
+    assert out_of_place(nodes) == []
+    net.run(90.0)
+    for node in nodes.values():
+        assert not node.ring.known_peers() & set(dead)
+        assert not node.links.known_peers() & set(dead)
+
+
+def test_a_cut_makes_two_rings_and_its_end_one() -> None:
+    net, nodes = ring_of(40)
+    net.run(15.0)
+    east = set(sorted(nodes)[::2])
+    net.cut = lambda sender, peer: (sender in east) != (peer in east)
+    net.run(40.0)
+    assert out_of_place({number: node for number, node in nodes.items() if number in east}) == []
+    net.cut = lambda sender, peer: False
+    net.run(60.0)
+    assert out_of_place(nodes) == []
+
+
+def test_a_move_is_known_to_all_though_old_news_of_it_goes_round() -> None:
+    net, nodes = ring_of(30)
+    net.run(15.0)
+    rng = random.Random(4)
+    for number in rng.sample(sorted(nodes), 12):
+        nodes[number].ring.join(position_of(rng.randrange(RING_SIZE)), [rng.choice(sorted(nodes))])
+    net.run(30.0)
+    assert out_of_place(nodes) == []
+
+
+@pytest.mark.parametrize("most_bytes", [8, 64])
+def test_many_get_a_place_after_the_same_node(most_bytes: int) -> None:
+    """With 8 bytes room has to be made again and again; each ends up between the node and whoever came before it."""
+    net = TinyNet(3)
+    first = RingNode(net, 1, most_bytes)
+    first.ring.join(b"\x40", [])
+    nodes = {1: first}
+    for number in range(2, 90):
+        node = nodes[number] = RingNode(net, number, most_bytes)
+        while not node.given or node.given[-1] is None:
+            node.places.ask(1)
+            net.run(net.now + 0.5)
+    net.run(net.now + 10.0)
+    assert out_of_place(nodes) == []
+    order = [node.id for node in sorted(nodes.values(), key=lambda node: node.ring.here)]
+    start = order.index(1)
+    assert [*order[start:], *order[:start]] == [1, *range(89, 1, -1)]
+    moved = sum(node.places.moves for node in nodes.values())
+    assert (moved > 0) == (most_bytes == 8)
+
+
+def test_what_cannot_be_is_ignored() -> None:
+    net, nodes = ring_of(10)
+    net.run(10.0)
+    node = next(iter(nodes.values()))
+    table = list(node.ring.table)
+    other = next(number for number in nodes if number != node.id)
+    for contact in (
+        Contact(7, b"\x01\x00", 1 << 40),
+        Contact(-1, b"\x01", 1 << 40),
+        Contact(7, b"x" * 65, 1 << 40),
+        Contact(7, b"\x01", -3),
+    ):
+        node.world.receivers[Near](other, Near(0, Contact(other, b"x", 5), (contact,) * 65))
+        node.world.receivers[Introduce](other, Introduce(0, contact))
+        node.world.receivers[Near](7, Near(0, contact, ()))
+    assert node.ring.table == table
