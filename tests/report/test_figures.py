@@ -8,16 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.comparisons import comparison, entry, without_events
+from topicweave.report import Entry
+from topicweave.report.bars import KINDS_SHOWN, control, coverage, memory, repair
+from topicweave.report.figure import COLOURS, ccdf, histogram_ccdf
 from topicweave.report.figures import (
-    COLOURS,
-    KINDS_SHOWN,
-    ccdf,
-    control_by_kind,
+    after_crash,
     figures,
+    grouped,
     hops_cdf,
     latency_cdf,
     links_against_hits,
+    links_by_likeness,
+    noise_by_likeness,
+    noise_over_nodes,
 )
+from topicweave.report.workload_figures import histogram_figures
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40))
@@ -40,13 +45,14 @@ def test_lines_of_deliveries_end_at_the_hit_ratio() -> None:
 
 def test_control_traffic_is_stacked_to_its_total() -> None:
     kinds: dict[str, Any] = {f"control_bytes.kind{number:02}": float(number) for number in range(12)}
-    traces = control_by_kind([entry("a", **kinds), entry("b")]).traces
+    *traces, total = control([entry("a", **kinds), entry("b")], "").traces
     assert [trace["name"] for trace in traces][:2] == ["heartbeat", "connect"]
     assert len(traces) == KINDS_SHOWN + 1
     assert traces[-1]["name"] == "all others"
     assert sum(trace["x"][0] for trace in traces) == pytest.approx(300 + sum(range(12)))
     assert sum(trace["x"][1] for trace in traces) == pytest.approx(300)
     assert len({trace["marker"]["color"] for trace in traces}) == len(traces)
+    assert total["x"] == pytest.approx([300 + sum(range(12)), 300])
 
 
 def test_when_colours_come_round_again_the_line_differs() -> None:
@@ -57,7 +63,91 @@ def test_when_colours_come_round_again_the_line_differs() -> None:
 
 def test_without_events_only_the_links_are_drawn() -> None:
     drawn = figures(comparison(without_events("a"), without_events("b"), events=0))
-    assert [figure.name for figure in drawn] == ["degrees"]
+    assert [figure.name for figure in drawn] == ["degrees", "links"]
+
+
+def replicated(*results: dict[str, Any]) -> Entry:
+    return Entry("alpha", {}, {}, results)
+
+
+def test_the_curve_after_a_crash_is_the_mean_of_the_seeds_that_have_the_second() -> None:
+    twice = replicated(
+        {"repair_curve": [[-1, 1.0], [0, 0.5]]}, {"repair_curve": [[-1, 0.8], [0, 0.7], [1, 0.9]]}
+    )
+    [trace] = after_crash([twice], 0.1).traces
+    assert trace["x"] == [-1, 0, 1]
+    assert trace["y"] == pytest.approx([0.9, 0.6, 0.9])
+
+
+def test_whiskers_are_intervals_and_end_where_there_can_be_nothing() -> None:
+    twice = replicated({"hit_ratio": 1.0, "degree_mean": 2.0}, {"hit_ratio": 0.9, "degree_mean": 2.1})
+    [trace] = links_against_hits([twice]).traces
+    assert trace["error_x"]["array"] == trace["error_x"]["arrayminus"] == [pytest.approx(12.7062 * 0.05)]
+    assert trace["error_y"]["arrayminus"] == [pytest.approx(12.7062 * 0.05)]
+    assert trace["error_y"]["array"] == [pytest.approx(0.05)]  # up to 1 and no further
+    [once] = links_against_hits([entry("once")]).traces
+    assert once["error_x"]["array"] == [0]
+
+
+def test_topics_in_one_piece_are_those_that_are_not_partitioned() -> None:
+    hits, shared, whole = coverage([entry("a", partitioned_topics=25.0, coverage=0.8)], 100, "").traces
+    assert (hits["x"], shared["x"], whole["x"]) == ([1.0], [0.8], [0.75])
+
+
+def test_a_repair_that_never_came_is_named_and_not_drawn() -> None:
+    figure = repair([entry("a"), entry("dead", repair_time=float("inf"))], "")
+    assert [trace["y"] for trace in figure.traces] == [["a"]]
+    assert "with some seed: dead" in figure.reading
+
+
+def test_memory_is_in_thousands() -> None:
+    [trace] = memory([entry("a")], "").traces
+    assert trace["x"] == [30.0]
+
+
+def test_noise_is_drawn_from_the_least_to_the_most_disturbed_node() -> None:
+    [trace] = noise_over_nodes([entry("a", noise_quantiles=[0.0, 0.1, 0.6])]).traces
+    assert (trace["x"], trace["y"]) == ([0.0, 0.5, 1.0], [0.0, 0.1, 0.6])
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), min_size=1, max_size=60))
+def test_groups_are_by_key_and_hold_everybody(rows: list[tuple[int, int]]) -> None:
+    keys, values = [key for key, _ in rows], [value for _, value in rows]
+    x, y, _ = grouped(keys, values)
+    assert 1 <= len(x) <= 5
+    assert x == sorted(set(x))
+    assert min(keys) <= x[0]
+    assert x[-1] <= max(keys)
+    assert min(values) <= min(y)
+    assert max(y) <= max(values)
+
+
+def test_cost_against_likeness_is_by_fifths_of_the_nodes() -> None:
+    [trace] = links_by_likeness([entry("a")]).traces
+    assert trace["x"] == pytest.approx([0.05, 0.25, 0.45, 0.65, 0.85])
+    assert trace["y"] == pytest.approx([10.5, 12.5, 14.5, 16.5, 18.5])
+    assert noise_by_likeness([entry("a")]).traces == []
+    noisy = entry("b", cost_by_likeness=[[0.1, 3, None], [0.2, 3, 0.5], [0.9, 4, 0.25]])
+    [trace] = noise_by_likeness([entry("a"), noisy]).traces
+    assert (trace["name"], trace["x"], trace["y"]) == ("b", [0.2, 0.9], [0.5, 0.25])
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=60))
+def test_a_histogram_gives_the_ccdf_of_its_values(values: list[int]) -> None:
+    histogram = [[value, values.count(value)] for value in sorted(set(values))]
+    for value, share in histogram_ccdf(histogram):
+        assert share == pytest.approx(sum(other >= value for other in values) / len(values))
+
+
+def test_a_workload_is_drawn_from_its_histograms() -> None:
+    sizes, audiences = histogram_figures(comparison().workload)
+    assert sizes.traces[0]["x"] == [4, 10, 16]
+    assert sizes.traces[0]["y"] == pytest.approx([1.0, 0.75, 0.25])
+    assert audiences.traces[0]["x"] == [1, 20, 60, 130]
+    # Nobody without topics on a logarithmic scale, and nothing to draw where all are alike.
+    [one] = histogram_figures({"list_sizes": [[0, 1], [2, 1], [3, 2]], "audiences": [[5, 9]]})
+    assert one.traces[0]["x"] == [2, 3]
+    assert one.traces[0]["y"] == pytest.approx([0.75, 0.5])
 
 
 def test_a_name_cannot_break_out_of_a_hover_text() -> None:
@@ -69,7 +159,10 @@ def test_a_name_cannot_break_out_of_a_hover_text() -> None:
 def test_plotly_accepts_every_figure() -> None:
     graph_objects = pytest.importorskip("plotly.graph_objects")
     drawn = figures(comparison(entry("a"), entry("b", hit_ratio=0.5)))
-    assert len(drawn) == 5
-    for figure in drawn:
+    assert [figure.name for figure in drawn] == [
+        *("links-hits", "coverage", "degrees", "links", "noise", "likeness-links", "hops", "latency"),
+        *("repair", "repair-time", "control", "memory"),
+    ]
+    for figure in drawn + histogram_figures(comparison().workload):
         json.dumps([figure.traces, figure.layout], allow_nan=False)
         graph_objects.Figure(data=figure.traces, layout=figure.layout)  # It raises on what it does not know.

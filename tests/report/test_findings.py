@@ -1,65 +1,109 @@
 """The sentences say what the numbers say."""
 
+import math
+
 from tests.report.comparisons import comparison, entry, without_events
-from topicweave.report.findings import findings
+from topicweave.report import Entry
+from topicweave.report.constraints import Constraint
+from topicweave.report.findings import findings, kept_to
+
+
+def said_of(*entries: Entry, events: int = 200) -> dict[str, str]:
+    found = findings(comparison(*entries, events=events))
+    assert len({finding.about for finding in found}) == len(found)
+    return {finding.about: finding.text for finding in found}
 
 
 def test_the_leanest_of_those_that_deliver_everything_comes_first() -> None:
-    said = findings(
-        comparison(
-            entry("lean", degree_mean=12.1),
-            entry("rich", degree_mean=16.0),
-            entry("leaky", degree_mean=9.0, hit_ratio=0.991, partitioned_topics=13.0),
-        )
+    said = said_of(
+        entry("lean", degree_mean=12.1),
+        entry("rich", degree_mean=16.0),
+        entry("leaky", degree_mean=9.0, hit_ratio=0.991, partitioned_topics=13.0),
     )
-    assert said[0] == (
+    assert list(said)[:2] == ["Reach", "Links"]
+    assert said["Reach"] == (
         "lean and rich deliver every event to everybody who wants it; "
         "lean does so with the fewest: 12.1 links per node on average."
     )
     assert (
-        "Fewest of all: leaky, 9.0 links per node on average, but only 99.1% of the expected deliveries."
-        in said
+        said["Links"]
+        == "Fewest of all: leaky, 9.0 links per node on average, but only 99.1% of the expected deliveries."
     )
-    assert "Topics whose subscribers are not connected through subscribers alone: leaky (13 of 100)." in said
+    assert (
+        said["Topics"]
+        == "Topics whose subscribers are not connected through subscribers alone: leaky (13 of 100)."
+    )
 
 
 def test_only_one_delivers_everything() -> None:
-    said = findings(comparison(entry("good", degree_mean=8.0), entry("bad", hit_ratio=0.9, degree_mean=9.0)))
+    said = said_of(entry("good", degree_mean=8.0), entry("bad", hit_ratio=0.9, degree_mean=9.0))
     assert (
-        said[0]
+        said["Reach"]
         == "Only good delivers every event to everybody who wants it, with 8.0 links per node on average."
     )
-    assert not any(sentence.startswith("Fewest") for sentence in said)
+    assert "Links" not in said
 
 
 def test_none_delivers_everything() -> None:
-    said = findings(comparison(entry("a", hit_ratio=0.8), entry("b", hit_ratio=0.9)))
-    assert said[0].startswith("No system delivers every event to everybody who wants it: b makes 90.0%")
+    said = said_of(entry("a", hit_ratio=0.8), entry("b", hit_ratio=0.9))
+    assert said["Reach"].startswith("No system delivers every event to everybody who wants it: b makes 90.0%")
 
 
 def test_noise_is_told_by_system() -> None:
-    assert "No node received an event that it did not want." in findings(comparison(entry("a"), entry("b")))
-    said = findings(comparison(entry("a"), entry("b", noise=0.25), entry("c", noise=0.5)))
-    assert "Share of the events received that were not wanted: b 25.0% and c 50.0%." in said
+    assert said_of(entry("a"), entry("b"))["Noise"] == "No node received an event that it did not want."
+    said = said_of(entry("a"), entry("b", noise=0.25), entry("c", noise=0.5))
+    assert said["Noise"] == "Share of the events received that were not wanted: b 25.0% and c 50.0%."
 
 
 def test_extremes_name_all_that_look_alike_and_are_left_out_where_nobody_differs() -> None:
-    said = findings(
-        comparison(entry("a", latency_p95=0.35), entry("b", latency_p95=0.65), entry("c", latency_p95=0.3501))
+    said = said_of(
+        entry("a", latency_p95=0.35, memory_bytes=20_000.0),
+        entry("b", latency_p95=0.65, degree_max=40.0),
+        entry("c", latency_p95=0.3501),
     )
-    assert "Fastest: a and c, with 95% of the deliveries within 350 ms; slowest: b (650 ms)." in said
-    assert not any("control traffic" in sentence for sentence in said)
+    assert said["Speed"] == "a and c: 95% of the deliveries within 350 ms. Slowest: b (650 ms)."
+    assert said["Memory"] == "Least: a, 20 kB per node. Most: b and c (30 kB)."
+    assert said["Busiest node"] == "The node with the most links has 19 with a and c, and 40 with b."
+    assert "Control traffic" not in said
+
+
+def test_repair_is_told_by_how_it_went() -> None:
+    said = said_of(
+        entry("calm", repair_time=0.0), entry("slow", repair_time=7.5), entry("dead", repair_time=math.inf)
+    )
+    assert said["Repair"] == (
+        "When 10% of the nodes crash: no gap with calm; until all are served again: slow 7.5 s; "
+        "not repaired while it was watched: dead."
+    )
+    assert (
+        "no gap with any system"
+        in said_of(entry("a", repair_time=0.0), entry("b", repair_time=0.0))["Repair"]
+    )
 
 
 def test_a_comparison_without_events_speaks_of_links_only() -> None:
-    said = findings(comparison(without_events("a", degree_mean=3.0), without_events("b"), events=0))
-    assert said == [
-        "Fewest of all: a, 3.0 links per node on average.",
-        "No topic falls apart: the subscribers of each are connected through subscribers alone.",
-    ]
+    said = said_of(without_events("a", degree_mean=3.0), without_events("b"), events=0)
+    assert said == {
+        "Links": "Fewest of all: a, 3.0 links per node on average.",
+        "Topics": "No topic falls apart: the subscribers of each are connected through subscribers alone.",
+    }
 
 
 def test_one_system_alone_is_not_compared_with_anybody() -> None:
-    said = findings(comparison(entry("a")))
-    assert said[0] == "a delivers every event to everybody who wants it, with 12.0 links per node on average."
-    assert not any("Only" in sentence or "Fewest" in sentence or "Fastest" in sentence for sentence in said)
+    said = said_of(entry("a"))
+    assert (
+        said["Reach"]
+        == "a delivers every event to everybody who wants it, with 12.0 links per node on average."
+    )
+    assert said.keys() == {"Reach", "Topics", "Noise", "Repair"}
+
+
+def test_who_keeps_to_what_was_asked_for() -> None:
+    entries = [entry("lean", degree_max=15.0), entry("rich", degree_max=35.0)]
+    at_most = Constraint("degree_max", "at most", 20.0, "--max-degree 20")
+    assert kept_to(entries, []) == []
+    assert kept_to(entries, [at_most]) == [
+        "Keep to --max-degree 20: lean.",
+        "✗ rich: links max 35, at most 20 asked for.",
+    ]
+    assert kept_to(entries[1:], [at_most])[0] == "No system keeps to --max-degree 20."

@@ -3,11 +3,13 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from tests.report.comparisons import NAN, comparison, entry, without_events
+from topicweave.report.constraints import Constraint
 from topicweave.report.page import PlotlyMissing, comparison_page
 
 pytest.importorskip("plotly")
@@ -62,7 +64,8 @@ def test_nothing_is_fetched_from_anywhere(page: Page) -> None:
     assert not {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "embed", "base", "form"}
     for tag, attributes in page.tags:
         for name, value in attributes.items():
-            assert name not in ("src", "href", "srcset", "action", "data"), f"<{tag} {name}={value!r}>"
+            elsewhere = name in ("src", "href", "srcset", "action", "data")
+            assert not elsewhere or (value or "").startswith("#"), f"<{tag} {name}={value!r}>"
             assert "//" not in (value or ""), f"<{tag} {name}={value!r}>"
     assert "url(" not in page.style
     assert "@import" not in page.style
@@ -82,12 +85,48 @@ def test_it_names_every_system_and_how_to_get_it_again(page: Page) -> None:
     assert "seed 7" in page.text
 
 
-def test_every_figure_has_its_place(page: Page) -> None:
-    drawn = json.loads(page.scripts[0])
-    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
-    assert len(ids) == len(set(ids))
-    assert drawn.keys() == set(ids) - {"figures"}
-    assert len(drawn) == 5
+def ids(page: Page) -> list[str | None]:
+    return [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+
+
+def test_every_figure_has_its_place_and_can_be_saved(page: Page) -> None:
+    data = json.loads(page.scripts[0])
+    assert len(ids(page)) == len(set(ids(page)))
+    plots = {attributes["id"] for _, attributes in page.tags if attributes.get("class") == "plot"}
+    pictures = {attributes["id"] for _, attributes in page.tags if attributes.get("class") == "picture"}
+    assert data["figures"].keys() == plots
+    assert data["tables"].keys() == pictures == {"overlay-1", "overlay-2"}
+    assert len(plots) == 14
+    buttons = {
+        (attributes["data-figure"], attributes["data-format"])
+        for _, attributes in page.tags
+        if "data-format" in attributes
+    }
+    assert buttons == {(name, kind) for name in plots | pictures for kind in ("png", "svg", "csv")}
+    assert page.text.count("The same figure again:") == len(plots | pictures)
+
+
+def test_every_section_that_is_linked_to_is_there(page: Page) -> None:
+    links = [attributes["href"] or "" for tag, attributes in page.tags if tag == "a"]
+    assert len(links) == 6
+    assert {link.removeprefix("#") for link in links} <= set(ids(page))
+
+
+def test_what_the_budget_cut_and_who_keeps_to_what_is_on_the_first_screen() -> None:
+    cut = comparison(entry("alpha"), entry("beta", degree_max=90.0), cuts=("1 of 3 seeds",))
+    asked = Constraint("degree_max", "at most", 20.0, "--max-degree 20")
+    text = Page(comparison_page(cut, [asked])).text
+    first = text[: text.index("Press a heading to sort")]
+    assert "this is 1 of 3 seeds" in first
+    assert "Keep to --max-degree 20: alpha" in first
+
+
+def test_intervals_stand_behind_their_values() -> None:
+    spread = replace(entry("alpha"), results=({"degree_mean": 4.0}, {"degree_mean": 5.0}))
+    page = comparison_page(comparison(spread, entry("beta")))
+    assert re.search(
+        r'<td data-value="4.5"><span class="best" title="best">4.5</span><small>±6.4</small>', page
+    )
 
 
 def test_every_heading_sorts_and_every_cell_has_a_value(page: Page) -> None:
@@ -112,12 +151,14 @@ def test_what_users_type_stays_text() -> None:
     assert page.nested_properly
     assert len(page.scripts) == 3
     assert nasty in page.text
-    assert json.loads(page.scripts[0])["hops"]["traces"][0]["name"] == f"alpha:note={nasty}"
+    assert json.loads(page.scripts[0])["figures"]["hops"]["traces"][0]["name"] == f"alpha:note={nasty}"
 
 
 def test_without_events_there_is_still_a_page() -> None:
     page = Page(comparison_page(comparison(without_events("alpha"), events=0)))
-    assert json.loads(page.scripts[0]).keys() == {"degrees"}
+    figures = json.loads(page.scripts[0])["figures"]
+    assert figures.keys() == {"degrees", "links", "list-sizes", "popularity"}
+    assert "No overlay was pictured" in page.text
 
 
 def test_the_colours_follow_the_browser(page: Page) -> None:
@@ -127,6 +168,7 @@ def test_the_colours_follow_the_browser(page: Page) -> None:
     )
     light, dark = page.style.split("@media (prefers-color-scheme: dark)")[0:2]
     dark = dark[: dark.index("* {")]
+    assert len(variables) > 8
     for variable in variables:
         assert f"{variable}:" in light
         assert f"{variable}:" in dark

@@ -1,54 +1,72 @@
-"""Figures of a comparison, as the plain data that plotly.js draws: traces and a layout each.
+"""The figures of a comparison, under the questions that they answer.
 
-Built by hand and not with plotly's Python classes: the same comparison must give the same bytes, and the browser sets
-the colours of text and grid, which depend on its light or dark mode.
+Lines are one per system: distributions over nodes and over deliveries, and what happens over time. Bars and marks
+(`topicweave.report.bars`) have the systems along an axis.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import accumulate
-from typing import Any
 
+import numpy as np
+
+from topicweave.measures.intervals import half_width, mean
+from topicweave.report import bars
 from topicweave.report.columns import one_decimal, percent
 from topicweave.report.comparison import Comparison, Entry
+from topicweave.report.figure import (
+    HEIGHT,
+    Figure,
+    Trace,
+    ccdf,
+    colour_of,
+    escaped,
+    line,
+    share_axis,
+    symbol_of,
+)
 
-Trace = dict[str, Any]
-Layout = dict[str, Any]
+REACH = "Is everybody reached, and at how many links?"
+LOAD = "What does a node carry?"
+SPEED = "How far is it, and how long does it take?"
+CRASH = "What happens when nodes crash?"
+UPKEEP = "What does it cost to keep up?"
 
-# To be told apart by the colour-blind, and to be seen on white and on black.
-COLOURS = ("#2b7bd4", "#e0662b", "#1d9e74", "#c35fa6", "#c98f00", "#45a9cf", "#8b75e0", "#858b94")
-DASHES = ("solid", "dash", "dot")
-
-KINDS_SHOWN = len(COLOURS) - 1
-"""Kinds of control messages with a colour of their own; the rest share the last, grey."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    name: str
-    title: str
-    reading: str
-    """How to read it, in a sentence."""
-    traces: list[Trace]
-    layout: Layout
-
-
-def colour_of(place: int) -> str:
-    return COLOURS[place % len(COLOURS)]
-
-
-def dash_of(place: int) -> str:
-    """When colours come round again, the line tells."""
-    return DASHES[place // len(COLOURS) % len(DASHES)]
+GROUPS = 5
+"""Of nodes, by how like others they are."""
 
 
 def figures(comparison: Comparison) -> list[Figure]:
     """All that the results allow: without events there are no hops."""
-    makers = (links_against_hits, degree_ccdf, hops_cdf, latency_cdf, control_by_kind)
-    return [figure for make in makers if (figure := make(comparison.entries)).traces]
+    entries = comparison.entries
+    drawn = (
+        links_against_hits(entries),
+        bars.coverage(entries, comparison.workload["topics"], REACH),
+        degree_ccdf(entries),
+        bars.links(entries, LOAD),
+        noise_over_nodes(entries),
+        links_by_likeness(entries),
+        noise_by_likeness(entries),
+        hops_cdf(entries),
+        latency_cdf(entries),
+        after_crash(entries, comparison.setting.crash),
+        bars.repair(entries, CRASH),
+        bars.control(entries, UPKEEP),
+        bars.memory(entries, UPKEEP),
+    )
+    return _evened([figure for figure in drawn if figure.traces])
+
+
+def _evened(drawn: list[Figure]) -> list[Figure]:
+    """Figures that may stand side by side have the same height."""
+    tallest: dict[str, int] = {}
+    for figure in drawn:
+        height = max(tallest.get(figure.question, HEIGHT), figure.layout.get("height", HEIGHT))
+        tallest[figure.question] = height
+    return [replace(figure, layout={**figure.layout, "height": tallest[figure.question]}) for figure in drawn]
 
 
 def links_against_hits(entries: Sequence[Entry]) -> Figure:
@@ -59,9 +77,15 @@ def links_against_hits(entries: Sequence[Entry]) -> Figure:
             "name": entry.label,
             "x": [entry.measure("degree_mean")],
             "y": [entry.measure("hit_ratio")],
-            "marker": {"size": 14, "color": colour_of(place)},
+            "error_x": bars.whiskers(
+                [entry.measure("degree_mean")], bars.intervals([entry], "degree_mean"), colour_of(place)
+            ),
+            "error_y": bars.whiskers(
+                [entry.measure("hit_ratio")], bars.intervals([entry], "hit_ratio"), colour_of(place), 1.0
+            ),
+            "marker": {"size": 14, "color": colour_of(place), "symbol": symbol_of(place)},
             "hovertemplate": (
-                f"{_escaped(entry.label)}<br>{one_decimal(entry.measure('degree_mean'))} links per node"
+                f"{escaped(entry.label)}<br>{one_decimal(entry.measure('degree_mean'))} links per node"
                 f"<br>hit ratio {percent(entry.measure('hit_ratio'))}<extra></extra>"
             ),
         }
@@ -72,12 +96,14 @@ def links_against_hits(entries: Sequence[Entry]) -> Figure:
         "links-hits",
         "What links buy",
         "Each mark is a system: the further left, the fewer links it keeps; the higher, the more of what was "
-        "expected it delivers.",
+        "expected it delivers. Bars are 95% confidence intervals.",
+        "degree_mean and hit_ratio, means over the seeds",
         traces,
         {
             "xaxis": {"title": {"text": "links per node (mean)"}, "rangemode": "tozero"},
             "yaxis": {"title": {"text": "hit ratio"}, "tickformat": ".1~%"},
         },
+        REACH,
     )
 
 
@@ -85,16 +111,134 @@ def degree_ccdf(entries: Sequence[Entry]) -> Figure:
     return Figure(
         "degrees",
         "Links per node",
-        "For each number of links, the share of nodes that keep at least so many. A long tail on the right means "
-        "that a few nodes carry many links.",
+        "For each number of links, the share of nodes that keep at least so many (CCDF). A long tail on the right "
+        "means that a few nodes carry many links.",
+        "degrees of all nodes, all seeds together",
         _lines(
             entries,
             lambda entry: ccdf([int(degree) for degree in entry.collected("degrees")]),
-            "links",
-            shape="vh",
+            "%{x:.4~g} links or more: %{y:.1%}",
+            "vh",
         ),
-        {"xaxis": {"title": {"text": "links"}}, "yaxis": _share_axis("nodes")},
+        # From 1 on, since a node without links is seen by where its line starts.
+        {
+            "xaxis": {"title": {"text": "links"}, "type": "log", "dtick": "D2"},
+            "yaxis": share_axis("nodes"),
+        },
+        LOAD,
     )
+
+
+def noise_over_nodes(entries: Sequence[Entry]) -> Figure:
+    def points(entry: Entry) -> tuple[list[float], list[float]]:
+        quantiles = entry.averaged("noise_quantiles")
+        steps = max(len(quantiles) - 1, 1)
+        return [step / steps for step in range(len(quantiles))], quantiles
+
+    traces = _lines(entries, points, "%{x:.0%} of the nodes: %{y:.1%} or less")
+    most = max((max(trace["y"]) for trace in traces), default=0.0)
+    return Figure(
+        "noise",
+        "Noise over the nodes",
+        "Nodes from the least to the most disturbed: the share of what a node received that it did not want. A line "
+        "along the bottom is a system without noise.",
+        "noise_quantiles: percentiles over the nodes that received anything, averaged over the seeds",
+        traces,
+        {
+            "xaxis": {
+                "title": {"text": "nodes, the least disturbed first"},
+                "tickformat": ".0%",
+                "range": [0, 1.01],
+            },
+            "yaxis": {
+                "title": {"text": "unwanted share"},
+                "tickformat": ".0%",
+                "range": [-0.01, max(1.05 * most, 0.1)],
+            },
+        },
+        LOAD,
+    )
+
+
+_LIKENESS = (
+    "Correlation within this workload: nodes in five groups of about equal size, by how much of what they want the five "
+    "nodes most like them want too. "
+)
+_LIKENESS_SOURCE = "cost_by_likeness: (likeness, links, noise) of up to 300 nodes, all seeds together"
+_LIKENESS_AXIS = {
+    "title": {"text": "likeness: share of a node's topics that its like want"},
+    "tickformat": ".0%",
+}
+
+
+def links_by_likeness(entries: Sequence[Entry]) -> Figure:
+    return Figure(
+        "likeness-links",
+        "Links against likeness",
+        f"{_LIKENESS}Where a line falls, whoever has company needs fewer links.",
+        _LIKENESS_SOURCE,
+        _by_likeness(entries, 1, "%{x:.0%} alike: %{y:.1f} links"),
+        {"xaxis": _LIKENESS_AXIS, "yaxis": {"title": {"text": "links per node"}, "rangemode": "tozero"}},
+        LOAD,
+    )
+
+
+def noise_by_likeness(entries: Sequence[Entry]) -> Figure:
+    """Only of those that have any: a line of nothing says nothing."""
+    traces = [
+        trace for trace in _by_likeness(entries, 2, "%{x:.0%} alike: %{y:.1%} noise") if any(trace["y"])
+    ]
+    return Figure(
+        "likeness-noise",
+        "Noise against likeness",
+        f"{_LIKENESS}Systems without noise are left out.",
+        _LIKENESS_SOURCE,
+        traces,
+        {
+            "xaxis": _LIKENESS_AXIS,
+            "yaxis": {"title": {"text": "unwanted share"}, "tickformat": ".0%", "rangemode": "tozero"},
+        },
+        LOAD,
+    )
+
+
+def _by_likeness(entries: Sequence[Entry], column: int, hover: str) -> list[Trace]:
+    def points(entry: Entry) -> tuple[list[float], list[float], list[float]]:
+        rows = [
+            row
+            for result in entry.results
+            for row in result.get("cost_by_likeness", ())
+            if row[column] is not None
+        ]
+        return grouped([row[0] for row in rows], [row[column] for row in rows])
+
+    traces = []
+    for place, entry in enumerate(entries):
+        x, y, spread = points(entry)
+        if len(x) > 1:
+            trace = line(place, entry.label, x, y, hover, "linear")
+            error = bars.whiskers(y, spread, colour_of(place)) | {"thickness": 1}
+            traces.append(trace | {"mode": "lines+markers", "error_y": error})
+    return traces
+
+
+def grouped(keys: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float], list[float]]:
+    """Means of the keys and of the values in groups of about equal size by key, and half of the values' 95% intervals.
+
+    Equal keys stay together, so there may be fewer groups.
+
+    >>> grouped([1, 1, 2, 2, 3, 3, 4, 4, 5, 5], [1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
+    ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, 4.0, 5.0], [0.0, 0.0, 0.0, 0.0, 0.0])
+    """
+    if not keys:
+        return [], [], []
+    ordered = sorted(keys)
+    edges = [ordered[-(-len(keys) * group // GROUPS) - 1] for group in range(1, GROUPS)]
+    group_of = np.searchsorted(edges, keys)
+    groups = [group_of == group for group in np.unique(group_of)]
+    x = [mean(np.asarray(keys)[group].tolist()) for group in groups]
+    members = [np.asarray(values, np.float64)[group].tolist() for group in groups]
+    return x, [mean(of) for of in members], [half_width(of) for of in members]
 
 
 def hops_cdf(entries: Sequence[Entry]) -> Figure:
@@ -108,9 +252,11 @@ def hops_cdf(entries: Sequence[Entry]) -> Figure:
     return Figure(
         "hops",
         "Hops to a subscriber",
-        "The share of expected deliveries made within so many hops; each line ends at the system's hit ratio.",
-        _lines(entries, points, "hops", shape="hv"),
-        {"xaxis": {"title": {"text": "hops"}}, "yaxis": _share_axis("expected deliveries")},
+        "The share of expected deliveries made within so many hops (CDF); each line ends at the system's hit ratio.",
+        "hops_counts, summed over the seeds, and hit_ratio",
+        _lines(entries, points, "%{x:.4~g} hops: %{y:.1%}", "hv"),
+        {"xaxis": {"title": {"text": "hops"}}, "yaxis": share_axis("expected deliveries")},
+        SPEED,
     )
 
 
@@ -126,117 +272,89 @@ def latency_cdf(entries: Sequence[Entry]) -> Figure:
     return Figure(
         "latency",
         "Time to a subscriber",
-        "The share of expected deliveries made within so many milliseconds; each line ends at the system's hit ratio.",
-        _lines(entries, points, "ms"),
+        "The share of expected deliveries made within so many milliseconds (CDF); each line ends at the system's hit "
+        "ratio.",
+        "latency_quantiles: percentiles, averaged over the seeds, and hit_ratio",
+        _lines(entries, points, "%{x:.4~g} ms: %{y:.1%}"),
         {
             "xaxis": {"title": {"text": "milliseconds"}, "rangemode": "tozero"},
-            "yaxis": _share_axis("expected deliveries"),
+            "yaxis": share_axis("expected deliveries"),
         },
+        SPEED,
     )
 
 
-def control_by_kind(entries: Sequence[Entry]) -> Figure:
-    """Stacked bars, the largest kind first."""
-    prefix = "control_bytes."
-    by_entry = [
-        {
-            name.removeprefix(prefix): value
-            for name, value in entry.measures.items()
-            if name.startswith(prefix)
-        }
-        for entry in entries
-    ]
-    totals: dict[str, float] = {}
-    for kinds in by_entry:
-        for kind, value in kinds.items():
-            totals[kind] = totals.get(kind, 0.0) + value
-    by_size = sorted(totals, key=lambda kind: (-totals[kind], kind))
-    shown = by_size[:KINDS_SHOWN]
-    bars = {kind: [kinds.get(kind, 0.0) for kinds in by_entry] for kind in shown}
-    if rest := by_size[len(shown) :]:
-        bars["all others"] = [sum(kinds.get(kind, 0.0) for kind in rest) for kinds in by_entry]
-    labels = [entry.label for entry in entries]
-    traces = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": kind,
-            "x": values,
-            "y": labels,
-            "marker": {"color": COLOURS[-1] if kind not in totals else colour_of(place)},
-            "hovertemplate": f"{_escaped(kind)}: %{{x:,.1f}} B/s<extra>%{{y}}</extra>",
-        }
-        for place, (kind, values) in enumerate(bars.items())
-    ]
+def after_crash(entries: Sequence[Entry], crash: float) -> Figure:
+    """Second by second, over the seeds that have it."""
+
+    def points(entry: Entry) -> tuple[list[float], list[float]]:
+        shares: dict[int, list[float]] = {}
+        for result in entry.results:
+            for second, share in result.get("repair_curve", ()):
+                shares.setdefault(second, []).append(share)
+        seconds = sorted(shares)
+        return [float(second) for second in seconds], [mean(shares[second]) for second in seconds]
+
+    traces = _lines(entries, points, "%{x:.0f} s: %{y:.1%}")
+    for trace in traces:
+        trace |= {"mode": "lines+markers", "marker": {"color": trace["line"]["color"], "size": 5}}
+    least = min((min(trace["y"]) for trace in traces), default=0.0)
     return Figure(
-        "control",
-        "Control traffic by kind of message",
-        "Bytes that a node sends per second to keep the overlay, apart from the events themselves.",
+        "repair",
+        "Reach over time, before and after a crash",
+        f"At second 0, {crash:.0%} of the nodes crash without a word, the one with the most links among them. Every "
+        "second, events on some topics show which share of the subscribers still there is served.",
+        "repair_curve: (second, share) of probes, averaged over the seeds",
         traces,
         {
-            "barmode": "stack",
-            "showlegend": True,
-            "legend": {"orientation": "h", "traceorder": "normal", "x": 0, "xanchor": "left", "y": -0.25},
-            "xaxis": {"title": {"text": "bytes per node and second"}, "tickformat": ","},
-            "yaxis": {"autorange": "reversed", "automargin": True, "type": "category"},
-            "height": 220 + 34 * len(entries) + 12 * len(bars),
+            "xaxis": {"title": {"text": "seconds since the crash"}, "zeroline": False},
+            "yaxis": {
+                "title": {"text": "share of subscribers served"},
+                "tickformat": ".1~%",
+                "range": [max(0.0, least - 0.05 * (1.02 - least)), 1 + 0.05 * (1.02 - least)],
+            },
+            "shapes": [
+                {
+                    "type": "line",
+                    "x0": 0,
+                    "x1": 0,
+                    "y0": 0,
+                    "y1": 1,
+                    "yref": "paper",
+                    "line": {"width": 1.5, "dash": "dot", "color": "#c0392b"},
+                }
+            ],
+            "annotations": [
+                {
+                    "x": 0,
+                    "y": 0.02,
+                    "yref": "paper",
+                    "yanchor": "bottom",
+                    "xanchor": "left",
+                    "text": " crash",
+                    "showarrow": False,
+                }
+            ],
         },
+        CRASH,
     )
-
-
-def ccdf(values: Sequence[int]) -> tuple[list[float], list[float]]:
-    """P(value ≥ x) for each whole x up to one beyond the largest.
-
-    >>> ccdf([1, 3])
-    ([0, 1, 2, 3, 4], [1.0, 1.0, 0.5, 0.5, 0.0])
-    """
-    if not values:
-        return [], []
-    counts = [0] * (max(values) + 2)
-    for value in values:
-        counts[value] += 1
-    below = [0, *accumulate(counts)]
-    return [*range(len(counts))], [1 - below[x] / len(values) for x in range(len(counts))]
 
 
 def _lines(
     entries: Sequence[Entry],
     points: Callable[[Entry], tuple[list[float], list[float]]],
-    unit: str,
+    hover: str,
     shape: str = "linear",
 ) -> list[Trace]:
     traces = []
     for place, entry in enumerate(entries):
         x, y = points(entry)
         if x:
-            line = {"color": colour_of(place), "dash": dash_of(place), "shape": shape, "width": 2.5}
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": entry.label,
-                    # More digits than can be seen would only make the page larger.
-                    "x": [round(value, 6) for value in x],
-                    "y": [round(value, 6) for value in y],
-                    "line": line,
-                    "hovertemplate": (
-                        f"%{{x:.4~g}} {unit}: %{{y:.1%}}<extra>{_escaped(entry.label)}</extra>"
-                    ),
-                }
-            )
+            traces.append(line(place, entry.label, x, y, hover, shape))
     return traces
-
-
-def _share_axis(title: str) -> dict[str, Any]:
-    return {"title": {"text": f"share of {title}"}, "range": [0, 1.03], "tickformat": ".0%"}
 
 
 def _reached(entry: Entry) -> float:
     """What a line of deliveries rises to; without anything expected there is nothing to miss."""
     reached = entry.measure("hit_ratio")
     return 1.0 if math.isnan(reached) else reached
-
-
-def _escaped(text: str) -> str:
-    """For hover texts, in which plotly.js understands a little HTML and `%{…}`."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace("%", "&#37;")

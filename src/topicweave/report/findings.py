@@ -4,30 +4,51 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from topicweave.report.columns import milliseconds, one_decimal, percent, whole
+from topicweave.report.columns import milliseconds, one_decimal, percent, thousands, whole
 from topicweave.report.comparison import Comparison, Entry
+from topicweave.report.constraints import Constraint, complaints, fits
 
 
-def findings(comparison: Comparison) -> list[str]:
+class Finding(NamedTuple):
+    about: str
+    text: str
+
+
+def findings(comparison: Comparison) -> list[Finding]:
     """The answers to what one asks first, the most important one on top."""
     entries = comparison.entries
+    latency = "{lowest}: 95% of the deliveries within {low} ms. Slowest: {highest} ({high} ms)."
+    control = "Least: {lowest}, {low} bytes per node and second. Most: {highest} ({high})."
+    busiest = "The node with the most links has {low} with {lowest}, and {high} with {highest}."
+    memory = "Least: {lowest}, {low} kB per node. Most: {highest} ({high} kB)."
+    said = {
+        "Reach": _reach(entries),
+        "Links": _fewest_links(entries),
+        "Busiest node": _extremes(entries, "degree_max", whole, busiest),
+        "Topics": _topics_apart(entries, comparison.workload["topics"]),
+        "Noise": _noise(entries),
+        "Speed": _extremes(entries, "latency_p95", milliseconds, latency),
+        "Repair": _repair(entries, comparison.setting.crash),
+        "Control traffic": _extremes(entries, "control_bytes", whole, control),
+        "Memory": _extremes(entries, "memory_bytes", thousands, memory),
+    }
+    return [Finding(about, text) for about, sentences in said.items() for text in sentences]
+
+
+def kept_to(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> list[str]:
+    """Who keeps to what was asked for, and who breaks it how."""
+    if not constraints:
+        return []
+    fitting = [entry for entry in entries if fits(entry, constraints)]
+    options = " ".join(constraint.option for constraint in constraints)
     return [
-        *_reach(entries),
-        *_fewest_links(entries),
-        *_topics_apart(entries, comparison.workload["topics"]),
-        *_noise(entries),
-        *_extremes(
-            entries,
-            "latency_p95",
-            milliseconds,
-            "Fastest: {lowest}, with 95% of the deliveries within {low} ms; slowest: {highest} ({high} ms).",
-        ),
-        *_extremes(
-            entries,
-            "control_bytes",
-            whole,
-            "Least control traffic: {lowest}, {low} bytes per node and second; most: {highest} ({high}).",
+        f"Keep to {options}: {_labels(fitting)}." if fitting else f"No system keeps to {options}.",
+        *(
+            f"✗ {entry.label}: {'; '.join(broken)}."
+            for entry in entries
+            if (broken := complaints(entry, constraints))
         ),
     ]
 
@@ -89,6 +110,25 @@ def _noise(entries: Sequence[Entry]) -> Iterator[str]:
         yield f"Share of the events received that were not wanted: {_listed(noisy)}."
     elif measured:
         yield "No node received an event that it did not want."
+
+
+def _repair(entries: Sequence[Entry], crash: float) -> Iterator[str]:
+    """Who goes on after the crash as if nothing had been, who needs time, who needs more than was given."""
+    measured = _with("repair_time", entries)
+    if not measured:
+        return
+    at_once = [entry for entry in measured if entry.measure("repair_time") == 0.0]
+    later = [entry for entry in measured if 0.0 < entry.measure("repair_time") < math.inf]
+    never = [entry for entry in measured if entry.measure("repair_time") == math.inf]
+    parts = []
+    if at_once:
+        parts.append(f"no gap with {'any system' if len(at_once) == len(entries) else _labels(at_once)}")
+    if later:
+        times = [f"{entry.label} {one_decimal(entry.measure('repair_time'))} s" for entry in later]
+        parts.append(f"until all are served again: {_listed(times)}")
+    if never:
+        parts.append(f"not repaired while it was watched: {_labels(never)}")
+    yield f"When {crash:.0%} of the nodes crash: {'; '.join(parts)}."
 
 
 def _extremes(

@@ -1,109 +1,106 @@
-"""A comparison as one HTML page that needs nothing but itself: it opens offline, today and in ten years.
-
-The page is a function of the comparison (and of the installed plotly.js): no time, no random identifier, no path that
-the user did not type.
+"""A comparison as one HTML page: the answer on the first screen, then the table, the figures, the overlays, and all that
+it takes to get the same again.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any
+from itertools import groupby
 
 import topicweave
-from topicweave.errors import TopicweaveError
-from topicweave.report.assets import SCRIPT, STYLE
 from topicweave.report.columns import COLUMNS, Column, column_marks
 from topicweave.report.comparison import Comparison, Entry, as_text
-from topicweave.report.figures import Figure, colour_of, dash_of, figures
-from topicweave.report.findings import findings
-
-EXTRA = "topicweave[report]"
-
-# The browser itself keeps the promise that nothing is fetched.
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
-    "base-uri 'none'; form-action 'none'"
+from topicweave.report.constraints import Constraint
+from topicweave.report.figure import Figure, colour_of, dash_of
+from topicweave.report.figures import figures
+from topicweave.report.findings import findings, kept_to
+from topicweave.report.overlay_picture import Picture, as_table, colours_of_topics, overlay_svg
+from topicweave.report.skeleton import (
+    EXTRA,
+    PlotlyMissing,
+    facts_markup,
+    figure_markup,
+    file_name,
+    framed,
+    whole_page,
 )
+from topicweave.report.workload_figures import histogram_figures
+from topicweave.systems.registry import SYSTEMS
+
+__all__ = ["EXTRA", "PlotlyMissing", "comparison_page"]
 
 _BORDER = {"solid": "solid", "dash": "dashed", "dot": "dotted"}
 
 
-class PlotlyMissing(TopicweaveError):
-    """plotly is not installed."""
+def comparison_page(comparison: Comparison, constraints: Sequence[Constraint] = ()) -> str:
+    """The whole page. Raises `PlotlyMissing`.
 
-    def __init__(self) -> None:
-        super().__init__(f"the report needs plotly: pip install '{EXTRA}'")
-
-
-def comparison_page(comparison: Comparison) -> str:
-    """The whole page. Raises `PlotlyMissing`."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise PlotlyMissing from None
-    # Were the library ever to hold the tag that ends a script, it would end it too early.
-    library = get_plotlyjs().replace("</script", "<\\/script")
+    constraints     what the user will not go beyond; the summary says who keeps to it
+    """
     drawn = figures(comparison)
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta name="generator" content="Topicweave {topicweave.__version__}">',
-        f"<title>Systems compared on {escape(comparison.workload['name'])}</title>",
-        f"<style>{STYLE}</style>",
-        "</head>",
-        "<body>",
-        "<main>",
-        "<h1>Systems compared</h1>",
-        f'<p class="about">{escape(_in_a_line(comparison))}</p>',
-        '<ul class="findings">',
-        *(f"<li>{escape(sentence)}</li>" for sentence in findings(comparison)),
-        "</ul>",
-        *_table(comparison),
-        *_figures(comparison, drawn),
-        *_about_workload(comparison),
-        *_settings(comparison),
-        *_reproduce(comparison),
-        "</main>",
-        f'<script type="application/json" id="figures">{_figure_data(drawn)}</script>',
-        f"<script>{library}</script>",
-        f"<script>{SCRIPT}</script>",
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _in_a_line(comparison: Comparison) -> str:
-    workload = comparison.workload
-    return (
-        f"{workload['source']}: {workload['nodes']:,} nodes, {workload['topics']:,} topics, {workload['subscriptions']:,} subscriptions; "
-        f"{comparison.setting.events:,} events; {_seeds(comparison)}"
+    of_workload = histogram_figures(comparison.workload)
+    pictures = _pictures(comparison.entries)
+    name = comparison.workload["name"]
+    return whole_page(
+        f"Systems compared on {name}",
+        file_name(name),
+        [
+            *_summary(comparison, constraints),
+            *_table(comparison),
+            *_figures(comparison, drawn),
+            *_overlays(comparison, pictures),
+            *_about_workload(comparison, of_workload),
+            *_settings(comparison),
+            *_reproduce(comparison),
+        ],
+        [*drawn, *of_workload],
+        {_picture_name(place): as_table(picture) for place, picture in pictures.items()},
     )
 
 
-def _seeds(comparison: Comparison) -> str:
-    seeds = comparison.setting.seeds
-    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
+def _summary(comparison: Comparison, constraints: Sequence[Constraint]) -> Iterator[str]:
+    yield f"<h1>Systems compared on {escape(comparison.workload['name'])}</h1>"
+    yield f'<p class="about">{escape(_in_a_line(comparison))}</p>'
+    sections = ("Comparison", "Figures", "Overlays", "Workload", "Run", "The same again")
+    links = (f'<li><a href="#{file_name(section)}">{section}</a></li>' for section in sections)
+    yield f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>'
+    said = findings(comparison)
+    yield f'<p class="headline">{escape(said[0].text)}</p>'
+    yield '<dl class="findings">'
+    for finding in said[1:]:
+        yield f"<div><dt>{escape(finding.about)}</dt><dd>{escape(finding.text)}</dd></div>"
+    yield "</dl>"
+    if asked := kept_to(comparison.entries, constraints):
+        yield f'<ul class="asked">{"".join(f"<li>{escape(sentence)}</li>" for sentence in asked)}</ul>'
+    if comparison.cuts:
+        yield f'<p class="caution">To keep within the budget of time, this is {escape("; ".join(comparison.cuts))}.</p>'
+
+
+def _in_a_line(comparison: Comparison) -> str:
+    workload, seeds = comparison.workload, comparison.setting.seeds
+    return (
+        f"{workload['nodes']:,} nodes, {workload['topics']:,} topics, {workload['subscriptions']:,} subscriptions; "
+        f"the same {comparison.setting.events:,} events for every system; "
+        f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}."
+    )
+
+
+def _heading(section: str) -> str:
+    return f'<h2 id="{file_name(section)}">{section}</h2>'
 
 
 def _table(comparison: Comparison) -> Iterator[str]:
     entries = comparison.entries
-    yield "<h2>Comparison</h2>"
+    yield _heading("Comparison")
     # A region that scrolls must be reachable by keyboard.
     yield '<div class="wide" role="region" aria-label="Comparison" tabindex="0"><table class="sortable">'
     yield '<thead><tr><th scope="col" aria-sort="none"><button type="button">system<i></i></button></th>'
     for column in COLUMNS:
-        name = _column_name(column)
         yield (
             f'<th scope="col" aria-sort="none" title="{escape(column.meaning)}">'
-            f'<button type="button">{name}</button></th>'
+            f'<button type="button">{_column_name(column)}</button></th>'
         )
     yield "</tr></thead><tbody>"
     marks = {column.measure: column_marks(column, entries) for column in COLUMNS}
@@ -115,8 +112,18 @@ def _table(comparison: Comparison) -> Iterator[str]:
     yield (
         '<p class="note">Press a heading to sort. '
         '<span class="best">best</span> and <span class="worst">worst</span> in a column. '
-        "Links, messages and bytes are per node; latencies are in milliseconds of virtual time.</p>"
+        "Means over the seeds, ± half of the 95% confidence interval where it can be seen. "
+        "Links, messages, bytes and memory are per node; times are virtual.</p>"
     )
+    yield "<details><summary>What the columns mean</summary>"
+    yield from facts_markup({_plain_name(column): column.meaning for column in COLUMNS})
+    yield "</details>"
+    if known := {entry.system: SYSTEMS[entry.system] for entry in entries if entry.system in SYSTEMS}:
+        yield "<details><summary>What the systems do</summary>"
+        yield from facts_markup(
+            {name: f"{system.summary} ({system.source})" for name, system in known.items()}
+        )
+        yield "</details>"
 
 
 def _column_name(column: Column) -> str:
@@ -128,11 +135,18 @@ def _column_name(column: Column) -> str:
     )
 
 
+def _plain_name(column: Column) -> str:
+    if column.group.endswith("-"):
+        return column.group.removesuffix("-") + column.title
+    return f"{column.group} {column.title}".strip()
+
+
 def _cell(column: Column, entry: Entry, mark: str) -> str:
     value = entry.measure(column.measure)
-    text = escape(column.cell(value) + column.spread(entry.interval(column.measure)))
+    text = escape(column.cell(value))
     marked = f'<span class="{mark}" title="{mark}">{text}</span>' if mark else text
-    return f'<td data-value="{_sorted_by(value)}">{marked}</td>'
+    spread = column.spread(entry.interval(column.measure))
+    return f'<td data-value="{_sorted_by(value)}">{marked}{f"<small>{spread}</small>" if spread else ""}</td>'
 
 
 def _sorted_by(value: float) -> str:
@@ -143,7 +157,7 @@ def _sorted_by(value: float) -> str:
 
 
 def _figures(comparison: Comparison, drawn: list[Figure]) -> Iterator[str]:
-    yield "<h2>Figures</h2>"
+    yield _heading("Figures")
     yield '<ul class="legend" aria-label="Systems: press to hide or show">'
     for place, entry in enumerate(comparison.entries):
         label = escape(entry.label)
@@ -153,41 +167,95 @@ def _figures(comparison: Comparison, drawn: list[Figure]) -> Iterator[str]:
             f'<span class="stroke" style="{stroke}"></span>{label}</button></li>'
         )
     yield "</ul>"
+    yield '<p class="note">Press a system to hide it or to show it again, in all figures.</p>'
     yield "<noscript><p>The figures are drawn by JavaScript; the table above holds the same results.</p></noscript>"
-    yield '<div class="figures">'
-    for figure in drawn:
-        full = ' class="full"' if figure.name == "control" else ""
-        yield (
-            f"<figure{full}><h3>{escape(figure.title)}</h3><figcaption>{escape(figure.reading)}</figcaption>"
-            f'<div class="plot" id="{figure.name}" role="img" aria-label="{escape(figure.title)}"></div></figure>'
+    for question, under in groupby(drawn, key=lambda figure: figure.question):
+        yield f'<h3>{escape(question)}</h3><div class="figures">'
+        for figure in under:
+            yield from figure_markup(figure, comparison.command)
+        yield "</div>"
+
+
+def _pictures(entries: Sequence[Entry]) -> dict[int, Picture]:
+    """By the system's place; of those whose runs left one with anything on it."""
+    found = ((place, entry.first("picture")) for place, entry in enumerate(entries))
+    return {place: picture for place, picture in found if picture and picture["nodes"]}
+
+
+def _picture_name(place: int) -> str:
+    return f"overlay-{place + 1}"
+
+
+def _overlays(comparison: Comparison, pictures: dict[int, Picture]) -> Iterator[str]:
+    yield _heading("Overlays")
+    if not pictures:
+        yield "<p>No overlay was pictured.</p>"
+        return
+    yield (
+        "<p>Who is linked with whom: a node picked at random and what surrounds it, with all links among those drawn. "
+        "A node has the colour of the topic that it shares with most of its neighbours here, and so has a link between two of "
+        "a colour. A diamond is a relay: it was handed events that it did not want. Larger nodes have more links.</p>"
+    )
+    yield '<div class="figures pictures">'
+    colours = colours_of_topics(pictures.values())
+    for (place, picture), own in zip(pictures.items(), colours, strict=True):
+        entry = comparison.entries[place]
+        svg = overlay_svg(picture, own, f"The overlay of {entry.label}")
+        name = _picture_name(place)
+        yield from framed(
+            name,
+            entry.label,
+            _picture_caption(entry, picture, comparison.workload["nodes"]),
+            f'<div class="picture" id="{name}">{svg}</div>',
+            f"picture of the run with seed {comparison.setting.seeds[0]}; layout: Fruchterman and Reingold",
+            comparison.command,
         )
     yield "</div>"
 
 
-def _about_workload(comparison: Comparison) -> Iterator[str]:
+def _picture_caption(entry: Entry, picture: Picture, nodes: int) -> str:
+    system = SYSTEMS.get(entry.system)
+    shown, links = len(picture["nodes"]), len(picture["links"])
+    about = f"{system.summary[0].upper()}{system.summary[1:]}. " if system else ""
+    return f"{about}{shown:,} of {nodes:,} nodes, {links:,} links among them."
+
+
+def _about_workload(comparison: Comparison, drawn: list[Figure]) -> Iterator[str]:
     facts = comparison.workload
-    smallest, largest = facts["topics_per_node_min"], facts["topics_per_node_max"]
     rows = {
         "source": facts["source"],
         "nodes": f"{facts['nodes']:,}",
         "topics": f"{facts['topics']:,}",
         "subscriptions": f"{facts['subscriptions']:,}",
-        "topics per node": (
-            f"{smallest} each"
-            if smallest == largest
-            else f"{smallest} to {largest}, {facts['topics_per_node']:.1f} on average"
+        "topics per node": _spread(
+            facts["topics_per_node"], facts["topics_per_node_max"], facts["topics_per_node_min"]
         ),
-        "joins and leaves": f"{facts['changes']:,}" if facts["changes"] else "none: everybody stays",
-        "fingerprint": facts["fingerprint"],
     }
-    yield "<h2>Workload</h2>"
-    yield from _facts(rows)
+    if "subscribers_per_topic" in facts:
+        audiences = [value for value, _ in facts.get("audiences", ())]
+        rows["subscribers per topic"] = _spread(
+            facts["subscribers_per_topic"], facts["subscribers_per_topic_max"], min(audiences, default=0)
+        )
+        rows["topics with one subscriber"] = f"{facts['lonely_topics']:,}"
+    rows["joins and leaves"] = f"{facts['changes']:,}" if facts["changes"] else "none: everybody stays"
+    rows["fingerprint"] = facts["fingerprint"]
+    yield _heading("Workload")
+    yield from facts_markup(rows)
+    if drawn:
+        yield '<h3>Who wants how much</h3><div class="figures">'
+        for figure in drawn:
+            yield from figure_markup(figure, comparison.command)
+        yield "</div>"
+
+
+def _spread(average: float, most: int, least: int) -> str:
+    return f"{least:,} each" if least == most else f"{least:,} to {most:,}, {average:,.1f} on average"
 
 
 def _settings(comparison: Comparison) -> Iterator[str]:
     setting = comparison.setting
-    yield "<h2>Run</h2>"
-    yield from _facts(
+    yield _heading("Run")
+    yield from facts_markup(
         {
             "world": "simulator, virtual time",
             "seeds": ", ".join(map(str, setting.seeds)),
@@ -196,32 +264,27 @@ def _settings(comparison: Comparison) -> Iterator[str]:
             "membership": setting.membership,
             "latency": setting.latency,
             "joins and leaves": setting.churn or "none: everybody stays",
-            "crash in the end": f"{setting.crash:.0%} of the nodes, the one with the most links among them",
+            "crash in the end": (
+                f"{setting.crash:.0%} of the nodes, the one with the most links among them"
+                if setting.crash
+                else "none"
+            ),
+            "left out for the budget": "; ".join(comparison.cuts) or "nothing",
             "Topicweave": topicweave.__version__,
         }
     )
     for entry in comparison.entries:
         yield f"<details><summary>Parameters of {escape(entry.label)}</summary>"
-        yield from _facts({name: as_text(value) for name, value in entry.settings.items()})
+        yield from facts_markup({name: as_text(value) for name, value in entry.settings.items()})
         yield "</details>"
 
 
 def _reproduce(comparison: Comparison) -> Iterator[str]:
-    yield "<h2>The same again</h2>"
+    yield _heading("The same again")
     yield "<p>A run is a function of its inputs and its seed. With the same version, this command gives this page, to the byte:</p>"
     yield f"<pre><code>{escape(comparison.command)}</code></pre>"
-
-
-def _facts(rows: dict[str, str]) -> Iterator[str]:
-    yield "<dl>"
-    for name, value in rows.items():
-        yield f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
-    yield "</dl>"
-
-
-def _figure_data(drawn: list[Figure]) -> str:
-    data: dict[str, Any] = {
-        figure.name: {"traces": figure.traces, "layout": figure.layout} for figure in drawn
-    }
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")  # No text in it can end the script element.
+    yield (
+        "<p>It writes every measure to <code>compare.json</code> (<code>systems[].measures</code>, with "
+        "<code>intervals</code> and <code>replications</code>), and what each run left, with the lists that the figures are drawn "
+        "from, to <code>runs/*.json</code> (<code>result</code>). Below each figure, <em>Data</em> names what it is drawn from.</p>"
+    )
