@@ -16,6 +16,7 @@ from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.broadcast_tree import (
     MOST_ASKED,
     MOST_RUNS,
+    MOST_SENT,
     BroadcastTree,
     BroadcastTreeParameters,
     Graft,
@@ -474,6 +475,22 @@ def test_a_graft_asks_for_no_more_than_its_bound_and_is_answered_with_no_more() 
     swarm.tell(0, 1, IHave((Run(0, NEWS, 0, 0, 2 * MOST_ASKED - 1),)))
     swarm.net.run(swarm.net.now + 10.0)
     assert swarm.got[1] == events, "the rest at another time"
+
+
+def test_large_events_that_were_asked_for_come_in_parts() -> None:
+    parameters = BroadcastTreeParameters(cache_bytes=1 << 30)
+    swarm = Swarm(nx.path_graph(2), parameters=parameters)
+    events = [Event(0, NEWS, 0, number, bytes(MOST_SENT // 2)) for number in range(7)]
+    swarm.net.cut = lambda sender, peer: True
+    for event in events:
+        swarm.trees[0].publish(event)
+    swarm.net.cut = lambda sender, peer: False
+    swarm.net.log.clear()
+    swarm.tell(1, 0, Graft((Run(0, NEWS, 0, 0, 6),)))
+    assert len(swarm.net.sent_of(Push)) == 2
+    swarm.tell(0, 1, IHave((Run(0, NEWS, 0, 0, 6),)))
+    swarm.net.run(swarm.net.now + 10.0)
+    assert swarm.got[1] == events
 
 
 def test_a_peer_that_went_is_not_asked() -> None:

@@ -40,6 +40,8 @@ MOST_RUNS = 256
 """An announcement or a graft names this many runs at most; of a longer one the rest is ignored."""
 MOST_ASKED = 1024
 """Events asked for, and sent, by one graft."""
+MOST_SENT = 256 * 1024
+"""Bytes of payload sent for one graft, beyond the first event: more might not fit into a queue. What is left is asked for again."""
 
 
 class Stream(NamedTuple):
@@ -284,12 +286,14 @@ class BroadcastTree:
                 source.first, source.last = min(source.first, first), max(source.last, last)
 
     def _receive_graft(self, sender: NodeId, message: Graft) -> None:
-        left = MOST_ASKED
+        left, bytes_left = MOST_ASKED, MOST_SENT
         for publisher, topic, epoch, first, last in message.runs[:MOST_RUNS]:
             self._make_eager(topic, sender)
             for sequence in range(first, min(last + 1, first + left)):
                 left -= 1
-                if push := self._cache.get((publisher, topic, epoch, sequence)):
+                push = self._cache.get((publisher, topic, epoch, sequence))
+                if push is not None and bytes_left > 0:
+                    bytes_left -= len(push.event.payload)
                     self._world.send(sender, push)
 
     def _receive_prune(self, sender: NodeId, message: Prune) -> None:

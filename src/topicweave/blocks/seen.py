@@ -55,19 +55,28 @@ class SeenEvents:
         # (publisher, topic) -> [epoch, highest sequence, gaps]
         self._streams: OrderedDict[tuple[NodeId, TopicId], list[Any]] = OrderedDict()
         self._gaps = 0  # of all streams
+        # The stream used last: events of one stream often come in a row.
+        self._publisher: NodeId = -1
+        self._topic: TopicId = -1
+        self._state: list[Any] = []
 
     def first_time(self, event: Numbered) -> bool:
         """Whether the event is new; from now on it is not."""
-        stream = (event.publisher, event.topic)
+        publisher, topic = event.publisher, event.topic
         epoch, sequence = event.epoch, event.sequence
-        state = self._streams.get(stream)
-        if state is None or epoch > state[0]:
+        if publisher == self._publisher and topic == self._topic:
+            state = self._state
+        else:
+            state = self._streams.get((publisher, topic), [])
+            if state:
+                self._use(publisher, topic, state)
+        if not state or epoch > state[0]:
             if sequence < 0:
                 return False
             first = max(0, sequence - WINDOW + 1)
-            self._put(stream, [epoch, sequence, ((first, sequence - 1),) if first < sequence else ()])
+            gaps: Gaps = ((first, sequence - 1),) if first < sequence else ()
+            self._put(publisher, topic, [epoch, sequence, gaps])
             return True
-        self._streams.move_to_end(stream)
         if epoch < state[0]:
             return False
         highest = state[1]
@@ -111,17 +120,22 @@ class SeenEvents:
 
     def restore(self, publisher: NodeId, topic: TopicId, state: tuple[int, int, Gaps]) -> None:
         """Remember a stream as an earlier life knew it."""
-        self._put((publisher, topic), list(state))
+        self._put(publisher, topic, list(state))
 
     def __len__(self) -> int:
         return len(self._streams)
 
-    def _put(self, stream: tuple[NodeId, TopicId], state: list[Any]) -> None:
+    def _use(self, publisher: NodeId, topic: TopicId, state: list[Any]) -> None:
+        self._publisher, self._topic, self._state = publisher, topic, state
+        self._streams.move_to_end((publisher, topic))
+
+    def _put(self, publisher: NodeId, topic: TopicId, state: list[Any]) -> None:
+        stream = (publisher, topic)
         if (old := self._streams.get(stream)) is not None:
             self._gaps -= len(old[2])
         self._streams[stream] = state
         self._gaps += len(state[2])
-        self._streams.move_to_end(stream)
+        self._use(publisher, topic, state)
         if len(self._streams) > self._limit:
             _, forgotten = self._streams.popitem(last=False)
             self._gaps -= len(forgotten[2])

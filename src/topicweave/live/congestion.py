@@ -2,7 +2,7 @@
 
 Rules kept
 ----------
-1. While a peer's outbox is more than half full, the node's own `publish` waits, and nothing is read from the other peers: so their
+1. While more than `ENOUGH` bytes (or half of what is allowed) wait in a peer's outbox, the node's own `publish` waits, and nothing is read from the other peers: so their
    queues fill up in turn, until the publishers wait, however many relays lie between.
 2. What the congested peer itself sends is read on: two nodes that fill each other's queues would otherwise wait for each other.
 3. A peer holds up others for `PATIENCE` seconds at most, and not again before it has drained: one that is stuck costs the swarm a
@@ -18,6 +18,8 @@ from collections.abc import Callable
 from topicweave.model.ids import NodeId
 
 PATIENCE = 1.0
+ENOUGH = 512 * 1024
+"""More would only wait longer: whatever a peer says about what it is sent, such as that it has it already, comes too late for all of it."""
 
 
 class Congestion:

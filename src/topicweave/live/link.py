@@ -8,6 +8,7 @@ until a fitting hello has come, so strangers get a closed socket and no more.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,10 @@ from topicweave.model.ids import NodeId
 if TYPE_CHECKING:
     from topicweave.live.transport import Transport
 
-WRITE_BUFFER = 256 * 1024
+WRITE_BUFFER = 64 * 1024
 """Bytes handed to the socket's buffer before the rest waits in the outbox, where the policy holds."""
+UNSENT = 128 * 1024
+"""Bytes that the system holds beyond those under way, where it can be told."""
 MOST_TOLD = 8192
 """Addresses and credentials remembered as told; beyond that some are told again."""
 
@@ -71,6 +74,8 @@ class Link(asyncio.Protocol):
             transport.abort()
             return
         transport.set_write_buffer_limits(high=WRITE_BUFFER)
+        if (option := getattr(socket, "TCP_NOTSENT_LOWAT", None)) is not None:
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, option, UNSENT)
         try:
             self.owner.identify(self, transport)
         except ProtocolError as error:
@@ -93,6 +98,8 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._hello_timer.cancel()
+        if self._held and error is None:
+            self._read_frames(to_the_end=True)  # It was closed in order: what came before counts.
         if not self.opened.done():
             why = (
                 self.error
@@ -172,10 +179,11 @@ class Link(asyncio.Protocol):
         self.owner.counters.connections_refused += 1
         self.abort()
 
-    def _read_frames(self) -> None:
+    def _read_frames(self, to_the_end: bool = False) -> None:
+        """All whole frames that are there, unless others can't be sent what would follow from them."""
         self.last_heard = self.owner.loop.time()
         try:
-            while not self.closing:
+            while to_the_end or not (self._held or self.closing):
                 found = self._splitter.next()
                 if found is None:
                     break
@@ -248,8 +256,6 @@ class Link(asyncio.Protocol):
         rate = self.owner.limits.messages_per_second
         elapsed = self.last_heard - self._allowance_at
         self._allowance_at = self.last_heard
-        self._held = False
-        self._over_allowance = False
         self._allowance = min(float(rate), self._allowance + elapsed * rate) - messages
 
     def _wait_for_allowance(self) -> None:
@@ -272,6 +278,9 @@ class Link(asyncio.Protocol):
             self._held = held
             self.last_heard = self.owner.loop.time()  # It was not silent: we did not listen.
             self._read_or_not()
+            if not held and len(self._splitter):
+                # Not at once: this may be called from within the handling of a message.
+                self.owner.loop.call_soon(self._read_frames)
 
     def _read_or_not(self) -> None:
         transport = self._transport

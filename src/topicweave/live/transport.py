@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from topicweave.live.addresses import AddressBook
-from topicweave.live.congestion import Congestion
+from topicweave.live.congestion import ENOUGH, Congestion
 from topicweave.live.counters import Counters
 from topicweave.live.frames import Kind, ProtocolError, frame
 from topicweave.live.link import MOST_TOLD, WRITE_BUFFER, Link
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("topicweave.live")
 
-BATCH = 256 * 1024
-"""Messages of about so many bytes go into one frame."""
+BATCH = 64 * 1024
+"""Messages of about so many bytes go into one frame; a node that must stop reading stops between two frames."""
 
 
 class Peer:
@@ -125,7 +125,7 @@ class Transport:
         self.unflushed = 0
         """Bytes handed over since the event loop had its last turn."""
         self.congestion = Congestion(self.loop, self._hold_up)
-        self._much = limits.queue_bytes // 2
+        self._much = min(ENOUGH, limits.queue_bytes // 2)
         self._unreachable: dict[NodeId, float] = {}
         self._barriers: dict[int, Callable[[NodeId], None]] = {}
         self._barrier_number = 0
@@ -149,10 +149,9 @@ class Transport:
             self.address = Address(advertise.host, advertise.port or port)
         self._sweep()
 
-    def send(self, to: NodeId, message: Message) -> bool:
+    def send(self, to: NodeId, message: Message, carries_event: bool = False) -> bool:
         """Whether the message was taken: it is sent, or waits for a connection."""
         peer = self._peers.get(to)
-        carries_event = isinstance(message, EventMessage)
         if peer is None:
             peer = self._new_peer(to)
             if peer is None:

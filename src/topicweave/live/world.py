@@ -107,7 +107,10 @@ class LiveWorld(Events):
         if transport is None or self._stopped:
             return
         if isinstance(message, EventMessage):
-            self._send_event(transport, peer, message)
+            if message.event.publisher == transport.id:
+                self._send_own(transport, peer, message)
+            else:
+                transport.send(peer, message, carries_event=True)
             return
         if self.control is not None:
             tally = self.control.setdefault(str(message.__struct_config__.tag), [0, 0])
@@ -219,15 +222,13 @@ class LiveWorld(Events):
 
     # Events.
 
-    def _send_event(self, transport: Transport, peer: NodeId, message: EventMessage) -> None:
-        own = message.event.publisher == transport.id
-        if own and self.keyring is not None and not isinstance(message, CatchUp):
+    def _send_own(self, transport: Transport, peer: NodeId, message: EventMessage) -> None:
+        if self.keyring is not None and not isinstance(message, CatchUp):
             message = self._sealed_message(message)
-        taken = transport.send(peer, message)
-        if own:
-            told = self.on_sent if taken else self.on_refused
-            if told is not None:
-                told(peer, message)
+        taken = transport.send(peer, message, carries_event=True)
+        told = self.on_sent if taken else self.on_refused
+        if told is not None:
+            told(peer, message)
 
     def _sealed(self, event: Event) -> Event:
         own = self._transport is not None and event.publisher == self._transport.id
