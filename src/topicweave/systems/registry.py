@@ -5,7 +5,15 @@ from __future__ import annotations
 from topicweave.errors import UnknownName
 from topicweave.systems.alternatives.broker import BROKER
 from topicweave.systems.alternatives.gossipsub import GOSSIPSUB
-from topicweave.systems.baselines import opt, random_overlay, ring_per_topic, rvr, similarity, strawman
+from topicweave.systems.baselines import (
+    opt,
+    random_overlay,
+    ring_per_topic,
+    rvr,
+    scribe,
+    similarity,
+    strawman,
+)
 from topicweave.systems.magnet import MAGNET
 from topicweave.systems.omen import OMEN
 from topicweave.systems.rappel import RAPPEL
@@ -25,6 +33,7 @@ SYSTEMS: dict[str, System] = {
         random_overlay.RANDOM,
         ring_per_topic.RING_PER_TOPIC,
         rvr.RVR,
+        scribe.SCRIBE,
         opt.OPT,
         strawman.STRAWMAN,
         GOSSIPSUB,

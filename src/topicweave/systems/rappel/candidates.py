@@ -4,10 +4,12 @@ Rules kept
 ----------
 1. Whoever is named in a ping or ack gets a vote, each time. So do tree neighbours, when they are heard of.
 2. At most `most` candidates; the one not heard of for the longest makes room. Who was not heard of for `memory` seconds goes, too.
-3. The unaudited candidate with the most votes is next; on a change of friends all votes and audits are forgotten.
+3. The unaudited candidate with the most votes is next; on a change of friends all votes and audits are forgotten. Only who denied
+   friendship is not asked again for `DENIED` seconds: without that, nodes in want of friends ask the same few popular ones over and over.
 
 Theory of operation: neighbours say the same list again and again. So a list that comes again is only counted, once, in its *voice*;
-the votes are added up when somebody asks for the next candidate. That is what makes a ping cheap.
+the votes are added up when somebody asks for the next candidate. That is what makes a ping cheap. Candidates stand in the order in
+which they were heard of; one that is due to make room but named by a voice that is still heard goes to the end instead.
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ from collections.abc import Callable, Iterable, Iterator
 
 from topicweave.model.ids import NodeId
 
+DENIED = 120.0
+
 
 class _Candidate:
-    __slots__ = ("audited", "heard", "votes")
+    __slots__ = ("audited", "closed_until", "heard", "votes")
 
     def __init__(self, now: float) -> None:
         self.votes = 1
         self.audited = False
         self.heard = now
+        self.closed_until = 0.0
 
 
 class _Voice:
@@ -45,6 +50,7 @@ class Candidates:
         self._forgotten = forgotten
         self._known: dict[NodeId, _Candidate] = {}
         self._voices: dict[NodeId, _Voice] = {}
+        self._named: dict[NodeId, int] = {}  # by how many voices
         self._maybe_next = False  # whether some candidate may be unaudited
 
     def __len__(self) -> int:
@@ -68,26 +74,38 @@ class Candidates:
                 voice.rounds += 1
                 voice.heard = now
                 return
-            self._count(voice)
+            self._silence(speaker)
+        names = names[: self._most]
         self._voices[speaker] = _Voice(names, now)
-        for peer in names[: self._most]:
+        named = self._named
+        for peer in names:
+            named[peer] = named.get(peer, 0) + 1
             self.hear(peer, now)
 
     def hear(self, peer: NodeId, now: float) -> None:
         """A peer was named, or spoke itself."""
-        candidate = self._known.get(peer)
+        known = self._known
+        candidate = known.pop(peer, None)
         if candidate is not None:
             candidate.votes += 1
             candidate.heard = now
+            known[peer] = candidate
             return
         if peer == self._own:
             return
-        if len(self._known) >= self._most:
-            self._add_up()
-            known = self._known
-            self.drop(min(known, key=lambda one: known[one].heard))
-        self._known[peer] = _Candidate(now)
+        if len(known) >= self._most:
+            self._make_room()
+        known[peer] = _Candidate(now)
         self._maybe_next = True
+
+    def _make_room(self) -> None:
+        known, named = self._known, self._named
+        for _ in range(len(known)):
+            eldest = next(iter(known))
+            if eldest not in named:
+                break
+            known[eldest] = known.pop(eldest)
+        self.drop(next(iter(known)))
 
     def next(self, friends: Iterable[NodeId], now: float) -> NodeId | None:
         """Whom to audit: from now on it counts as audited."""
@@ -97,13 +115,23 @@ class Candidates:
         taken = set(friends)
         best, best_votes = None, -1
         for peer, candidate in self._known.items():
-            if not candidate.audited and candidate.votes > best_votes and peer not in taken:
+            if (
+                not candidate.audited
+                and candidate.votes > best_votes
+                and candidate.closed_until <= now
+                and peer not in taken
+            ):
                 best, best_votes = peer, candidate.votes
         if best is None:
             self._maybe_next = False
         else:
             self._known[best].audited = True
         return best
+
+    def denied(self, peer: NodeId, now: float) -> None:
+        """It has no room for a fan."""
+        if peer in self._known:
+            self._known[peer].closed_until = now + DENIED
 
     def reset(self) -> None:
         """The friends changed: everybody may be audited again."""
@@ -115,28 +143,47 @@ class Candidates:
         self._maybe_next = bool(self._known)
 
     def drop(self, peer: NodeId) -> None:
-        self._voices.pop(peer, None)
         if self._known.pop(peer, None) is not None:
             self._forgotten(peer)
+
+    def lost(self, peer: NodeId) -> None:
+        """A peer is gone: neither a candidate nor heard any more."""
+        self.drop(peer)
+        if peer in self._voices:
+            self._silence(peer)
 
     def sweep(self, now: float) -> None:
         """Let go of what is too old."""
         limit = now - self._memory
         for speaker in [one for one, voice in self._voices.items() if voice.heard < limit]:
-            self._count(self._voices.pop(speaker))
-        stale = [peer for peer, candidate in self._known.items() if candidate.heard < limit]
-        if stale:
-            self._add_up()
-            for peer in stale:
-                if self._known[peer].heard < limit:
-                    self.drop(peer)
+            self._silence(speaker)
+        # In the order of when they were heard, except for those named all the time.
+        stale = []
+        for peer, candidate in self._known.items():
+            if candidate.heard >= limit:
+                break
+            if peer not in self._named:
+                stale.append(peer)
+        for peer in stale:
+            self.drop(peer)
+
+    def _silence(self, speaker: NodeId) -> None:
+        """What a speaker said is past: its votes count, its names are named once less."""
+        voice = self._voices.pop(speaker)
+        self._count(voice)
+        named = self._named
+        for peer in voice.names:
+            if named[peer] == 1:
+                del named[peer]
+            else:
+                named[peer] -= 1
 
     def _add_up(self) -> None:
         for voice in self._voices.values():
             self._count(voice)
 
     def _count(self, voice: _Voice) -> None:
-        rounds, heard = voice.rounds, voice.heard
+        rounds = voice.rounds
         if rounds:
             voice.rounds = 0
             known = self._known
@@ -144,4 +191,4 @@ class Candidates:
                 candidate = known.get(peer)
                 if candidate is not None:
                     candidate.votes += rounds
-                    candidate.heard = max(candidate.heard, heard)
+                    candidate.heard = voice.heard

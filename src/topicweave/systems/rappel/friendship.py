@@ -150,7 +150,7 @@ class Friendship:
     def lost(self, peer: NodeId) -> None:
         """A peer is gone."""
         self.fans.pop(peer, None)
-        self.candidates.drop(peer)
+        self.candidates.lost(peer)
         self._granted.discard(peer)
         if self._audited == peer:
             self._audited = None
@@ -213,12 +213,14 @@ class Friendship:
 
     def _receive_reply(self, sender: NodeId, message: FriendReply) -> None:
         now = self._world.now
-        self.candidates.hear_list(sender, message.friends, now)
+        for peer in message.friends[: self._parameters.alpha]:
+            self.candidates.hear(peer, now)
         if sender == self._audited:
             self._audited = None
         if sender in self.friends:
             return
         if not message.accepted:
+            self.candidates.denied(sender, now)
             if len(self.friends) < self._parameters.alpha:
                 self.audit()
             return

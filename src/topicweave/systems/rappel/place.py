@@ -110,7 +110,8 @@ class Place:
         self._answers += 1
         seconds = self._filter.add(sender, (self._world.now - sent) / 2.0)
         self._vivaldi.update(seconds, message.coordinate, message.error)
-        self._stable.follow(self._vivaldi.position)
+        if self._is_landmark:
+            self._stable.follow(self._vivaldi.position)
         if message.settled:
             self._seen[sender] = (message.coordinate, seconds)
 

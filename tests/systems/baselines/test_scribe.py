@@ -1,0 +1,110 @@
+"""Scribe: Pastry's routing, trees that reach everybody, near peers preferred."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from topicweave.model.ids import NodeId, distance
+from topicweave.model.workload import Workload
+from topicweave.sim.faults import Crash
+from topicweave.sim.latency import Coordinates
+from topicweave.sim.simulation import Simulation
+from topicweave.systems.baselines.scribe import SCRIBE, PastryRouter, ScribeNode, digit, shared_digits
+from topicweave.testing.invariants import DeliveryLog
+
+
+def network(
+    nodes: int, seed: int = 1, **more: object
+) -> tuple[Simulation, DeliveryLog, list[tuple[float, float]]]:
+    rng = random.Random(seed)
+    workload = Workload.from_lists({f"n{n:03d}": ["feed"] if n % 4 == 0 else [] for n in range(nodes)})
+    places = [(rng.uniform(0, 80), rng.uniform(0, 80)) for _ in range(nodes)]
+    settings = SCRIBE.settings(publishers={workload.topic_ids[0]: workload.node_ids[0]})
+    simulation = Simulation(workload, SCRIBE, settings, seed=seed, latency=Coordinates(places), **more)  # type: ignore[arg-type]
+    return simulation, DeliveryLog(simulation), places
+
+
+def test_lookups_end_at_the_same_node_from_everywhere_and_come_nearer() -> None:
+    simulation, _, _ = network(150)
+    simulation.run(20.0)
+    nodes: dict[NodeId, ScribeNode] = {}
+    for index in simulation.up():
+        node = simulation.node(index)
+        assert isinstance(node, ScribeNode)
+        nodes[node.id] = node
+    rng = random.Random(2)
+    for _ in range(50):
+        point = rng.getrandbits(64)
+        ends = set()
+        for start in rng.sample(sorted(nodes), 10):
+            way = [start]
+            while (hop := nodes[way[-1]].router().next_hop(point)) != way[-1]:
+                way.append(hop)
+            assert len(way) <= 8
+            for one, other in pairwise(way):
+                closer = distance(other, point) < distance(one, point)
+                assert closer or shared_digits(other, point) > shared_digits(one, point)
+            ends.add(way[-1])
+        assert ends == {min(nodes, key=lambda node: (distance(node, point), node))}
+
+
+def test_every_subscriber_gets_every_event_through_whoever_is_on_the_way() -> None:
+    simulation, log, _ = network(150)
+    simulation.run(30.0)
+    receipt = simulation.publish(0, 0)
+    simulation.run(35.0)
+    wanting = {index for index in range(150) if index % 4 == 0}
+    assert log.missed({receipt.event.id: wanting}) == []
+    assert log.violations == []
+
+
+def test_the_publishers_node_is_the_root() -> None:
+    simulation, _, _ = network(80)
+    simulation.run(30.0)
+    root = simulation.node(0)
+    assert isinstance(root, ScribeNode)
+    assert root.relays.parent(simulation.workload.topic_ids[0]) is None
+    assert len(root.relays.neighbours(simulation.workload.topic_ids[0])) > 0
+
+
+def test_a_crashed_relay_is_replaced() -> None:
+    simulation, _, _ = network(100, faults=[Crash(30.0, 1000.0, 5, False), Crash(30.0, 1000.0, 8, False)])
+    log = DeliveryLog(simulation)
+    simulation.run(90.0)
+    receipt = simulation.publish(0, 0)
+    simulation.run(95.0)
+    wanting = {index for index in simulation.up() if index % 4 == 0}
+    assert log.missed({receipt.event.id: wanting}) == []
+
+
+def test_near_peers_are_preferred() -> None:
+    """The table's entries are nearer than peers that would do as well are on average."""
+    simulation, _, places = network(200)
+    simulation.run(20.0)
+    index_of = {host.name: host.index for host in simulation.hosts}
+    chosen, possible = [], []
+    for index in simulation.up():
+        node = simulation.node(index)
+        assert isinstance(node, ScribeNode)
+        for (row, column), peer in node._table().items():
+            assert shared_digits(node.id, peer) == row
+            assert digit(peer, row) == column
+            here = places[index]
+            far = [
+                sum((a - b) ** 2 for a, b in zip(here, places[index_of[one]], strict=True)) ** 0.5
+                for one in (peer, *node._places[row, column])
+            ]
+            chosen.append(far[0])
+            possible += far[1:]
+    assert sum(chosen) / len(chosen) < 0.8 * sum(possible) / len(possible)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_tiny_rings_know_everybody(count: int) -> None:
+    ids = [100, 2**40, 2**63][:count]
+    router = PastryRouter(ids[0], sorted(ids), True, {}, {})
+    for point in (0, 5000, 2**62, 2**64 - 1):
+        assert router.next_hop(point) == min(ids, key=lambda one: (distance(one, point), one))
