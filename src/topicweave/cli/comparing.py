@@ -28,10 +28,14 @@ from topicweave.experiments.trial import Trial, planned_churn
 from topicweave.model.workload import Workload
 from topicweave.report import Comparison, Entry, Setting
 from topicweave.sim.latency_choice import parse_latency
+from topicweave.systems.registry import find_system
+from topicweave.systems.system import System
 from topicweave.workloads.sampling import random_nodes
 
-SETTLE, SETTLE_BY_GOSSIP = 30.0, 60.0
-"""Virtual seconds until overlays have settled; where nodes must first hear of each other, it takes longer."""
+BY_GOSSIP = 2.0
+"""So much longer it takes to settle where nodes must first hear of each other."""
+LEAST_REPAIR = 20
+"""Seconds that a system is watched after the crash; a slow one, that takes its time to settle, for longer."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,12 @@ class Request:
     budget: float | None = None
     """Seconds; None runs everything that was asked for."""
 
-    @property
-    def settled_after(self) -> float:
+    def settled_after(self, system: System) -> float:
+        """Virtual seconds: what the user says, else the system's own time."""
         if self.settle is not None:
             return self.settle
-        return SETTLE_BY_GOSSIP if Membership.parse(self.membership).share is None else SETTLE
+        by_gossip = Membership.parse(self.membership).share is None
+        return system.settles_within * (BY_GOSSIP if by_gossip else 1.0)
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ def carry_out(request: Request, out: Path, engine: Engine) -> Comparison:
             seeds=_seeds(request),
             events=request.events,
             membership=request.membership,
-            settle=request.settled_after,
+            settle=request.settle,
             latency=request.latency,
             churn=request.churn,
             crash=request.crash,
@@ -123,15 +128,17 @@ def _seeds(request: Request) -> tuple[int, ...]:
 
 
 def _experiment(request: Request, variant: Variant, stored: StoredWorkload, seed: int) -> Experiment:
+    settle = request.settled_after(find_system(variant.system))
+    repair = max(LEAST_REPAIR, round(settle / 2))
     return Experiment(
         system=variant.system,
         parameters=variant.changes,
         workload=stored,
         membership=request.membership,
         seed=seed,
-        settle=request.settled_after,
+        settle=settle,
         events=request.events,
-        trial=Trial(latency=request.latency, churn=request.churn, crash=request.crash),
+        trial=Trial(latency=request.latency, churn=request.churn, crash=request.crash, repair_seconds=repair),
     )
 
 
@@ -247,7 +254,9 @@ def command(request: Request) -> str:
     )
     words = ["topicweave", "compare", str(request.subject), "--systems", systems]
     words += ["--seed", str(request.seed), "--seeds", str(request.seeds), "--events", str(request.events)]
-    words += ["--membership", request.membership, "--settle", f"{request.settled_after:g}"]
+    words += ["--membership", request.membership]
+    if request.settle is not None:
+        words += ["--settle", f"{request.settle:g}"]
     words += ["--latency", request.latency, "--crash", f"{request.crash:g}"]
     if request.churn:
         words += ["--churn", request.churn]

@@ -34,7 +34,9 @@ MembershipOption = Annotated[
 Settle = Annotated[
     float | None,
     typer.Option(
-        min=0.0, metavar="SECONDS", help="Virtual time before events start; by default 30, by gossip 60."
+        min=0.0,
+        metavar="SECONDS",
+        help="Virtual time before events start; by default as long as each system takes.",
     ),
 ]
 LatencyOption = Annotated[

@@ -89,6 +89,7 @@ def run_trial(
     simulation.snapshot()
     result: dict[str, Any] = {
         "nodes": len(simulation.up()),
+        "settle_seconds": settle,
         "degrees": [simulation.node(index).degree for index in simulation.up()],
         "memory_bytes": _memory(simulation, seed),
         **simulation.gauges(),

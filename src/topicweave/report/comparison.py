@@ -85,7 +85,8 @@ class Setting:
     seeds: tuple[int, ...] = (0,)
     events: int = 200
     membership: str = "full"
-    settle: float = 20.0
+    settle: float | None = None
+    """Virtual seconds before events start; None: each system as long as it takes (its measure `settle_seconds`)."""
     latency: str = "50ms"
     churn: str = ""
     crash: float = 0.1

@@ -260,7 +260,7 @@ def _settings(comparison: Comparison) -> Iterator[str]:
             "world": "simulator, virtual time",
             "seeds": ", ".join(map(str, setting.seeds)),
             "events": f"{setting.events:,}, on topics by their rates, from random subscribers",
-            "overlay looked at after": f"{setting.settle:g} s",
+            "overlay looked at after": _settled(setting.settle),
             "membership": setting.membership,
             "latency": setting.latency,
             "joins and leaves": setting.churn or "none: everybody stays",
@@ -277,6 +277,10 @@ def _settings(comparison: Comparison) -> Iterator[str]:
         yield f"<details><summary>Parameters of {escape(entry.label)}</summary>"
         yield from facts_markup({name: as_text(value) for name, value in entry.settings.items()})
         yield "</details>"
+
+
+def _settled(seconds: float | None) -> str:
+    return "as long as each system takes to settle" if seconds is None else f"{seconds:g} s"
 
 
 def _reproduce(comparison: Comparison) -> Iterator[str]:

@@ -32,11 +32,13 @@ class System:
     """How many distinct peers a node may ever link to, if the system bounds that."""
     complaints: Callable[[Node], Iterator[str]] | None = None
     """What a node has to show for itself once everything is quiet, beyond what all systems have in common; nothing is well."""
+    settles_within: float = 30.0
+    """Seconds that nodes which start together take, with the default times, until links and routes are in place."""
     tuning: tuple[Mapping[str, Any], ...] = ()
     """Settings worth trying besides the defaults, for somebody who looks for the system that fits best."""
     control_kinds: tuple[str, ...] = ()
     """Messages that make and break links: what "control messages per join or leave" counts."""
-    settles_within: float = 120.0
+    heals_within: float = 120.0
     """Virtual seconds of quiet after which everything must be healed: a campaign waits so long. Longer for slow timers."""
     noiseless: bool = False
     """Whether it promises that nobody is ever sent what it does not want."""

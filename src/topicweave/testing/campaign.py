@@ -148,7 +148,7 @@ def _play(system: System, scenario: Scenario, parameters: Any) -> Verdict:
         simulation.at(time, simulation.publish, node, topic)
     noise = NoiseLog(simulation, _ever_wanted(scenario)) if system.noiseless else None
     violations: list[str] = []
-    _run_watched(simulation, CHAOS[1] + system.settles_within, violations)
+    _run_watched(simulation, CHAOS[1] + system.heals_within, violations)
     if noise is not None:
         noise.nobody_excused()
     expected = _publish_everywhere(simulation, random.Random(f"proof/{scenario.seed}"))
