@@ -10,7 +10,7 @@ from topicweave.studies.study import Scale
 from topicweave.studies.vitis import READINGS, STUDIES
 
 
-@pytest.mark.parametrize("scale", ["smoke", "paper"])
+@pytest.mark.parametrize("scale", ["smoke", "tenth", "paper"])
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_every_figure_has_its_experiments(study: Any, scale: Scale) -> None:
     plan = study.plan(scale, 0)

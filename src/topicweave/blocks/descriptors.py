@@ -19,7 +19,7 @@ entries as both do, and stay comparable between blocks that gossip at different 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -86,6 +86,10 @@ class AgingView:
         self._as_of = now
         self._max_age = max_age
 
+    def held(self, now: float) -> float:
+        """By how much the entries are older than they say."""
+        return now - self._as_of
+
     def age(self, now: float) -> None:
         """Let time pass; what is too old leaves."""
         held = now - self._as_of
@@ -136,6 +140,10 @@ class Obituaries:
             if now - self._reported[eldest] <= self._keep:
                 return
             del self._reported[eldest]
+
+    def refuted(self, known: Mapping[NodeId, Descriptor], now: float) -> list[NodeId]:
+        """Whose descriptors were made before they were found silent."""
+        return [peer for peer in self._reported if peer in known and self.refute(known[peer], now)]
 
     def refute(self, descriptor: Descriptor, now: float) -> bool:
         """Whether the descriptor was made before its peer was found silent."""

@@ -128,6 +128,13 @@ class PeerSampling(ABC):
         self._view.age(self.world.now)
         return list(self._view.entries.values())
 
+    def sample_descriptors(self, k: int) -> list[Descriptor]:
+        """Up to k different peers, at random, with ages as of now; the view stays as it is."""
+        held, entries = self._view.held(self.world.now), list(self._view.entries.values())
+        chosen = self.world.random.sample(entries, k) if len(entries) > k else entries
+        limit = self.params.max_age - held
+        return [descriptor.older(held) for descriptor in chosen if descriptor.age <= limit]
+
     def own(self) -> Descriptor:
         """This node's descriptor, fresh."""
         return Descriptor(self.id, 0.0, self._version, self._advertised)

@@ -187,13 +187,11 @@ class TMan:
         known = dict(before)
         merge(known, samples)
         merge(known, received)
-        dead = self._obituaries if len(self._obituaries) else None
-        candidates = [
-            descriptor
-            for descriptor in known.values()
-            if descriptor.id != own.id and not (dead and dead.refute(descriptor, now))
-        ]
-        ranked = self._rank(own, candidates)[: self.params.view_size]
+        known.pop(own.id, None)
+        if len(self._obituaries):
+            for peer in self._obituaries.refuted(known, now):
+                del known[peer]
+        ranked = self._rank(own, list(known.values()))[: self.params.view_size]
         after = {descriptor.id: descriptor for descriptor in ranked}
         self._view.entries = after
         if after.keys() != before.keys():

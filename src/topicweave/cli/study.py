@@ -44,8 +44,10 @@ def run(
         list[str], typer.Argument(metavar="NAME", help="Studies; 'spidercast/*' names several.")
     ],
     scale: Annotated[
-        Literal["smoke", "paper"],
-        typer.Option(help="A small run to see that it works, or the paper's own size."),
+        Literal["smoke", "tenth", "paper"],
+        typer.Option(
+            help="A small run to see that it works; a tenth of the paper's size (vitis); its own size."
+        ),
     ] = "smoke",
     seed: Seed = 0,
     format: Format = "table",  # noqa: A002

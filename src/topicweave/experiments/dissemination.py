@@ -110,6 +110,8 @@ class Dissemination(msgspec.Struct, frozen=True):
     """Seconds over which they are published."""
     distribution: bool = False
     """Keep the overhead's distribution over nodes, and every node's degree."""
+    watch_every: float = 0.0
+    """Look at the ring and the relay paths while the overlay settles, every so many seconds."""
 
 
 def with_given_rates(parameters: dict[str, Any], workload: Workload) -> dict[str, Any]:
@@ -124,6 +126,7 @@ def run_dissemination(
 ) -> Result:
     """Settle, look at the links, publish, measure."""
     workload = simulation.workload
+    settling = _watch(simulation, spec.watch_every, settle) if spec.watch_every else []
     simulation.run(settle)
     simulation.snapshot()
     published = _publish(simulation, spec, seed)
@@ -135,6 +138,8 @@ def run_dissemination(
     first, every = noise_by_node(receptions), noise_by_node(receptions, repetitions=True)
     result: Result = {
         "nodes": workload.nodes,
+        "workload": subscription_statistics(workload),
+        "settling": settling,
         "events": published,
         "kernel_events": simulation.kernel.events,
         "hit_ratio": hit_ratio(receptions, interests),
@@ -153,6 +158,44 @@ def run_dissemination(
         result["overhead_by_node_all"] = _histogram(every)
         result["degrees"] = sorted(overlay.graph.degrees.tolist())
     return result
+
+
+def subscription_statistics(workload: Workload) -> dict[str, float]:
+    """How many want how much: what the paper gives of its Twitter graph (Figure 9)."""
+    wants = np.array([len(workload.interests(node)) for node in range(workload.nodes)])
+    wanted_by = np.array([len(workload.subscribers(topic)) for topic in range(workload.topics)])
+    return {
+        "subscriptions": float(wants.sum()),
+        "topics": float(workload.topics),
+        **_spread("subscriptions of a node", wants),
+        **_spread("subscribers of a topic", wanted_by),
+    }
+
+
+def _spread(what: str, counts: Any) -> dict[str, float]:
+    return {
+        f"{what}, mean": float(counts.mean()),
+        f"{what}, standard deviation": float(counts.std()),
+        f"{what}, median": float(np.median(counts)),
+        f"{what}, most": float(counts.max()),
+    }
+
+
+def _watch(simulation: Simulation, every: float, settle: float) -> list[tuple[float, float, float]]:
+    """(second, share of ring links that are right, relay paths asked for per node)."""
+    ring = sorted(simulation.workload.node_ids)
+    beside = {own: {ring[place - 1], ring[(place + 1) % len(ring)]} for place, own in enumerate(ring)}
+    seen = []
+    for step in range(1, int(settle / every) + 1):
+        simulation.run(step * every)
+        right = 0
+        for index in simulation.up():
+            node = simulation.node(index)
+            chosen = {link.peer for link in node.links() if link.kind in ("successor", "predecessor")}
+            right += len(chosen & beside[node.id])
+        paths = simulation.gauges().get("requested_paths", 0.0)
+        seen.append((simulation.now, right / sum(len(peers) for peers in beside.values()), paths))
+    return seen
 
 
 def _publish(simulation: Simulation, spec: Dissemination, seed: int) -> int:

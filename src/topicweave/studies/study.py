@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from topicweave.errors import BadInput
 from topicweave.experiments import Experiment, run_all
 from topicweave.experiments.experiment import Result
 from topicweave.experiments.runner import Progress
 
-Scale = Literal["smoke", "paper"]
+Scale = Literal["smoke", "tenth", "paper"]
+"""Small, to see that it works; a tenth of the paper's size, where a study has that; the paper's own size."""
 Where = Mapping[str, Any]
 """Names a point of a study: system, nodes, topics, workload, …"""
 
@@ -49,6 +51,7 @@ class Study:
     plan: Callable[[Scale, int], Plan]
     remarks: str = ""
     """What is known of why claims of this figure do not come out, for the scoreboard."""
+    scales: tuple[Scale, ...] = ("smoke", "paper")
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ def run_study(
     runner: Callable[[dict[Any, Experiment], Path, Progress | None], dict[Any, Result]] | None = None,
 ) -> StudyResult:
     """Run what has not been run yet, and judge. A `runner` carries the experiments out elsewhere, on Spark say."""
+    if scale not in study.scales:
+        raise BadInput(f"study {study.name!r} has no scale {scale!r}; it has {' and '.join(study.scales)}")
     plan = study.plan(scale, seed)
     if runner is not None:
         results = runner(dict(plan.experiments), store, progress)

@@ -22,8 +22,6 @@ _UTILITIES_KEPT = 128
 class VitisNode(RendezvousNode):
     """Vitis brings its own peer sampling, Newscast, as in the paper; it asks nothing of the interest view."""
 
-    _floods = True
-
     def __init__(
         self,
         world: World,
@@ -42,6 +40,9 @@ class VitisNode(RendezvousNode):
         # Utilities, by profile: those asked for lately, and those of the time before.
         self._kept: dict[Interest, float] = {}
         self._kept_before: dict[Interest, float] = {}
+
+    def _floods(self, topic: TopicId, source: NodeId | None) -> bool:
+        return source is None or topic in self._interest or self.parameters.relays_hand_on
 
     def _utilities(self) -> Callable[[Sequence[Descriptor]], list[float]]:
         return self._utilities_of

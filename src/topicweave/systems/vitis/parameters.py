@@ -63,6 +63,8 @@ class VitisParameters(RendezvousParameters, frozen=True, forbid_unknown_fields=T
     gateway_hops: int = 5
     """d: how far a gateway may be from those it serves, at most. The prose of §III-B; Alg. 5 prints `hops + 1 < d`,
     which is one less."""
+    relays_hand_on: bool = True
+    """Whether a node that only relays an event tells its interested neighbours, too, or the paths alone."""
     rates: Literal["equal", "given", "measured"] = "measured"
     """What Eq. 1 takes for the publication rates: all the same, `topic_rates`, or what the node sees itself."""
     topic_rates: dict[TopicId, float] = {}

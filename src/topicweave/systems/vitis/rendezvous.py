@@ -95,8 +95,9 @@ class RendezvousNode(Node):
         """How to tell how good friends peers would be; None if there are no friends."""
         return None
 
-    _floods = False
-    """Whether events go to interested neighbours, too, or along relay paths only."""
+    def _floods(self, topic: TopicId, source: NodeId | None) -> bool:
+        """Whether an event goes to interested neighbours, too, or along relay paths only."""
+        return False
 
     def _proposals(self) -> bytes:
         """What goes with the profile."""
@@ -217,12 +218,10 @@ class RendezvousNode(Node):
 
         T-Man makes rings fast when views hold many ring neighbours (2009); the table has two, the others are only known.
         """
-        sample = self.sampling.descriptors()
-        if len(sample) > self.parameters.samples:
-            sample = self.world.random.sample(sample, self.parameters.samples)
-        now = self.world.now
+        sample = self.sampling.sample_descriptors(self.parameters.samples)
+        now, oldest = self.world.now, _MAX_AGE_NEAR * self.parameters.period
         for known, made in self._near:
-            if (age := now - made) <= _MAX_AGE_NEAR * self.parameters.period:
+            if (age := now - made) <= oldest:
                 sample.append(Descriptor(known.id, age, known.version, known.profile))
         return sample
 
@@ -251,8 +250,7 @@ class RendezvousNode(Node):
         self._measure_ring(choices)
         now = self.world.now
         self._near = [
-            (descriptor, now - descriptor.age)
-            for descriptor in (known[peer] for peer in ring_sides(own.id, ring, NEAR))
+            ((descriptor := known[peer]), now - descriptor.age) for peer in ring_sides(own.id, ring, NEAR)
         ]
         self._ranked = {peer: (known[peer], kind) for peer, kind in choices}
         return [known[peer] for peer, _ in choices]
@@ -419,7 +417,7 @@ class RendezvousNode(Node):
         nobody else who has (it joined just now), hands the event on towards the rendezvous, where all paths meet.
         """
         peers = dict.fromkeys(self.relays.neighbours(topic))
-        if self._floods:
+        if self._floods(topic, source):
             peers.update(dict.fromkeys(self.table.interested(topic)))
         if not peers or (topic not in self._interest and not self.relays.relays(topic)):
             hop = self.table.router().next_hop(topic)

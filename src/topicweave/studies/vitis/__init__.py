@@ -1,0 +1,31 @@
+"""Vitis (IPDPS 2011), §IV: figures 4 to 7 and 10 to 12, and what the paper leaves open."""
+
+from topicweave.studies.study import Study
+from topicweave.studies.vitis.real import fig10, fig11, fig12
+from topicweave.studies.vitis.settings import READINGS
+from topicweave.studies.vitis.synthetic import fig4, fig5, fig6, fig7, readings, ring
+
+_TITLES = {
+    fig4: ("friends against small-world links: overhead and delay", "§IV-B, Figure 4"),
+    fig5: ("distribution of overhead over nodes", "§IV-B, Figure 5"),
+    fig6: ("routing table size: overhead and delay", "§IV-C, Figure 6"),
+    fig7: ("skewed publication rates", "§IV-D, Figure 7"),
+    fig10: ("real subscriptions: hit ratio, overhead and delay of Vitis, RVR and OPT", "§IV-E, Figure 10"),
+    fig11: ("real subscriptions: degrees of unbounded OPT", "§IV-E, Figure 11"),
+    fig12: ("churn by a real trace, and a flash crowd", "§IV-F, Figure 12"),
+    ring: ("how soon the ring is right", "§III-A1"),
+    readings: ("what the paper leaves open: hop bound, small-world targets, relays that hand on", "§III"),
+}
+
+STUDIES = [
+    Study(
+        f"vitis/{plan.__name__}",
+        title,
+        f"Vitis (IPDPS 2011) {section}",
+        plan,
+        scales=("smoke", "tenth", "paper"),
+    )
+    for plan, (title, section) in _TITLES.items()
+]
+
+__all__ = ["READINGS", "STUDIES"]

