@@ -92,7 +92,7 @@ class LocalViews:
             )
             kept = self._built(churned, [keeper, *self.view(keeper), *self._everyone[sample].tolist()])
         ready = [backup for backup in kept if backup in self._overlay.up]
-        return ready + self._looked_up(churned, ready) if joining else ready
+        return self._looked_up(churned, ready) if joining else ready
 
     def join(self, node: int) -> None:
         insort(self._circle, (self._id[node], node))
@@ -161,17 +161,12 @@ class LocalViews:
         built: list[int] = kernels.build_backups(topics, pool, self._overlay.bits, *building).tolist()
         return built
 
-    def _looked_up(self, churned: int, ready: Collection[int]) -> list[int]:
-        """Where no backup is known, peer sampling brings subscribers sooner or later; a join waits for it (§4.3), as `OMenNode` does."""
+    def _looked_up(self, joined: int, ready: Collection[int]) -> list[int]:
+        """A join waits until the coordinator's view is ready for it (Alg. 5, line 3): as `OMenNode` does, the coordinator adds a few subscribers of each
+        topic, as peer sampling has brought them, to the candidates."""
         overlay = self._overlay
-        missing = sorted(overlay.interest[churned].difference(*(overlay.interest[peer] for peer in ready)))
-        pool: set[int] = set()
-        for topic in missing:
-            others = [peer for peer in overlay.subscribers(topic).tolist() if peer != churned]
+        pool = set(ready)
+        for topic in overlay.topics_of(joined).tolist():
+            others = overlay.subscribers(topic).tolist()
             pool.update(self._random.sample(others, min(CANDIDATES_PER_TOPIC, len(others))))
-        if not pool:
-            return []
-        _, multi, greedy, counter = self._building()
-        return self._build(
-            np.array(missing, np.int64), np.array(sorted(pool), np.int32), 1, multi, greedy, counter
-        )
+        return self._built(joined, sorted(pool))
