@@ -10,7 +10,7 @@ from topicweave.studies import omen
 from topicweave.studies.catalogue import STUDIES, find_study
 from topicweave.studies.study import run_study
 
-NAMES = ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9", "fig10", "fig11", "fig12", "table1"]
+NAMES = ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9", "fig10", "fig11", "fig12", "choices", "table1"]
 
 
 @pytest.fixture(scope="module")

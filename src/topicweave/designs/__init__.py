@@ -9,14 +9,13 @@ same edges in the same order.
 """
 
 from topicweave.designs.design import (
-    DEFAULT_RHO,
     gm,
     low_oda,
     low_oda_inc,
     low_oda_re,
     min_max_oda,
 )
-from topicweave.designs.problem import Edges, Instance, Problem
+from topicweave.designs.problem import DEFAULT_RHO, Edges, Instance, Problem
 
 __all__ = [
     "DEFAULT_RHO",

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from topicweave.designs import small
-from topicweave.designs.problem import GM, MIN_MAX, NO_EDGES, Edges, Instance, Problem
-
-DEFAULT_RHO = 2.0
-"""See docs/omen.md for the measurement behind it."""
+from topicweave.designs.problem import DEFAULT_RHO, GM, MIN_MAX, NO_EDGES, Edges, Instance, Problem
 
 FEW_NODES = 64
 """Up to so many nodes NumPy alone is as quick as compiled code is to call."""

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from topicweave.designs import DEFAULT_RHO
+
 
 class Mending(msgspec.Struct, frozen=True):
     """A run of churn events, each handled before the next (OMen §6: Google's come minutes apart)."""
@@ -18,7 +20,7 @@ class Mending(msgspec.Struct, frozen=True):
     """How often the overlay is looked at, besides the start."""
     resilience: int = 1
     coverage: int = 5
-    rho: float = 2.0
+    rho: float = DEFAULT_RHO
     builder: Literal["primal-dual", "greedy"] = "primal-dual"
     covers: Literal["repeated", "multi"] = "repeated"
     global_view: bool = False

@@ -120,10 +120,13 @@ class OMenMender:
         edges = shadow[compiled.design(problem, plan.rho)].tolist()
         took.choice_seconds = time.perf_counter() - start
         self.overlay.link(edges)
-        ends = {end for edge in edges for end in edge}
         took.shadow, took.edges = len(shadow), len(edges)
-        # A survey and a report each, a notice to every end, two words per link, and the successors told.
-        took.messages = 2 * len(shadow) + len(ends) + 2 * len(edges) + plan.resilience
+        # A survey and a report each; a notice to the lower ends, two words per link and one that it stands; both ends tell their successors
+        # of it; and the departure's successors hear that it is handled.
+        lower_ends = len({edge[0] for edge in edges})
+        took.messages = (
+            2 * len(shadow) + lower_ends + (3 + 2 * plan.resilience) * len(edges) + plan.resilience
+        )
 
 
 def shadow_problem(labels: IntArray, degrees: Sequence[int], ceiling: int) -> Problem:

@@ -169,4 +169,8 @@ class LocalViews:
         for topic in overlay.topics_of(joined).tolist():
             others = overlay.subscribers(topic).tolist()
             pool.update(self._random.sample(others, min(CANDIDATES_PER_TOPIC, len(others))))
-        return self._built(joined, sorted(pool))
+        pool.discard(joined)
+        coverage, *building = self._building()
+        return self._build(
+            overlay.topics_of(joined), np.array(sorted(pool), np.int32), max(1, coverage), *building
+        )

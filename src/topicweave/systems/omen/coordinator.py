@@ -199,7 +199,8 @@ class Coordinator:
         topics = record.links.lonely
         pool = {peer: interest for peer, interest in record.backups.items() if interest & topics}
         pool.update(self._pool(topics))
-        backups = self._local.build_backups(nearest, topics, pool)
+        # Without any backup there is nobody to link a newcomer to, whatever the coverage factor.
+        backups = self._local.build_backups(nearest, topics, pool, least=1)
         if backups:
             members = shadow_of_join(backups, nearest)
             self.repairs.start(nearest, topics, members, self._unanswered, part_of=nearest)

@@ -91,11 +91,12 @@ class LocalView:
         )
 
     def build_backups(
-        self, peer: NodeId, topics: Interest, pool: Mapping[NodeId, Interest]
+        self, peer: NodeId, topics: Interest, pool: Mapping[NodeId, Interest], least: int = 0
     ) -> dict[NodeId, Interest]:
+        """A backup set of one node for some topics; `least` covers, even where the coverage factor asks for fewer."""
         others = {node: interest for node, interest in pool.items() if node != peer}
         parameters = self._parameters
-        chosen = self._build(topics, others, parameters.coverage, self._random, parameters.covers)
+        chosen = self._build(topics, others, max(least, parameters.coverage), self._random, parameters.covers)
         return {node: others[node] for node in chosen}
 
     def place(self, known: Iterable[NodeId]) -> None:

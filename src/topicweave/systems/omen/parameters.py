@@ -8,6 +8,7 @@ import msgspec
 
 from topicweave.blocks.broadcast_tree import BroadcastTreeParameters
 from topicweave.blocks.topic_beacons import BeaconParameters
+from topicweave.designs.problem import DEFAULT_RHO
 
 
 class OMenParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -17,7 +18,7 @@ class OMenParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """L: how many churn events may overlap; the same number of predecessors and successors is watched (§3.3)."""
     coverage: int = 5
     """λ: how often a backup set covers each topic (§4.2, §6.4)."""
-    rho: float = 2.0
+    rho: float = DEFAULT_RHO
     """LowODA's parameter (§4.1)."""
     builder: Literal["primal-dual", "greedy"] = "primal-dual"
 
