@@ -268,6 +268,20 @@ def test_redirects_are_forgotten_when_nothing_is_lacking() -> None:
     assert bench.task.known_peers() == {11}
 
 
+def test_redirects_are_forgotten_when_there_is_no_room_to_take_them_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A node whose degree is bounded may lack something for ever: a hint must not outlive the peer it names."""
+    bench = Bench({1, 2}, {10: {1}}, k=1)
+    bench.asked()
+    bench.task.receive_redirect(10, Redirect("greedy", 77))
+    bench.connect(11, {1})
+    monkeypatch.setattr(bench.task.selection, "limit", lambda: 1)
+    bench.step(P.quarantine)
+    assert bench.task.selection.lacking()
+    assert bench.task.known_peers() == {11}
+
+
 # DISCONNECT (Figure 4, lines 21-26).
 
 

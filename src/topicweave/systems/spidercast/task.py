@@ -129,9 +129,10 @@ class MaintenanceTask:
         busy = False
         if lacking:
             self.target = limit
-            if len(self.neighbours) < limit:
-                busy = self._connect()
+        if lacking and len(self.neighbours) < limit:
+            busy = self._connect()
         else:
+            # Hints for a search that is over; one that a bounded node never takes up would outlive the peer it names.
             self._redirected_to.clear()
         self._stuck = lacking > 0 and not busy
         if not busy:
