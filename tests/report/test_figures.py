@@ -1,6 +1,7 @@
 """The figures' data."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.report.comparisons import comparison, entry, without_events
 from topicweave.report import Entry
+from topicweave.report.assets import STYLE
 from topicweave.report.bars import KINDS_SHOWN, control, coverage, memory, repair
 from topicweave.report.figure import COLOURS, ccdf, histogram_ccdf
 from topicweave.report.figures import (
@@ -59,6 +61,24 @@ def test_when_colours_come_round_again_the_line_differs() -> None:
     entries = [entry(f"s{number}") for number in range(2 * len(COLOURS))]
     looks = {(trace["line"]["color"], trace["line"]["dash"]) for trace in hops_cdf(entries).traces}
     assert len(looks) == len(entries)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_a_line_is_seen_on_both_papers(colour: str) -> None:
+    """WCAG 2.2 asks for a contrast of 3 of what is no text."""
+
+    def luminance(text: str) -> float:
+        shares = [int(text[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        red, green, blue = (
+            share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    papers = re.findall(r"--paper: (#\w{6})", STYLE)
+    assert len(papers) == 2
+    for paper in papers:
+        darker, lighter = sorted((luminance(colour), luminance(paper)))
+        assert (lighter + 0.05) / (darker + 0.05) >= 3
 
 
 def test_without_events_only_the_links_are_drawn() -> None:

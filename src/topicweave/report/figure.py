@@ -15,7 +15,7 @@ Trace = dict[str, Any]
 Layout = dict[str, Any]
 
 # To be told apart by the colour-blind, and to be seen on white and on black.
-COLOURS = ("#2b7bd4", "#e0662b", "#1d9e74", "#c35fa6", "#c98f00", "#45a9cf", "#8b75e0", "#858b94")
+COLOURS = ("#2b7bd4", "#e0662b", "#1d9e74", "#c35fa6", "#b98300", "#2f9bc4", "#8b75e0", "#858b94")
 GREY = COLOURS[-1]
 DASHES = ("solid", "dash", "dot")
 SYMBOLS = ("circle", "diamond", "square")
