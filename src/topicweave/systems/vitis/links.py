@@ -48,7 +48,7 @@ class LinkTable:
     def __len__(self) -> int:
         return len(self._links)
 
-    def __contains__(self, peer: NodeId) -> bool:
+    def __contains__(self, peer: object) -> bool:
         return peer in self._links
 
     def __iter__(self) -> Iterator[NodeId]:

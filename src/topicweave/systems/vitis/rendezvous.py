@@ -8,22 +8,21 @@ ring, which topics a node asks for a relay path for, and who gets events besides
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.newscast import Newscast
 from topicweave.blocks.notify_pull import NotifyPull
 from topicweave.blocks.relay_paths import RelayPaths
-from topicweave.blocks.small_world import LongLinkTargets, estimated_nodes, ring_sides
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Link, Node, Receipt, Receivers, Timers, World
 from topicweave.systems.vitis.links import LinkTable, Neighbour
 from topicweave.systems.vitis.messages import Gone, Parted, Profile, Refused
-from topicweave.systems.vitis.parameters import NEAR, RendezvousParameters
-from topicweave.systems.vitis.rules import Choice, select_neighbours
+from topicweave.systems.vitis.parameters import RendezvousParameters
+from topicweave.systems.vitis.selection import TableSelection, Utilities
 
 
 class RendezvousNode(Node):
@@ -44,16 +43,15 @@ class RendezvousNode(Node):
         self._sequences: dict[TopicId, int] = {}
         self._interest: Interest = frozenset(self.subscriptions)
         self._profiles: dict[bool, Profile] = {}
-        self._ranked: dict[NodeId, tuple[Descriptor, str]] = {}
-        self._near: list[tuple[Descriptor, float]] = []  # around it on the ring, with the time they were made
-        self._targets = LongLinkTargets(node_id, small_world, world.random, parameters.redraw_targets)
-        self._nodes = 2
         self.sampling = Newscast(world, node_id, self._interest, parameters.sampling)
+        self._selection = TableSelection(
+            world, self.sampling, self.table, parameters, small_world, self._utilities()
+        )
         self.tman = TMan(
             world,
             self.sampling.own,
-            self._rank,
-            self._candidates,
+            self._selection.rank,
+            self._selection.candidates,
             TManParams(
                 view_size=parameters.table_size,
                 message_size=parameters.message_size,
@@ -63,7 +61,7 @@ class RendezvousNode(Node):
                 max_topics=parameters.max_topics,
             ),
             self._table_changed,
-            self._partner,
+            self._selection.partner,
         )
         self._detector = FailureDetector(
             world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self._silent
@@ -91,7 +89,7 @@ class RendezvousNode(Node):
     def _topics_to_relay(self) -> Collection[TopicId]:
         """The topics that this node wants a relay path for itself."""
 
-    def _utilities(self) -> Callable[[Sequence[Descriptor]], list[float]] | None:
+    def _utilities(self) -> Utilities | None:
         """How to tell how good friends peers would be; None if there are no friends."""
         return None
 
@@ -182,7 +180,7 @@ class RendezvousNode(Node):
             *self.table,
             *self._detector.watched,
             *(descriptor.id for descriptor in self.tman.view()),
-            *(descriptor.id for descriptor, _ in self._near),
+            *self._selection.known_peers(),
             *self.relays.known_peers(),
             *self._events.known_peers(),
         }
@@ -202,76 +200,19 @@ class RendezvousNode(Node):
 
     # The routing table (Alg. 2 to 4).
 
-    def _partner(self, ranked: Sequence[Descriptor]) -> Descriptor:
-        """With whom to exchange tables.
-
-        Drawn from the whole table, as the paper says, most exchanges are with friends, who know nothing of one's place on
-        the ring; every other one with a ring neighbour makes the ring right several times sooner.
-        """
-        draw = self.world.random
-        if draw.random() < self.parameters.ring_partners:
-            return draw.choice(ranked[:2])
-        return draw.choice(ranked)
-
-    def _candidates(self) -> list[Descriptor]:
-        """Random peers, and the few that were nearest on the ring among all known at the last selection.
-
-        T-Man makes rings fast when views hold many ring neighbours (2009); the table has two, the others are only known.
-        """
-        sample = self.sampling.sample_descriptors(self.parameters.samples)
-        now, oldest = self.world.now, _MAX_AGE_NEAR * self.parameters.period
-        for known, made in self._near:
-            if (age := now - made) <= oldest:
-                sample.append(Descriptor(known.id, age, known.version, known.profile))
-        return sample
-
-    def _rank(self, own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:
-        """The new table (Alg. 4).
-
-        A stranger that nobody heard of for as long as a neighbour may be silent is as good as dead: without this, a
-        node that died would be taken from old gossip by one node after another, each of which has to find out for itself.
-        """
-        stale, linked = self.parameters.suspect_after, self.table
-        known = {
-            descriptor.id: descriptor
-            for descriptor in candidates
-            if descriptor.age <= stale or descriptor.id in linked
-        }
-        ring = sorted(known)
-        utilities = self._utilities()
-        choices = select_neighbours(
-            own.id,
-            list(known),
-            ring,
-            self._targets.points(self._nodes),
-            self.parameters.table_size,
-            (lambda peers: utilities([known[peer] for peer in peers])) if utilities else None,
-        )
-        self._measure_ring(choices)
-        now = self.world.now
-        self._near = [
-            ((descriptor := known[peer]), now - descriptor.age) for peer in ring_sides(own.id, ring, NEAR)
-        ]
-        self._ranked = {peer: (known[peer], kind) for peer, kind in choices}
-        return [known[peer] for peer, _ in choices]
-
-    def _measure_ring(self, choices: Sequence[Choice]) -> None:
-        if len(choices) >= 2:
-            self._nodes = estimated_nodes(self.id, choices[0][0], choices[1][0])
-
     def _table_changed(self, entered: list[NodeId], left: list[NodeId]) -> None:
         for peer in left:
             self._drop(peer)
         for peer in entered:
             self._choose(peer)
-        for peer, (_, kind) in self._ranked.items():
+        for peer, (_, kind) in self._selection.ranked.items():
             if (neighbour := self.table.get(peer)) is not None:
                 neighbour.kind = kind
 
     def _choose(self, peer: NodeId) -> None:
         neighbour = self.table.get(peer)
         if neighbour is None:
-            neighbour = self.table.add(peer, self._ranked[peer][0])
+            neighbour = self.table.add(peer, self._selection.ranked[peer][0])
             self._detector.watch(peer)
         elif neighbour.fading:
             self._detector.heard(peer)  # a new term: nothing had to be heard while the link faded
@@ -430,8 +371,6 @@ class RendezvousNode(Node):
             self.world.deliver(event)
 
 
-_MAX_AGE_NEAR = 20
-"""Periods after which a node near on the ring that is not in the table is forgotten."""
 _MAX_AGE = 20
 """Heartbeats after which an entry of the table is dropped that nothing was heard of."""
 
