@@ -1,4 +1,4 @@
-"""`python -m benchmarks.live [--quick] [mesh | fan-out | topics …]`: live nodes beside others, in one run."""
+"""`python -m benchmarks.live [--quick] [mesh | fan-out | topics | start …]`: live nodes beside others, in one run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.live import fan_out, mesh
+from benchmarks.live import fan_out, gossipsub, mesh, start
 from benchmarks.live.contest import attempt
 
 
@@ -20,6 +20,7 @@ def meshes(quick: bool) -> Table:
         ("topicweave, unsigned", mesh.topicweave, (False, bursts)),
         ("topicweave, TLS and signed", mesh.topicweave, (True, bursts)),
         ("iroh-gossip 0.35", mesh.iroh, (bursts,)),
+        ("py-libp2p GossipSub", gossipsub.libp2p, (2,)),
     ):
         result = attempt(function, *arguments)
         if isinstance(result, str):
@@ -70,7 +71,17 @@ def many_topics(quick: bool) -> Table:
     return table
 
 
-PARTS = {"mesh": meshes, "fan-out": fan_outs, "topics": many_topics}
+def starts(quick: bool) -> Table:
+    runs = 3 if quick else 10
+    table = Table(title=f"from the command to a listening node, {runs} runs: seconds")
+    for column in ("median", "slowest"):
+        table.add_column(column, justify="right")
+    result = attempt(start.start_times, runs)
+    table.add_row(result) if isinstance(result, str) else table.add_row(*start.told(result))
+    return table
+
+
+PARTS = {"mesh": meshes, "fan-out": fan_outs, "topics": many_topics, "start": starts}
 
 
 def main() -> None:

@@ -8,10 +8,13 @@ Rules kept
    "I have"). A new link is eager. Only the lazy ones are remembered, so links may come and go without being
    registered.
 2. The second copy of an event turns the link it came over lazy at both ends (prune): what stays eager is a
-   tree. Of a burst of second copies one is answered, and again only if they go on.
+   tree. Of a burst of second copies one is answered, and again only if they go on. While several publishers send at
+   once, only the events of the one with the lowest id do so: copies of different events meet at different places of
+   the same circle, and each would cut it.
 3. Announced events that do not arrive in time are asked for (graft), and the link becomes eager again: the
    tree heals over links that are there anyway. Each announcer is asked in turn, `graft_attempts` times without an
-   answer, so a lost graft loses nothing.
+   answer, so a lost graft loses nothing. How long one waits is drawn at random, up to twice the time set: of all that are
+   cut off together, one asks and passes on before the others would. Who asks, asks for all it misses of the topic.
 4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
    those announced ahead of them are waited for.
 5. An event is handed to the application at most once, and passed on at most once, however often it comes.
@@ -160,6 +163,8 @@ class BroadcastTree:
         # Stream and where it came from -> runs [first, last] to be announced to the lazy links.
         self._news: dict[tuple[int, int, int, NodeId | None], list[list[int]]] = {}
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
+        # Topic -> the publisher whose second copies cut links, and when it was last heard of.
+        self._reference: dict[TopicId, tuple[NodeId, float]] = {}
         self.given_up = 0
         """Announced events that nobody sent however often they were asked."""
 
@@ -182,6 +187,7 @@ class BroadcastTree:
         An event nobody could be given is kept, and sent over the first link that comes up for its topic.
         """
         self._seen.first_time(event)
+        self._note_publisher(event)
         push = Push(event, 1)
         self._remember(push)
         if lazy := self._lazy.get(event.topic):
@@ -219,6 +225,7 @@ class BroadcastTree:
     def topic_down(self, topic: TopicId) -> None:
         """This node takes part in the topic no more."""
         self._lazy.pop(topic, None)
+        self._reference.pop(topic, None)
         for stream in [stream for stream in self._missing if stream.topic == topic]:
             self._forget_missing(stream)
         for news in [news for news in self._news if news[1] == topic]:
@@ -244,8 +251,9 @@ class BroadcastTree:
         if not self._wants(topic):
             return
         if not self._seen.first_time(event):
-            self._turn_down(sender, topic)
+            self._turn_down(sender, event)
             return
+        self._note_publisher(event)
         lazy = self._lazy.get(topic)
         if lazy is not None and sender in lazy:
             self._make_eager(topic, sender)
@@ -254,9 +262,18 @@ class BroadcastTree:
         self._deliver(event)
         self._spread(push, sender)
 
-    def _turn_down(self, sender: NodeId, topic: TopicId) -> None:
+    def _note_publisher(self, event: Event) -> None:
+        known = self._reference.get(event.topic)
+        if known is None or event.publisher <= known[0]:
+            self._reference[event.topic] = event.publisher, self._world.now
+
+    def _turn_down(self, sender: NodeId, event: Event) -> None:
         """A second copy came: one prune for all that are under way."""
-        now = self._world.now
+        now, topic = self._world.now, event.topic
+        publisher, heard = self._reference.get(topic, (event.publisher, now))
+        if event.publisher > publisher and now - heard < self._parameters.graft_timeout:
+            return
+        self._reference[topic] = event.publisher, now
         if sender in self._links(topic):
             lazy = self._lazy.setdefault(topic, {})
             if now - lazy.get(sender, -math.inf) < self._parameters.graft_timeout:
@@ -276,7 +293,7 @@ class BroadcastTree:
                 highest = self._seen.highest(*stream)
                 gaps = sum(high - low + 1 for low, high in unseen if high <= highest)
                 missing = self._missing[stream] = _Missing(highest, gaps)
-                self._world.set_timer(("tree-missing", stream), self._parameters.graft_timeout)
+                self._wait_for(stream)
                 if len(self._missing) > self._parameters.most_missing:
                     self._forget_missing(next(iter(self._missing)))
             source = missing.sources.get(sender)
@@ -377,29 +394,44 @@ class BroadcastTree:
         for peer, runs in wanted.items():
             due = [(low, high) for low, high in runs if not (advances if low > highest else closes)]
             if due:
-                self._graft(stream, missing, peer, due)
-                break
-        if missing.sources:
-            self._world.set_timer(key, self._parameters.graft_timeout)
-        else:
-            self.given_up += 1
-            del self._missing[stream]
+                self._graft(stream, peer, due)
+                return
+        self._wait_for(stream)
 
-    def _graft(self, stream: Stream, missing: _Missing, peer: NodeId, runs: list[tuple[int, int]]) -> None:
-        """Ask a peer, and let another one have the next turn."""
-        source = missing.sources.pop(peer)
-        source.tries += 1
-        if source.tries < self._parameters.graft_attempts:
-            missing.sources[peer] = source
+    def _graft(self, stream: Stream, peer: NodeId, runs: list[tuple[int, int]]) -> None:
+        """Ask a peer for all that it announced of the topic and that is not here, and let another one have the next turn."""
         self._make_eager(stream.topic, peer)
+        wanted = [(stream, run) for run in runs]
+        for other, missing in self._missing.items():
+            source = missing.sources.get(peer)
+            if other.topic == stream.topic and other != stream and source is not None:
+                wanted += [(other, run) for run in self._seen.unseen(*other, source.first, source.last)]
         asked, left = [], MOST_ASKED
-        for low, high in runs[:MOST_RUNS]:
+        for one, (low, high) in wanted[:MOST_RUNS]:
             high = min(high, low + left - 1)
-            asked.append(Run(*stream, low, high))
+            asked.append(Run(*one, low, high))
             left -= high - low + 1
             if not left:
                 break
         self._world.send(peer, Graft(tuple(asked)))
+        for one in dict.fromkeys(run.stream for run in asked):
+            self._asked(one, peer)
+
+    def _asked(self, stream: Stream, peer: NodeId) -> None:
+        missing = self._missing[stream]
+        source = missing.sources.pop(peer)
+        source.tries += 1
+        if source.tries < self._parameters.graft_attempts:
+            missing.sources[peer] = source
+        if missing.sources:
+            self._wait_for(stream)
+        else:
+            self.given_up += 1
+            self._forget_missing(stream)
+
+    def _wait_for(self, stream: Stream) -> None:
+        patience = self._parameters.graft_timeout * (1.0 + self._world.random.random())
+        self._world.set_timer(("tree-missing", stream), patience)
 
     def _forget_missing(self, stream: Stream) -> None:
         if self._missing.pop(stream, None) is not None:

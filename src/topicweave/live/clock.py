@@ -13,8 +13,8 @@ class Clock:
 
     def __init__(self, not_before: float = 0.0) -> None:
         wall = time.time()  # noqa: TID251 - the one place where the world's time comes from
-        self._offset = max(wall, not_before) - time.monotonic()
+        self.offset = max(wall, not_before) - time.monotonic()
 
     @property
     def now(self) -> float:
-        return self._offset + time.monotonic()
+        return self.offset + time.monotonic()

@@ -76,7 +76,7 @@ PACES: dict[Preset, Pace] = {
         3,
         2.0,
         5.0,
-        {"tree": {"announce_period": 0.02, "graft_timeout": 0.2, "cache_events": CACHED}},
+        {"tree": {"announce_period": 0.01, "graft_timeout": 0.1, "cache_events": CACHED}},
     ),
     "lan": Pace(
         3.0,
@@ -88,7 +88,7 @@ PACES: dict[Preset, Pace] = {
         3,
         5.0,
         10.0,
-        {"tree": {"announce_period": 0.05, "graft_timeout": 0.3, "cache_events": CACHED}},
+        {"tree": {"announce_period": 0.03, "graft_timeout": 0.2, "cache_events": CACHED}},
     ),
     "wan": Pace(
         10.0,

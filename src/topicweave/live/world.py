@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -100,7 +101,7 @@ class LiveWorld(Events):
 
     @property
     def now(self) -> float:
-        return self._clock.now
+        return self._clock.offset + time.monotonic()  # the clock's time, asked for with each event
 
     def send(self, peer: NodeId, message: Message) -> None:
         transport = self._transport
