@@ -22,7 +22,7 @@ class TreeJoin(Message, frozen=True, array_like=True, tag="tree-join"):
         return (self.subscriber.id,)
 
 
-class TreeGraft(Message, frozen=True, array_like=True, tag="tree-graft"):
+class TreeGraft(Message, frozen=True, array_like=True, tag="multicast-graft"):
     """You are my child in these trees, with these ends, on the way to the subscriber."""
 
     topics: tuple[TopicId, ...]
@@ -59,4 +59,4 @@ class TreeLeft(Message, frozen=True, array_like=True, tag="tree-left"):
     topics: tuple[TopicId, ...]
 
 
-CONTROL_KINDS = ("tree-join", "tree-graft", "tree-misplaced", "tree-left")
+CONTROL_KINDS = ("tree-join", "multicast-graft", "tree-misplaced", "tree-left")
