@@ -24,6 +24,9 @@ from topicweave.experiments.churned_dissemination import (
 )
 from topicweave.experiments.dissemination import Dissemination, run_dissemination, with_given_rates
 from topicweave.experiments.events import drawn_events
+from topicweave.experiments.feed_basics import FeedBasics
+from topicweave.experiments.feed_workloads import FeedsWorkload
+from topicweave.experiments.feeds import FeedsRun, run_feeds
 from topicweave.experiments.mending_plan import Mending
 from topicweave.experiments.mending_workloads import SocialSample, SyntheticLists
 from topicweave.experiments.model_workload import ModelWorkload
@@ -93,7 +96,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     parameters: dict[str, Any] = {}
     workload: (
-        GeneratedWorkload | StoredWorkload | SyntheticLists | SocialSample | ModelWorkload | VitisWorkload
+        GeneratedWorkload
+        | StoredWorkload
+        | SyntheticLists
+        | SocialSample
+        | ModelWorkload
+        | VitisWorkload
+        | FeedsWorkload
     )
     membership: str = "full"
     seed: int = 0
@@ -108,6 +117,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """Measure how events spread, and nothing that takes long at ten thousand nodes and topics (Vitis §IV)."""
     under_churn: UnderChurn | None = None
     """The same while nodes come and go; the workload is then a `TraceLists`."""
+    feeds: FeedsRun | None = None
+    """Feeds over a network with true distances (Rappel §6; see `topicweave.experiments.feeds`)."""
+    feed_basics: FeedBasics | None = None
+    """What Rappel builds on, measured without a simulation: interest locality, filters, networks, coordinates."""
     trial: Trial | None = None
     """All that a comparison of systems tells of one (see `topicweave.experiments.trial`)."""
     diameters: bool = False
@@ -121,6 +134,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_experiment(experiment: Experiment) -> Result:
     """Carry out an experiment."""
+    if experiment.feed_basics is not None:
+        return experiment.feed_basics.run()
     workload = experiment.workload.load()
     with seldom_collected():
         return _run(experiment, workload)
@@ -144,6 +159,10 @@ def seldom_collected() -> Iterator[None]:
 
 
 def _run(experiment: Experiment, workload: Workload) -> Result:
+    if experiment.feeds is not None:
+        return run_feeds(
+            experiment.system, experiment.parameters, workload, experiment.feeds, experiment.seed
+        )
     if experiment.mending is not None:
         from topicweave.experiments.mending import run_mending
 

@@ -16,6 +16,8 @@ from topicweave.errors import BadInput
 from topicweave.experiments.mending_workloads import data_file
 from topicweave.model.workload import Workload
 
+Source = Literal["livejournal", "twitter", "github"]
+
 LANDMARKS = 18
 
 FILES = {
@@ -73,7 +75,7 @@ class FeedSample(msgspec.Struct, frozen=True, tag="feed-sample"):
     Of Twitter there are only the followers of a hundred users, so all of these are feeds and the subscribers are drawn.
     """
 
-    source: Literal["livejournal", "twitter", "github"]
+    source: Source
     subscribers: int = 5582
     feeds: int = 100
     seed: int = 0
@@ -88,6 +90,38 @@ class FeedSample(msgspec.Struct, frozen=True, tag="feed-sample"):
         return feeds_workload(
             [[number[feed] for feed in wanted if feed in number] for wanted in lists], len(popular)
         )
+
+
+class CommunityFeeds(msgspec.Struct, frozen=True, tag="community-feeds"):
+    """A small likeness of real subscriptions, for runs without data: most of a subscriber's feeds are of its own community.
+
+    Communities are equally large sets of feeds; within one, and among all, low numbers are more popular (1 / rank).
+    """
+
+    subscribers: int = 200
+    feeds: int = 20
+    communities: int = 4
+    most: int = 8
+    seed: int = 0
+
+    @property
+    def nodes(self) -> int:
+        return LANDMARKS + self.feeds + self.subscribers
+
+    def load(self) -> Workload:
+        rng = random.Random(f"communities/{self.seed}")
+        size = self.feeds // self.communities
+        lists = []
+        for _ in range(self.subscribers):
+            home = rng.randrange(self.communities) * size
+            wanted: set[int] = set()
+            for _ in range(rng.randint(1, self.most)):
+                inside = rng.random() < 0.8
+                first, count = (home, size) if inside else (0, self.feeds)
+                weights = [1.0 / (place + 1) for place in range(count)]
+                wanted.add(first + rng.choices(range(count), weights)[0])
+            lists.append(sorted(wanted))
+        return feeds_workload(lists, self.feeds)
 
 
 def sample_feeds(spec: FeedSample) -> tuple[list[list[int]], list[int]]:
@@ -141,3 +175,6 @@ def subscriptions_of(source: str) -> Iterator[tuple[int, int]]:
             for feed in rest.split(","):
                 if feed:
                     yield int(user), int(feed)
+
+
+FeedsWorkload = SingleFeed | FeedSample | CommunityFeeds

@@ -131,6 +131,7 @@ class _Run:
         self.simulation.on_delivery(self._delivered)
         self.simulation.on_reception(self._received)
         self.pulled: set[tuple[EventId, int]] = set()
+        self.rejoins_before: dict[int, int] = {}
 
     # What happens.
 
@@ -439,20 +440,32 @@ class _Run:
                 for feeds in np.unique(many)
             ],
             "rejoins_by_height": self._rejoins_by_height(seconds),
+            "rate_by_height": self._rate_by_height(dict(zip(up, rate.tolist(), strict=True))),
         }
 
-    def _rejoins_by_height(self, seconds: float) -> list[Result]:
-        if self.feeds != 1 or not self._is_rappel():
-            return []
+    def _heights(self) -> dict[int, int]:
+        """Of a single feed's tree."""
+        if self.feeds != 1:
+            return {}
         topic = self.workload.topic_ids[0]
+        trees = ((index, node.trees.trees.get(topic)) for index, node in self._nodes().items())
+        return {index: tree.height for index, tree in trees if tree is not None and tree.joined}
+
+    def _rate_by_height(self, rate: dict[int, float]) -> list[Result]:
         rows: dict[int, list[float]] = {}
-        for index, node in self._nodes().items():
-            tree = node.trees.trees.get(topic)
-            if tree is not None and tree.joined:
-                count = node.trees.rejoins_received - self.rejoins_before.get(index, 0)
-                rows.setdefault(tree.height, []).append(count / seconds * 60.0)
-        root = self.simulation.node(LANDMARKS)
-        assert isinstance(root, RappelNode)
+        for index, height in self._heights().items():
+            rows.setdefault(height, []).append(rate[index])
+        return [
+            {"height": height, "nodes": len(rates), "rate": float(np.median(rates))}
+            for height, rates in sorted(rows.items())
+        ]
+
+    def _rejoins_by_height(self, seconds: float) -> list[Result]:
+        rows: dict[int, list[float]] = {}
+        nodes = self._nodes()
+        for index, height in self._heights().items():
+            count = nodes[index].trees.rejoins_received - self.rejoins_before.get(index, 0)
+            rows.setdefault(height, []).append(count / seconds * 60.0)
         return [
             {"height": height, "nodes": len(rates), "per_minute": float(np.mean(rates))}
             for height, rates in sorted(rows.items())
