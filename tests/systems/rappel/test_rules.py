@@ -79,11 +79,19 @@ def test_the_best_swap_is_the_best_of_all(own: int, friends: list[Peer], candida
     base = utility(own, friends)
     swapped = [utility(own, [*friends[:i], *friends[i + 1 :], candidate]) for i in range(len(friends))]
     chosen = best_swap(own, friends, candidate)
-    if max(swapped) > 1.01 * base:
+    if max(swapped) > 1.01 * base * (1 + 1e-9):
         assert chosen is not None
-        assert swapped[chosen] == max(swapped)
-    else:
+        assert swapped[chosen] == pytest.approx(max(swapped))
+    elif max(swapped) < 1.01 * base * (1 - 1e-9):
         assert chosen is None
+
+
+@given(st.lists(peers, min_size=1, max_size=6), peers)
+def test_by_distance_alone_the_farthest_goes(friends: list[Peer], candidate: Peer) -> None:
+    chosen = best_swap(1, friends, candidate, part="distance")
+    if chosen is not None:
+        assert friends[chosen].seconds == max(friend.seconds for friend in friends)
+        assert candidate.seconds < friends[chosen].seconds
 
 
 def brute_force_utility(own: int, friends: list[Peer]) -> float:

@@ -65,14 +65,44 @@ def best_swap(
     part: Part = "both",
     least: float = 1e-3,
 ) -> int | None:
-    """Algorithm 1 for full friends: whom to give up for the candidate, as a place in `friends`; None to stay as it is."""
-    base = highest = utility(own, friends, part, least)
-    victim = None
-    for place in range(len(friends)):
-        current = utility(own, [*friends[:place], *friends[place + 1 :], candidate], part, least)
-        if current > highest:
-            highest, victim = current, place
-    return victim if highest > (1.0 + hysteresis) * base else None
+    """Algorithm 1 for full friends: whom to give up for the candidate, as a place in `friends`; None to stay as it is.
+
+    The utilities of all swaps at once: with the candidate taken in, a bit that one peer alone covers is in `once`, one that two cover in
+    `twice`. Without peer j those in `once` that j does not cover are still unique, and those in `twice` that it does become so.
+    """
+    peers = [*friends, candidate]
+    if part == "distance":
+        swap = max(range(len(friends)), key=lambda place: friends[place].seconds)
+        nearer, given_up = (1.0 / max(peer.seconds, least) for peer in (candidate, friends[swap]))
+        base = utility(own, friends, part, least)
+        return swap if base - given_up + nearer > (1.0 + hysteresis) * base else None
+    bits = own.bit_count()
+    if not bits:
+        return None
+    once = twice = more = 0
+    shared, weights, bases = [], [], []
+    for seconds, bloom in peers:
+        both = own & bloom
+        more |= twice & both
+        twice = (twice | once & both) & ~more
+        once = (once | both) & ~twice & ~more
+        weight = 1.0 if part == "interest" else 1.0 / max(seconds, least)
+        shared.append(both)
+        weights.append(weight)
+        bases.append(weight * both.bit_count() / (own | bloom).bit_count())
+    total = sum(bases)
+
+    def without(gone: int) -> float:
+        unique = once & ~shared[gone] | twice & shared[gone]
+        worth = total - bases[gone]
+        for place, weight in enumerate(weights):
+            if place != gone:
+                worth += weight * (unique & shared[place]).bit_count() / bits
+        return worth
+
+    base = without(len(friends))
+    victim = max(range(len(friends)), key=without)
+    return victim if without(victim) > (1.0 + hysteresis) * base else None
 
 
 Rank = tuple[float, NodeId]
