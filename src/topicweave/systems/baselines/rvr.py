@@ -47,4 +47,5 @@ RVR = System(
     connects_topics=True,
     degree_limit=degree_limit,
     control_kinds=CONTROL_KINDS,
+    heals_within=90.0,
 )

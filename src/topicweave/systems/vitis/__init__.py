@@ -16,6 +16,7 @@ VITIS = System(
     degree_limit=degree_limit,
     tuning=({"table_size": 10}, {"table_size": 25}),
     control_kinds=CONTROL_KINDS,
+    heals_within=90.0,
 )
 
 __all__ = ["CONTROL_KINDS", "VITIS", "VitisNode", "VitisParameters"]
