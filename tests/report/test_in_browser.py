@@ -256,3 +256,7 @@ def test_a_saved_table_holds_what_is_drawn(browser: Browser, pages: dict[str, Pa
     assert first[:3] == ["alpha", "12.5", "1"]
     low, high = float(first[3]), float(first[4])
     assert (low, high) == pytest.approx((12.5 - 12.7062 / 2, 12.5 + 12.7062 / 2), rel=1e-4)
+    path = browser.downloaded("[data-figure=overlay-1][data-format=csv]")
+    _, first, *rest = csv.reader(path.read_text(encoding="utf-8").splitlines())
+    assert first == ["ann", "news & weather", "", "bob", "news & weather", "relay"]
+    assert len(rest) == 3

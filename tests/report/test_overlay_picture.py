@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.report.comparisons import PICTURE
 from topicweave.report.figure import GREY
 from topicweave.report.overlay_layout import Floats, laid_out
-from topicweave.report.overlay_picture import PALETTE, as_table, colours_of_topics, overlay_svg
+from topicweave.report.overlay_picture import PALETTE, as_data, colours_of_topics, overlay_svg
 
 
 def distances(places: Floats) -> Floats:
@@ -90,8 +90,12 @@ def test_a_topic_keeps_its_colour_from_picture_to_picture() -> None:
     assert len(set(second.values())) == 5
 
 
-def test_the_links_can_be_saved() -> None:
-    table = as_table(PICTURE)
-    assert table["rows"][0] == ["ann", "news & weather", "", "bob", "news & weather", "relay"]
-    assert len(table["rows"]) == 4
-    assert all(len(row) == len(table["columns"]) for row in table["rows"])
+def test_what_is_drawn_can_be_saved() -> None:
+    data = as_data(PICTURE)
+    assert data["nodes"] == [
+        ["ann", "news & weather", ""],
+        ["bob", "news & weather", "relay"],
+        ["<eve>", "go", ""],
+        ["dan", "", ""],
+    ]
+    assert data["links"] == PICTURE["links"]

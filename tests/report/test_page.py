@@ -83,6 +83,7 @@ def test_it_names_every_system_and_how_to_get_it_again(page: Page) -> None:
     assert "beta:k=2" in page.text
     assert TWO.command in page.text
     assert "seed 7" in page.text
+    assert re.search(r"figures by plotly\.js \d+\.\d+", page.text)
 
 
 def ids(page: Page) -> list[str | None]:
@@ -95,7 +96,7 @@ def test_every_figure_has_its_place_and_can_be_saved(page: Page) -> None:
     plots = {attributes["id"] for _, attributes in page.tags if attributes.get("class") == "plot"}
     pictures = {attributes["id"] for _, attributes in page.tags if attributes.get("class") == "picture"}
     assert data["figures"].keys() == plots
-    assert data["tables"].keys() == pictures == {"overlay-1", "overlay-2"}
+    assert data["graphs"].keys() == pictures == {"overlay-1", "overlay-2"}
     assert len(plots) == 14
     buttons = {
         (attributes["data-figure"], attributes["data-format"])

@@ -27,10 +27,10 @@ def findings(comparison: Comparison) -> list[Finding]:
         "Reach": _reach(entries),
         "Links": _fewest_links(entries),
         "Busiest node": _extremes(entries, "degree_max", whole, busiest),
-        "Topics": _topics_apart(entries, comparison.workload["topics"]),
-        "Noise": _noise(entries),
-        "Speed": _extremes(entries, "latency_p95", milliseconds, latency),
         "Repair": _repair(entries, comparison.setting.crash),
+        "Noise": _noise(entries),
+        "Topics": _topics_apart(entries, comparison.workload["topics"]),
+        "Speed": _extremes(entries, "latency_p95", milliseconds, latency),
         "Control traffic": _extremes(entries, "control_bytes", whole, control),
         "Memory": _extremes(entries, "memory_bytes", thousands, memory),
     }

@@ -68,18 +68,19 @@ def overlay_svg(picture: Picture, colours: Mapping[str, str], title: str) -> str
     )
 
 
-def as_table(picture: Picture) -> dict[str, list[Any]]:
-    """The picture's links with what is drawn of their ends, to be saved."""
-    nodes, topics = picture["nodes"], picture["topics"]
-
-    def told(place: int) -> list[str]:
-        node = nodes[place]
-        topic = topics[node["group"]] if node["group"] >= 0 else ""
-        return [node["name"], topic, "relay" if node["relay"] else ""]
-
+def as_data(picture: Picture) -> dict[str, list[Any]]:
+    """What is drawn, to be saved: nodes (name, topic, whether a relay) and links (pairs of their places)."""
+    topics = picture["topics"]
     return {
-        "columns": ["node", "node topic", "node relay", "peer", "peer topic", "peer relay"],
-        "rows": [told(a) + told(b) for a, b in picture["links"]],
+        "nodes": [
+            [
+                node["name"],
+                topics[node["group"]] if node["group"] >= 0 else "",
+                "relay" if node["relay"] else "",
+            ]
+            for node in picture["nodes"]
+        ],
+        "links": [list(link) for link in picture["links"]],
     }
 
 

@@ -18,7 +18,7 @@
     }));
   }
 
-  const {name: pageName, figures, tables} = JSON.parse(document.getElementById('data').textContent);
+  const {name: pageName, figures, graphs} = JSON.parse(document.getElementById('data').textContent);
   const hidden = new Set();
 
   // Colours: those of the browser's mode on the page, those of paper in a file.
@@ -109,7 +109,8 @@
     const canvas = document.createElement('canvas');
     [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
     canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
-    return new Promise(resolve => canvas.toBlob(resolve, 'image/png'));
+    // toBlob would wait until the browser has nothing else to do.
+    return new Blob([bytesOf(canvas.toDataURL('image/png'))], {type: 'image/png'});
   };
 
   const csvOf = rows => {
@@ -135,10 +136,15 @@
     return rows;
   };
 
+  const linkRows = name => {
+    const {nodes, links} = graphs[name];
+    const header = ['node', 'topic of the node', 'relay', 'peer', 'topic of the peer', 'relay'];
+    return [header, ...links.map(([a, b]) => [...nodes[a], ...nodes[b]])];
+  };
+
   const fileOf = async (name, format) => {
     if (format === 'csv') {
-      const rows = name in figures ? plotRows(name) : [tables[name].columns, ...tables[name].rows];
-      return new Blob([csvOf(rows)], {type: 'text/csv'});
+      return new Blob([csvOf(name in figures ? plotRows(name) : linkRows(name))], {type: 'text/csv'});
     }
     return name in figures ? plotImage(name, format) : pictureImage(name, format);
   };

@@ -16,7 +16,7 @@ from topicweave.report.constraints import Constraint
 from topicweave.report.figure import Figure, colour_of, dash_of
 from topicweave.report.figures import figures
 from topicweave.report.findings import findings, kept_to
-from topicweave.report.overlay_picture import Picture, as_table, colours_of_topics, overlay_svg
+from topicweave.report.overlay_picture import Picture, as_data, colours_of_topics, overlay_svg
 from topicweave.report.skeleton import (
     EXTRA,
     PlotlyMissing,
@@ -24,6 +24,7 @@ from topicweave.report.skeleton import (
     figure_markup,
     file_name,
     framed,
+    library_version,
     whole_page,
 )
 from topicweave.report.workload_figures import histogram_figures
@@ -56,7 +57,7 @@ def comparison_page(comparison: Comparison, constraints: Sequence[Constraint] = 
             *_reproduce(comparison),
         ],
         [*drawn, *of_workload],
-        {_picture_name(place): as_table(picture) for place, picture in pictures.items()},
+        {_picture_name(place): as_data(picture) for place, picture in pictures.items()},
     )
 
 
@@ -270,13 +271,15 @@ def _settings(comparison: Comparison) -> Iterator[str]:
                 else "none"
             ),
             "left out for the budget": "; ".join(comparison.cuts) or "nothing",
-            "Topicweave": topicweave.__version__,
+            "versions": f"Topicweave {topicweave.__version__}, figures by plotly.js {library_version()}",
         }
     )
+    yield '<h3>Parameters</h3><div class="columns">'
     for entry in comparison.entries:
-        yield f"<details><summary>Parameters of {escape(entry.label)}</summary>"
+        yield f"<details><summary>{escape(entry.label)}</summary>"
         yield from facts_markup({name: as_text(value) for name, value in entry.settings.items()})
         yield "</details>"
+    yield "</div>"
 
 
 def _settled(seconds: float | None) -> str:

@@ -38,12 +38,12 @@ def whole_page(
     name: str,
     body: Iterable[str],
     figures: Sequence[Figure],
-    tables: Mapping[str, Any] | None = None,
+    graphs: Mapping[str, Any] | None = None,
 ) -> str:
     """The page around its body. Raises `PlotlyMissing`.
 
     name    what files that are saved from it start with
-    tables  the rows, by figure, of those that plotly.js does not draw
+    graphs  by figure, what is drawn by those that are pictures of nodes and links
     """
     library = _library()
     parts = [
@@ -63,7 +63,7 @@ def whole_page(
         "</main>",
         '<div class="light" hidden></div>',
         '<p class="unseen" id="status" role="status"></p>',
-        f'<script type="application/json" id="data">{_data(name, figures, tables or {})}</script>',
+        f'<script type="application/json" id="data">{_data(name, figures, graphs or {})}</script>',
         f"<script>{library}</script>",
         f"<script>{SCRIPT}</script>",
         "</body>",
@@ -110,6 +110,12 @@ def file_name(text: str) -> str:
     return re.sub(r"[^\w]+", "-", text).strip("-") or "topicweave"
 
 
+def library_version() -> str:
+    """Of plotly.js, as its first lines tell it."""
+    found = re.search(r"plotly\.js v([\w.-]+)", _library()[:500])
+    return found.group(1) if found else "unknown"
+
+
 def _library() -> str:
     try:
         from plotly.offline import get_plotlyjs
@@ -120,12 +126,12 @@ def _library() -> str:
     return library
 
 
-def _data(name: str, figures: Sequence[Figure], tables: Mapping[str, Any]) -> str:
+def _data(name: str, figures: Sequence[Figure], graphs: Mapping[str, Any]) -> str:
     drawn = {
         figure.name: {"title": figure.title, "traces": figure.traces, "layout": figure.layout}
         for figure in figures
     }
     text = json.dumps(
-        {"name": name, "figures": drawn, "tables": tables}, allow_nan=False, separators=(",", ":")
+        {"name": name, "figures": drawn, "graphs": graphs}, allow_nan=False, separators=(",", ":")
     )
     return text.replace("<", "\\u003c")  # No text in it can end the script element.

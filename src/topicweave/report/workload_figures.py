@@ -73,8 +73,13 @@ def _ccdf_figure(
         source,
         traces,
         {
-            "xaxis": {"title": {"text": of}, "type": "log"},
-            "yaxis": {"title": {"text": f"share of {share_of}"}, "type": "log", "tickformat": ".1~%"},
+            "xaxis": {"title": {"text": of}, "type": "log", "dtick": "D2"},
+            "yaxis": {
+                "title": {"text": f"share of {share_of}"},
+                "type": "log",
+                "dtick": "D2",
+                "tickformat": ".3~p",
+            },
             **LEGEND_BELOW,
             "showlegend": len(traces) > 1,
         },
