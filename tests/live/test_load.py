@@ -34,7 +34,7 @@ def test_a_publisher_that_outruns_small_queues_waits_and_nothing_is_lost(
             waited = 0
             for number in range(events):
                 await publisher.publish("a", b"%d " % number + filler)
-                waited += bool(publisher.transport.congestion.holding_up)
+                waited += bool(publisher.transport.sender.congestion.holding_up)
             assert waited, "the queues were never full: this test tests nothing"
             got: dict[str, list[bytes]] = {node.name: [] for node in nodes}
 

@@ -136,7 +136,7 @@ class Link(asyncio.Protocol):
         self.peer = hello.id
         self._hello_timer.cancel()
         self._splitter.limit = self.owner.limits.frame_bytes
-        self.hold(self.owner.congestion.holds_up(self.peer))
+        self.hold(self.owner.sender.congestion.holds_up(self.peer))
         if not self.opened.done():
             self.opened.set_result(None)
 
@@ -235,7 +235,7 @@ class Link(asyncio.Protocol):
     def _need_credential(self, body: bytes) -> None:
         self._spend(1)
         self.told_credentials.discard(read_number(body))
-        self.owner.tell_credential(self, read_number(body))
+        self.owner.sender.tell_credential(self, read_number(body))
 
     def _pinged(self, body: bytes) -> None:
         self._spend(1)
@@ -243,7 +243,7 @@ class Link(asyncio.Protocol):
 
     def _ponged(self, body: bytes) -> None:
         assert self.peer is not None
-        self.owner.ponged(self.peer, read_number(body))
+        self.owner.sender.passed(self.peer, read_number(body))
 
     def _said_bye(self, body: bytes) -> None:
         self.bye = read_bye(body)

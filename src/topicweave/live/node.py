@@ -139,7 +139,7 @@ class LiveNode:
         self._publisher = Publisher(self)
         advertise = Address.parse(settings.advertise) if settings.advertise else None
         try:
-            await self.transport.listen(Address.parse(settings.listen), advertise)
+            self.transport.listen(Address.parse(settings.listen), advertise)
         except OSError as error:
             raise BadInput(f"cannot listen on {settings.listen}: {error.strerror or error}") from None
         self.world.power_on(self.node, self.transport)

@@ -38,10 +38,10 @@ class Publisher:
     async def publish(self, topic: TopicId, payload: bytes, wait_for: int, timeout: float) -> Receipt:
         if len(payload) > self._most_bytes:
             raise BadInput(f"a payload of {len(payload)} bytes; at most {self._most_bytes} are sent")
-        transport = self._transport
-        if transport.congestion.holding_up:
-            await transport.congestion.room()
-        elif transport.unflushed > TURN:
+        sender = self._transport.sender
+        if sender.congestion.holding_up:
+            await sender.congestion.room()
+        elif sender.unflushed > TURN:
             await asyncio.sleep(0)
         owner = self._owner
         sent = self._sent = []
@@ -97,7 +97,7 @@ class Publisher:
                 while not enough.is_set():
                     if news := watch - asked:
                         asked |= news
-                        barriers.append(self._transport.barrier(sorted(news), passed))
+                        barriers.append(self._transport.sender.barrier(sorted(news), passed))
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(enough.wait(), 0.05)
         except TimeoutError:
@@ -109,5 +109,5 @@ class Publisher:
         finally:
             del self._watches[event.id]
             for barrier in barriers:
-                self._transport.end_barrier(barrier)
+                self._transport.sender.end_barrier(barrier)
         return Receipt(event.id, len(watch), len(confirmed), reason)

@@ -111,13 +111,13 @@ class LiveWorld(Events):
             if message.event.publisher == transport.id:
                 self._send_own(transport, peer, message)
             else:
-                transport.send(peer, message, carries_event=True)
+                transport.sender.send(peer, message, carries_event=True)
             return
         if self.control is not None:
             tally = self.control.setdefault(str(message.__struct_config__.tag), [0, 0])
             tally[0] += 1
             tally[1] += len(transport.codec.encode(message))
-        transport.send(peer, message)
+        transport.sender.send(peer, message)
 
     def set_timer(self, key: TimerKey, delay: float) -> None:
         timer = self._timers.get(key)
@@ -226,7 +226,7 @@ class LiveWorld(Events):
     def _send_own(self, transport: Transport, peer: NodeId, message: EventMessage) -> None:
         if self.keyring is not None and not isinstance(message, CatchUp):
             message = self._sealed_message(message)
-        taken = transport.send(peer, message, carries_event=True)
+        taken = transport.sender.send(peer, message, carries_event=True)
         told = self.on_sent if taken else self.on_refused
         if told is not None:
             told(peer, message)
