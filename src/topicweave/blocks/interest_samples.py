@@ -7,6 +7,8 @@ Rules kept
    the way. The home sends the sample that results back down.
 2. A report carries how many subscribers it stands for. Samples are combined by these counts; otherwise the few of a thin
    branch would be taken as often as the many of a thick one.
+   In between, a branch that has grown much since it last reported does so at the next beat: newcomers choose their places by
+   who is there.
 3. Whoever reports for the first time is answered at once with the view that there is, or the question goes on up: a
    newcomer needs a view before it can choose its place.
 4. All of it is soft state: what is not reported again is forgotten after a few rounds.
@@ -26,6 +28,8 @@ from topicweave.blocks.ring import Contact, Ring
 from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId
 from topicweave.port import Message, Receivers, World
 
+_MUCH = 0.1
+"""By which share a topic must grow at once to be reported before the next round."""
 MOST_TOPICS = 16_384
 MOST_PEOPLE = 65_536
 
@@ -136,6 +140,10 @@ class InterestSamples:
         self._views: dict[TopicId, tuple[float, Sample]] = {}
         self._reported: set[TopicId] = set()
         """Topics that this node reported or answered for already: nothing to hurry about."""
+        self._told: dict[
+            TopicId, int
+        ] = {}  # how many subscribers the last report (or view, at home) stood for
+        self._grown: dict[TopicId, None] = {}
         self._round_at = world.now
         self._excluded: dict[NodeId, float] = {}
         self.version = 0
@@ -193,12 +201,16 @@ class InterestSamples:
     def beat(self) -> None:
         """A round, if it is time for one."""
         now = self._world.now
-        if now < self._round_at or self._control.own is None or not self._parameters.size:
+        if self._control.own is None or not self._parameters.size:
+            return
+        if now < self._round_at:
+            self._report(self._grown)
             return
         self._round_at = now + self._parameters.round_period * self._world.random.uniform(0.9, 1.1)
         self._forget(now)
         topics = list(dict.fromkeys([*self._wanted, *self._reports]))
         self._reported = set(topics)
+        self._told = {topic: count for topic, count in self._told.items() if topic in self._reported}
         self._report(topics)
 
     # Rounds (rules 1 and 2).
@@ -211,6 +223,7 @@ class InterestSamples:
         at_home: list[TopicId] = []
         next_hop, me, size = self._control.next_hop, self._control.id, self._parameters.size
         alone: Sample = (own,) if own is not None else ()
+        self._grown = {}
         for topic in topics:
             reports = self._reports.get(topic)
             mine = alone if topic in self._wanted else ()
@@ -224,6 +237,7 @@ class InterestSamples:
                     groups.append((1, mine))
                 count = sum(number for number, _ in groups)
                 sample = combine(groups, size, self._world.random)
+            self._told[topic] = count
             hop = next_hop(as_point(topic))
             if hop == me:
                 self._views[topic] = (until, sample)
@@ -267,7 +281,10 @@ class InterestSamples:
                 continue
             reports = self._reports.setdefault(topic, {})
             first = sender not in reports
+            before = 0 if first else reports[sender].count
             reports[sender] = _Report(until, count, tuple([people[number] for number in numbers]))
+            if count - before > _MUCH * self._told.get(topic, 0):
+                self._grown[topic] = None
             if first:
                 if topic in self._views:
                     answered.append(topic)

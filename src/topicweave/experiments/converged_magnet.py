@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from topicweave.blocks.growing_ids import MAX_BYTES, Position, mean, position_of, respace
+from topicweave.blocks.growing_ids import Position, mean, position_of, respace
 from topicweave.errors import BadInput
+from topicweave.experiments.converged_plan import Converged
 from topicweave.model.workload import Workload
 
 IntArray = npt.NDArray[np.int64]
@@ -34,23 +35,6 @@ SIDES = 3
 """Ring neighbours known on either side: medians among them end the search (see `blocks.oscar`)."""
 TRIES = 4
 """How often fingers drawn twice are drawn again."""
-
-
-class Converged(msgspec.Struct, frozen=True):
-    """How the overlay is made; the defaults are the paper's (§4.2)."""
-
-    fingers: float = 8.5
-    """On average. With the ring's two links and both ends of a finger counted, that makes a degree of 19."""
-    samples: int = 10
-    """Per topic. With none, every node stands where its name is hashed to."""
-    choices: int = 2
-    walks: int = 5
-    """Per median."""
-    weighted: bool = True
-    """Whether similarity weighs topics by their rates."""
-    by_topic: bool = False
-    """Keep the cost of every topic."""
-    most_bytes: int = MAX_BYTES
 
 
 class Trees(msgspec.Struct, frozen=True):
@@ -77,7 +61,15 @@ class Overlay(msgspec.Struct, frozen=True):
 def run_converged(system: str, workload: Workload, spec: Converged, seed: int) -> dict[str, Any]:
     """The cost of one event on every topic, and by the topics' rates; and that every tree is right."""
     overlay = build_overlay(system, workload, spec, seed)
-    trees, relays, reached = tree_costs(workload, overlay)
+    trees, _, _ = tree_costs(workload, overlay)
+    return measure_trees(workload, overlay, trees, spec, seed)
+
+
+def measure_trees(
+    workload: Workload, overlay: Overlay, trees: Trees, spec: Converged, seed: int
+) -> dict[str, Any]:
+    """What the trees cost: uninterested nodes in them, the home included (§4)."""
+    relays, reached = costs_of(workload, overlay, trees)
     rates = workload.rates
     wanted = np.bincount(workload.topic_index, minlength=workload.topics)
     used = wanted > 0
@@ -95,6 +87,8 @@ def run_converged(system: str, workload: Workload, spec: Converged, seed: int) -
         "place_bits": overlay.bits,
         "respaced": overlay.respaced,
     }
+    size = wanted[used]
+    result |= {"subscribers_mean": float(size.mean()), "subscribers_max": int(size.max())}
     if spec.by_topic:
         result |= {
             "wanted": wanted.tolist(),
@@ -288,9 +282,7 @@ def _fingers(offsets, topics, weights, order, wanted, walks, choices, rng):  # t
 
 def tree_costs(workload: Workload, overlay: Overlay) -> tuple[Trees, IntArray, IntArray]:
     """All trees; per topic the relays (nodes of the tree that do not want it, the home too) and all who are sent to."""
-    nodes = workload.nodes
-    place = np.empty(nodes, np.int64)
-    place[overlay.order] = np.arange(nodes)
+    place = places_of(overlay)
     homes = place[_owners(workload)]
     by_topic = np.argsort(workload.topic_index, kind="stable")
     node, _ = workload.subscription_pairs()
@@ -299,6 +291,28 @@ def tree_costs(workload: Workload, overlay: Overlay) -> tuple[Trees, IntArray, I
     np.cumsum(np.bincount(workload.topic_index, minlength=workload.topics), out=starts[1:])
     topic, child, parent, relays, reached = _trees(overlay.tables, homes, starts, subscribers)
     return Trees(topic, child, parent), relays, reached
+
+
+def costs_of(workload: Workload, overlay: Overlay, trees: Trees) -> tuple[IntArray, IntArray]:
+    """Per topic its relays and its nodes, counted from the edges of the trees."""
+    place = places_of(overlay)
+    homes = place[_owners(workload)]
+    node, topic = (np.asarray(column, np.int64) for column in workload.subscription_pairs())
+    nodes = workload.nodes
+    used = np.unique(topic)
+    reached = np.unique(np.concatenate([trees.topic * nodes + trees.child, used * nodes + homes[used]]))
+    uninterested = np.setdiff1d(reached, topic * nodes + place[node], assume_unique=True)
+    return (
+        np.bincount(uninterested // nodes, minlength=workload.topics),
+        np.bincount(reached // nodes, minlength=workload.topics),
+    )
+
+
+def places_of(overlay: Overlay) -> IntArray:
+    """Where each node stands."""
+    place = np.empty(len(overlay.order), np.int64)
+    place[overlay.order] = np.arange(len(overlay.order))
+    return place
 
 
 def _owners(workload: Workload) -> IntArray:
@@ -371,8 +385,7 @@ def wrong_trees(workload: Workload, overlay: Overlay, trees: Trees) -> int:
     against the table of its upper end: the hop must be the last entry not beyond the subscriber.
     """
     nodes = workload.nodes
-    place = np.empty(nodes, np.int64)
-    place[overlay.order] = np.arange(nodes)
+    place = places_of(overlay)
     node, topic = (np.asarray(column, np.int64) for column in workload.subscription_pairs())
     key = trees.topic * nodes + trees.child
     wrong = np.zeros(workload.topics, bool)

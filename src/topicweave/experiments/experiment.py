@@ -22,6 +22,7 @@ from topicweave.experiments.churned_dissemination import (
     VitisWorkload,
     run_under_churn,
 )
+from topicweave.experiments.converged_plan import Converged, TopicSample
 from topicweave.experiments.dissemination import Dissemination, run_dissemination, with_given_rates
 from topicweave.experiments.events import drawn_events
 from topicweave.experiments.feed_basics import FeedBasics
@@ -101,6 +102,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         | SyntheticLists
         | SocialSample
         | ModelWorkload
+        | TopicSample
         | VitisWorkload
         | FeedsWorkload
     )
@@ -121,6 +123,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """Feeds over a network with true distances (Rappel §6; see `topicweave.experiments.feeds`)."""
     feed_basics: FeedBasics | None = None
     """What Rappel builds on, measured without a simulation: interest locality, filters, networks, coordinates."""
+    converged: Converged | None = None
+    """What the trees of Magnet and its strawman cost at rest (see `topicweave.experiments.converged_magnet`)."""
     trial: Trial | None = None
     """All that a comparison of systems tells of one (see `topicweave.experiments.trial`)."""
     diameters: bool = False
@@ -167,6 +171,13 @@ def _run(experiment: Experiment, workload: Workload) -> Result:
         from topicweave.experiments.mending import run_mending
 
         return run_mending(experiment.system, workload, experiment.mending, experiment.seed)
+    if experiment.converged is not None:
+        if experiment.converged.level == "messages":
+            from topicweave.experiments.settled_magnet import run_settled as run_trees
+        else:
+            from topicweave.experiments.converged_magnet import run_converged as run_trees
+
+        return run_trees(experiment.system, workload, experiment.converged, experiment.seed)
     if experiment.trial is not None:
         trial = experiment.trial
         simulation, telemetry = _simulate(

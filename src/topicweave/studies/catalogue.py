@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from topicweave.errors import UnknownName
-from topicweave.studies import agreement, omen, rappel, spidercast, vitis
+from topicweave.studies import agreement, magnet, omen, rappel, spidercast, vitis
 from topicweave.studies.study import Study
 
 STUDIES: dict[str, Study] = {
     study.name: study
-    for study in (*spidercast.STUDIES, *omen.STUDIES, *vitis.STUDIES, *rappel.STUDIES, *agreement.STUDIES)
+    for study in (*spidercast.STUDIES, *omen.STUDIES, *vitis.STUDIES, *magnet.STUDIES, *rappel.STUDIES, *agreement.STUDIES)
 }
 
 

@@ -160,6 +160,7 @@ class MagnetNode(HomeTreeNode):
         elif anywhere:
             self.overlay.join(position_of(self.id), [*self._contacts, *self.control.fingers])
             self.oscar.moved()
+            self.samples.hurry()
 
     def _given_place(self, position: Position | None, by: NodeId, near: tuple[Contact, ...]) -> None:
         if position is None:
@@ -169,6 +170,8 @@ class MagnetNode(HomeTreeNode):
             self._improvements = max(0, self._improvements - 1)
             if own.position == position:
                 return
+        else:
+            self.samples.hurry()  # The others should know of a newcomer soon.
         self._alike = self._asked_alike
         self.moves += 1
         self.overlay.join(position, [by], near)
