@@ -157,7 +157,7 @@ class Oscar:
         self._end()
 
     def moved(self) -> None:
-        """The node is somewhere else: its fingers are to be drawn anew, soon."""
+        """The node is somewhere else, or everybody else is: its fingers are to be drawn anew, soon."""
         self._moved = True
         self._again_at = self._world.now
 

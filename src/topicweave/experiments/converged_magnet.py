@@ -18,7 +18,6 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -26,6 +25,14 @@ from numba import njit
 from topicweave.blocks.growing_ids import Position, mean, position_of, respace
 from topicweave.errors import BadInput
 from topicweave.experiments.converged_plan import Converged
+from topicweave.experiments.converged_trees import (
+    Overlay,
+    Trees,
+    degree_counts,
+    greedy_trees,
+    look_at,
+    mean_hops,
+)
 from topicweave.model.workload import Workload
 
 IntArray = npt.NDArray[np.int64]
@@ -37,39 +44,17 @@ TRIES = 4
 """How often fingers drawn twice are drawn again."""
 
 
-class Trees(msgspec.Struct, frozen=True):
-    """Every edge of every tree, by topic: `child` got what `parent` sent; both are places on the ring, clockwise."""
-
-    topic: IntArray
-    child: IntArray
-    parent: IntArray
-
-
-class Overlay(msgspec.Struct, frozen=True):
-    """The ring and its fingers."""
-
-    order: IntArray
-    """Which node stands at each place, clockwise."""
-    tables: IntArray
-    """Per place: how far clockwise its links lead, growing; padded with the number of nodes."""
-    bits: int
-    """The longest identifier."""
-    respaced: int
-    """How many nodes were moved to make room."""
-
-
 def run_converged(system: str, workload: Workload, spec: Converged, seed: int) -> dict[str, Any]:
     """The cost of one event on every topic, and by the topics' rates; and that every tree is right."""
     overlay = build_overlay(system, workload, spec, seed)
-    trees, _, _ = tree_costs(workload, overlay)
-    return measure_trees(workload, overlay, trees, spec, seed)
+    return measure_trees(workload, overlay, greedy_trees(workload, overlay), spec, seed)
 
 
 def measure_trees(
     workload: Workload, overlay: Overlay, trees: Trees, spec: Converged, seed: int
 ) -> dict[str, Any]:
     """What the trees cost: uninterested nodes in them, the home included (§4)."""
-    relays, reached = costs_of(workload, overlay, trees)
+    relays, reached, wrong = look_at(workload, overlay, trees)
     rates = workload.rates
     wanted = np.bincount(workload.topic_index, minlength=workload.topics)
     used = wanted > 0
@@ -80,7 +65,7 @@ def measure_trees(
         "relays_per_topic": float(relays[used].mean()),
         "relays_by_rate": float((relays * rates)[used].sum() / rates[used].sum()),
         "receptions_per_topic": float(reached[used].mean()),
-        "wrong_trees": wrong_trees(workload, overlay, trees),
+        "wrong_trees": int(wrong.sum()),
         "overlay_degree": float(degrees.mean()),
         "in_degree_max": int((degrees - (overlay.tables < workload.nodes).sum(axis=1)).max()),
         "hops_mean": mean_hops(overlay, seed),
@@ -278,165 +263,3 @@ def _fingers(offsets, topics, weights, order, wanted, walks, choices, rng):  # t
                     held += 1
         tables[here] = np.sort(table)
     return tables
-
-
-def tree_costs(workload: Workload, overlay: Overlay) -> tuple[Trees, IntArray, IntArray]:
-    """All trees; per topic the relays (nodes of the tree that do not want it, the home too) and all who are sent to."""
-    place = places_of(overlay)
-    homes = place[_owners(workload)]
-    by_topic = np.argsort(workload.topic_index, kind="stable")
-    node, _ = workload.subscription_pairs()
-    subscribers = place[np.asarray(node)[by_topic]]
-    starts = np.zeros(workload.topics + 1, np.int64)
-    np.cumsum(np.bincount(workload.topic_index, minlength=workload.topics), out=starts[1:])
-    topic, child, parent, relays, reached = _trees(overlay.tables, homes, starts, subscribers)
-    return Trees(topic, child, parent), relays, reached
-
-
-def costs_of(workload: Workload, overlay: Overlay, trees: Trees) -> tuple[IntArray, IntArray]:
-    """Per topic its relays and its nodes, counted from the edges of the trees."""
-    place = places_of(overlay)
-    homes = place[_owners(workload)]
-    node, topic = (np.asarray(column, np.int64) for column in workload.subscription_pairs())
-    nodes = workload.nodes
-    used = np.unique(topic)
-    reached = np.unique(np.concatenate([trees.topic * nodes + trees.child, used * nodes + homes[used]]))
-    uninterested = np.setdiff1d(reached, topic * nodes + place[node], assume_unique=True)
-    return (
-        np.bincount(uninterested // nodes, minlength=workload.topics),
-        np.bincount(reached // nodes, minlength=workload.topics),
-    )
-
-
-def places_of(overlay: Overlay) -> IntArray:
-    """Where each node stands."""
-    place = np.empty(len(overlay.order), np.int64)
-    place[overlay.order] = np.arange(len(overlay.order))
-    return place
-
-
-def _owners(workload: Workload) -> IntArray:
-    """The home of each topic: the last node at or before its hash on the control ring."""
-    ids = np.array(workload.node_ids, np.uint64)
-    ring = np.argsort(ids, kind="stable")
-    points = np.array(workload.topic_ids, np.uint64)
-    return np.asarray(ring[np.searchsorted(ids[ring], points, side="right") - 1], np.int64)
-
-
-@njit(cache=True)
-def _trees(tables, homes, starts, subscribers):  # type: ignore[no-untyped-def]
-    nodes, width = tables.shape
-    count = len(homes)
-    relays, reached = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    seen = np.full(nodes, -1, np.int64)
-    wants = np.full(nodes, -1, np.int64)
-    size = 4 * len(subscribers) + 16
-    topic_of, child_of, parent_of = (
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-    )
-    edges = 0
-    for topic in range(count):
-        first, last = starts[topic], starts[topic + 1]
-        if first == last:
-            continue
-        for place in range(first, last):
-            wants[subscribers[place]] = topic
-        home = homes[topic]
-        seen[home] = topic
-        reached[topic] = 1
-        relays[topic] = wants[home] != topic
-        for place in range(first, last):
-            here, target = home, subscribers[place]
-            while here != target:
-                far = (target - here) % nodes
-                step = 1
-                for index in range(width):
-                    if tables[here, index] > far:
-                        break
-                    step = tables[here, index]
-                hop = (here + step) % nodes
-                if seen[hop] != topic:
-                    seen[hop] = topic
-                    reached[topic] += 1
-                    relays[topic] += wants[hop] != topic
-                    if edges == size:
-                        size *= 2
-                        bigger = np.empty(size, np.int64)
-                        bigger[:edges] = topic_of
-                        topic_of = bigger
-                        bigger = np.empty(size, np.int64)
-                        bigger[:edges] = child_of
-                        child_of = bigger
-                        bigger = np.empty(size, np.int64)
-                        bigger[:edges] = parent_of
-                        parent_of = bigger
-                    topic_of[edges], child_of[edges], parent_of[edges] = topic, hop, here
-                    edges += 1
-                here = hop
-    return topic_of[:edges], child_of[:edges], parent_of[:edges], relays, reached
-
-
-def wrong_trees(workload: Workload, overlay: Overlay, trees: Trees) -> int:
-    """How many topics' trees do not span their subscribers, have a cycle, or leave a greedy route; by other code.
-
-    All subscribers at once climb from where they are to the home over the trees' edges, and meanwhile each edge is held
-    against the table of its upper end: the hop must be the last entry not beyond the subscriber.
-    """
-    nodes = workload.nodes
-    place = places_of(overlay)
-    node, topic = (np.asarray(column, np.int64) for column in workload.subscription_pairs())
-    key = trees.topic * nodes + trees.child
-    wrong = np.zeros(workload.topics, bool)
-    order = np.argsort(key, kind="stable")
-    key, parents = key[order], trees.parent[order]
-    wrong[key[1:][key[1:] == key[:-1]] // nodes] = True  # two parents
-    home = place[_owners(workload)][topic]
-    target = place[node]
-    here = target.copy()
-    for _ in range(nodes):
-        going = here != home
-        if not going.any():
-            break
-        topic, here, home, target = topic[going], here[going], home[going], target[going]
-        at = np.searchsorted(key, topic * nodes + here)
-        found = at < len(key)
-        found[found] = key[at[found]] == (topic * nodes + here)[found]
-        wrong[topic[~found]] = True
-        topic, here, home, target, at = (column[found] for column in (topic, here, home, target, at))
-        above = parents[at]
-        far = (target - above) % nodes
-        rows = overlay.tables[above]
-        best = np.where((rows <= far[:, np.newaxis]) & (rows < nodes), rows, 0).max(axis=1)
-        wrong[topic[(above + best) % nodes != here]] = True
-        here = above
-    else:
-        wrong[topic[here != home]] = True  # a cycle
-    return int(wrong.sum())
-
-
-def degree_counts(overlay: Overlay) -> IntArray:
-    """Per place: distinct nodes linked to, by its own choice or theirs."""
-    nodes = len(overlay.order)
-    row, column = np.nonzero(overlay.tables < nodes)
-    to = (row + overlay.tables[row, column]) % nodes
-    pairs = np.unique(np.concatenate([row * nodes + to, to * nodes + row]))
-    return np.bincount(pairs // nodes, minlength=nodes)
-
-
-def mean_hops(overlay: Overlay, seed: int, routes: int = 2000) -> float:
-    """Of greedy routes between random nodes."""
-    nodes = len(overlay.order)
-    rng = np.random.default_rng([seed, 0x686F7073])
-    here, target = rng.integers(nodes, size=(2, routes))
-    hops = 0
-    while True:
-        far = (target - here) % nodes
-        going = far > 0
-        if not going.any():
-            return hops / routes
-        here, target, far = here[going], target[going], far[going]
-        rows = overlay.tables[here]
-        here = (here + np.where(rows <= far[:, np.newaxis], rows, 0).max(axis=1)) % nodes
-        hops += len(here)

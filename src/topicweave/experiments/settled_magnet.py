@@ -1,5 +1,8 @@
 """Magnet and its strawman by messages: nodes arrive one after another in the simulator, settle, and their trees are measured.
 
+When the last has come, every node draws its fingers anew, since most were drawn from a smaller population: what nodes do by
+themselves, later and not all of them, when they notice that it has grown.
+
 The same measures as of the converged state (`converged_magnet`), taken from what the nodes have in their tables and trees; and one event
 on every topic, to see that the trees carry it to everybody.
 """
@@ -10,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from topicweave.experiments.converged_magnet import Overlay, Trees, measure_trees
+from topicweave.experiments.converged_magnet import measure_trees
 from topicweave.experiments.converged_plan import Converged
+from topicweave.experiments.converged_trees import Overlay, Trees
 from topicweave.model.workload import Workload
 from topicweave.sim.churn import Change, Churn
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.magnet.home_trees import HomeTreeNode
 from topicweave.systems.registry import find_system
 
-SETTLE_PERIODS = 60
-"""After the last arrival: two more drawings of all fingers, and what the trees take to follow."""
+QUIET_PERIODS, SETTLE_PERIODS = 10, 45
+"""After the last arrival until fingers are drawn anew, and from then on: twice, and what the trees take to follow."""
 EVENT_SECONDS = 6.0
 
 
@@ -48,7 +52,8 @@ def settle(system: str, workload: Workload, spec: Converged, seed: int) -> Simul
             "fingers": spec.fingers,
             "walks": spec.walks,
             "choices": spec.choices,
-            "check_period": 20 * spec.period,
+            "check_period": 24 * spec.period,
+            "refinements": 1,
         },
     }
     if system == "magnet":
@@ -73,7 +78,10 @@ def settle(system: str, workload: Workload, spec: Converged, seed: int) -> Simul
         ),
     )
     simulation = Simulation(workload, found, found.settings(**parameters), seed=seed, churn=churn)
-    simulation.run(spec.arrivals + SETTLE_PERIODS * spec.period)
+    simulation.run(spec.arrivals + QUIET_PERIODS * spec.period)
+    for index in simulation.up():
+        simulation.node(index).oscar.moved()  # type: ignore[attr-defined]
+    simulation.run(simulation.now + SETTLE_PERIODS * spec.period)
     return simulation
 
 

@@ -1,0 +1,200 @@
+"""The trees over a ring with fingers, as arrays: what greedy routes give, what they cost, and whether trees are right."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from topicweave.model.workload import Workload
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Trees(msgspec.Struct, frozen=True):
+    """Every edge of every tree, by topic: `child` got what `parent` sent; both are places on the ring, clockwise."""
+
+    topic: IntArray
+    child: IntArray
+    parent: IntArray
+
+
+class Overlay(msgspec.Struct, frozen=True):
+    """The ring and its fingers."""
+
+    order: IntArray
+    """Which node stands at each place, clockwise."""
+    tables: IntArray
+    """Per place: how far clockwise its links lead, growing; padded with the number of nodes."""
+    bits: int
+    """The longest identifier."""
+    respaced: int
+    """How many nodes were moved to make room."""
+
+
+class Look(NamedTuple):
+    """What trees show, per topic."""
+
+    relays: IntArray
+    """Nodes of the tree that do not want the topic, the home too if it does not."""
+    reached: IntArray
+    """All nodes of the tree."""
+    wrong: npt.NDArray[np.bool_]
+    """Whether it does not span its subscribers, has a cycle, or leaves a greedy route."""
+
+
+def greedy_trees(workload: Workload, overlay: Overlay) -> Trees:
+    """The greedy routes from every home to all who want its topic, put together."""
+    return Trees(*_routes(overlay.tables, *_homes_and_subscribers(workload, overlay)))
+
+
+def look_at(workload: Workload, overlay: Overlay, trees: Trees) -> Look:
+    """Costs and faults of trees, however they were made.
+
+    Not by routing down, as `greedy_trees` does: every subscriber climbs over the trees' edges to the home, and meanwhile each edge is
+    held against the table of its upper end, whose last entry not beyond the subscriber it must be.
+    """
+    order = np.argsort(trees.topic, kind="stable")
+    starts = np.searchsorted(trees.topic[order], np.arange(workload.topics + 1))
+    return Look(
+        *_climb(
+            overlay.tables,
+            *_homes_and_subscribers(workload, overlay),
+            starts.astype(np.int64),
+            trees.child[order],
+            trees.parent[order],
+        )
+    )
+
+
+def places_of(overlay: Overlay) -> IntArray:
+    """Where each node stands."""
+    place = np.empty(len(overlay.order), np.int64)
+    place[overlay.order] = np.arange(len(overlay.order))
+    return place
+
+
+def owners(workload: Workload) -> IntArray:
+    """The home of each topic: the last node at or before its hash on the control ring."""
+    ids = np.array(workload.node_ids, np.uint64)
+    ring = np.argsort(ids, kind="stable")
+    points = np.array(workload.topic_ids, np.uint64)
+    return np.asarray(ring[np.searchsorted(ids[ring], points, side="right") - 1], np.int64)
+
+
+def _homes_and_subscribers(workload: Workload, overlay: Overlay) -> tuple[IntArray, IntArray, IntArray]:
+    """Per topic its home, and from where on its subscribers stand in a list of them all."""
+    place = places_of(overlay)
+    by_topic = np.argsort(workload.topic_index, kind="stable")
+    node, _ = workload.subscription_pairs()
+    starts = np.zeros(workload.topics + 1, np.int64)
+    np.cumsum(np.bincount(workload.topic_index, minlength=workload.topics), out=starts[1:])
+    return place[owners(workload)], starts, place[np.asarray(node)[by_topic]]
+
+
+@njit(cache=True)
+def _routes(tables, homes, starts, subscribers):  # type: ignore[no-untyped-def]
+    nodes, width = tables.shape
+    seen = np.full(nodes, -1, np.int64)
+    edges = np.empty((3, 4 * len(subscribers) + 16), np.int64)
+    count = 0
+    for topic in range(len(homes)):
+        seen[homes[topic]] = topic
+        for target in subscribers[starts[topic] : starts[topic + 1]]:
+            here = homes[topic]
+            while here != target:
+                far = (target - here) % nodes
+                step = 1
+                for index in range(width):
+                    if tables[here, index] > far:
+                        break
+                    step = tables[here, index]
+                hop = (here + step) % nodes
+                if seen[hop] != topic:
+                    seen[hop] = topic
+                    if count == edges.shape[1]:
+                        bigger = np.empty((3, 2 * count), np.int64)
+                        bigger[:, :count] = edges
+                        edges = bigger
+                    edges[0, count], edges[1, count], edges[2, count] = topic, hop, here
+                    count += 1
+                here = hop
+    return edges[0, :count].copy(), edges[1, :count].copy(), edges[2, :count].copy()
+
+
+@njit(cache=True)
+def _climb(tables, homes, starts, subscribers, edge_starts, child, parent):  # type: ignore[no-untyped-def]
+    nodes = tables.shape[0]
+    topics = len(homes)
+    relays, reached = np.zeros(topics, np.int64), np.zeros(topics, np.int64)
+    wrong = np.zeros(topics, np.bool_)
+    wants, in_tree = np.full(nodes, -1, np.int64), np.full(nodes, -1, np.int64)
+    above = np.empty(nodes, np.int64)
+    for topic in range(topics):
+        first, last = starts[topic], starts[topic + 1]
+        if first == last:
+            continue
+        home = homes[topic]
+        wants[subscribers[first:last]] = topic
+        in_tree[home] = topic
+        reached[topic] = 1
+        relays[topic] = wants[home] != topic
+        for edge in range(edge_starts[topic], edge_starts[topic + 1]):
+            node = child[edge]
+            if in_tree[node] == topic:
+                wrong[topic] = True  # a second parent, or one above the home
+                continue
+            in_tree[node] = topic
+            above[node] = parent[edge]
+            reached[topic] += 1
+            relays[topic] += wants[node] != topic
+        for place in range(first, last):
+            target = subscribers[place]
+            here, steps = target, 0
+            while here != home and steps <= nodes:
+                steps += 1
+                if in_tree[here] != topic:
+                    wrong[topic] = True
+                    break
+                up = above[here]
+                far = (target - up) % nodes
+                nearest = 0
+                for entry in tables[up]:
+                    if nearest < entry <= far and entry < nodes:
+                        nearest = entry
+                if (up + nearest) % nodes != here:
+                    wrong[topic] = True
+                    break
+                here = up
+            if steps > nodes:
+                wrong[topic] = True  # a cycle
+    return relays, reached, wrong
+
+
+def degree_counts(overlay: Overlay) -> IntArray:
+    """Per place: distinct nodes linked to, by its own choice or theirs."""
+    nodes = len(overlay.order)
+    row, column = np.nonzero(overlay.tables < nodes)
+    to = (row + overlay.tables[row, column]) % nodes
+    pairs = np.unique(np.concatenate([row * nodes + to, to * nodes + row]))
+    return np.bincount(pairs // nodes, minlength=nodes)
+
+
+def mean_hops(overlay: Overlay, seed: int, routes: int = 2000) -> float:
+    """Of greedy routes between random nodes."""
+    nodes = len(overlay.order)
+    rng = np.random.default_rng([seed, 0x686F7073])
+    here, target = rng.integers(nodes, size=(2, routes))
+    hops = 0
+    while True:
+        far = (target - here) % nodes
+        going = far > 0
+        if not going.any():
+            return hops / routes
+        here, target, far = here[going], target[going], far[going]
+        rows = overlay.tables[here]
+        here = (here + np.where(rows <= far[:, np.newaxis], rows, 0).max(axis=1)) % nodes
+        hops += len(here)
