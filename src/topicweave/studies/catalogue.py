@@ -8,7 +8,14 @@ from topicweave.studies.study import Study
 
 STUDIES: dict[str, Study] = {
     study.name: study
-    for study in (*spidercast.STUDIES, *omen.STUDIES, *vitis.STUDIES, *magnet.STUDIES, *rappel.STUDIES, *agreement.STUDIES)
+    for study in (
+        *spidercast.STUDIES,
+        *omen.STUDIES,
+        *vitis.STUDIES,
+        *magnet.STUDIES,
+        *rappel.STUDIES,
+        *agreement.STUDIES,
+    )
 }
 
 
