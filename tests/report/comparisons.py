@@ -48,7 +48,7 @@ def entry(system: str, parameters: dict[str, Any] | None = None, **changes: Any)
         "latency_quantiles": [step / 100 for step in range(101)],
         "noise_quantiles": [0.0] * 101,
         "repair_curve": [[-1, 1.0], [0, 0.5], [1, 0.8], [2, 1.0], [3, 1.0]],
-        "cost_by_likeness": [[0.1 * number, 10 + number, 0.0] for number in range(10)],
+        "cost_by_likeness": [[0.02 * number, 10 + number, 0.0] for number in range(50)],
         "picture": PICTURE,
     }
     given = parameters or {}

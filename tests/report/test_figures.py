@@ -144,12 +144,20 @@ def test_groups_are_by_key_and_hold_everybody(rows: list[tuple[int, int]]) -> No
 
 def test_cost_against_likeness_is_by_fifths_of_the_nodes() -> None:
     [trace] = links_by_likeness([entry("a")]).traces
-    assert trace["x"] == pytest.approx([0.05, 0.25, 0.45, 0.65, 0.85])
-    assert trace["y"] == pytest.approx([10.5, 12.5, 14.5, 16.5, 18.5])
+    assert trace["x"] == pytest.approx([0.09, 0.29, 0.49, 0.69, 0.89])
+    assert trace["y"] == pytest.approx([14.5, 24.5, 34.5, 44.5, 54.5])
     assert noise_by_likeness([entry("a")]).traces == []
-    noisy = entry("b", cost_by_likeness=[[0.1, 3, None], [0.2, 3, 0.5], [0.9, 4, 0.25]])
-    [trace] = noise_by_likeness([entry("a"), noisy]).traces
+    rows = [[0.2, 3, None]] * 9 + [[0.2, 3, 0.5]] * 15 + [[0.9, 4, 0.25]] * 10
+    [trace] = noise_by_likeness([entry("a"), entry("b", cost_by_likeness=rows)]).traces
     assert (trace["name"], trace["x"], trace["y"]) == ("b", [0.2, 0.9], [0.5, 0.25])
+    # Too few to speak of groups.
+    assert links_by_likeness([entry("c", cost_by_likeness=rows[:24])]).traces == []
+
+
+def test_a_long_label_is_broken_where_its_parameters_begin() -> None:
+    axis = memory([entry("a", {"k": 2, "note": "x" * 60})], "").layout["yaxis"]
+    assert axis["tickvals"] == [f"a:k=2:note={'x' * 60}"]
+    assert axis["ticktext"] == [f"a<br>k=2<br>note={'x' * 18}…"]
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=60))

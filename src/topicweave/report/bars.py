@@ -12,6 +12,9 @@ from topicweave.report.figure import COLOURS, GREY, Figure, Layout, Trace, escap
 KINDS_SHOWN = len(COLOURS) - 1
 """Kinds of control messages with a colour of their own; the rest share the last, grey."""
 
+LONGEST_LINE = 24
+"""Characters of a line beside an axis."""
+
 _INTERVALS = "Whiskers are 95% confidence intervals over the seeds."
 
 
@@ -219,15 +222,31 @@ def _bar(entries: Sequence[Entry], measure: str, name: str, hover: str, scale: f
 
 
 def _by_system(entries: Sequence[Entry], axis: dict[str, Any], legend: bool = False) -> Layout:
-    """Systems downwards, in the table's order."""
+    """Systems downwards, in the table's order; one with parameters takes a line for each."""
+    labels = [entry.label for entry in entries]
+    lines = max((label.count(":") + 1 for label in labels), default=1)
     return {
         "showlegend": legend,
         "legend": {"orientation": "h", "traceorder": "normal", "x": 0, "xanchor": "left", "y": -0.2},
         "xaxis": axis,
-        "yaxis": {"autorange": "reversed", "automargin": True, "type": "category"},
-        "height": (180 if legend else 110) + 26 * max(len(entries), 3),
+        "yaxis": {
+            "autorange": "reversed",
+            "automargin": True,
+            "type": "category",
+            "tickvals": labels,
+            "ticktext": [_in_lines(label) for label in labels],
+        },
+        "height": (180 if legend else 110) + (10 + 16 * lines) * max(len(entries), 3),
         "bargap": 0.35,
     }
+
+
+def _in_lines(label: str) -> str:
+    """Broken where parameters begin, and shortened: a plot has to fit beside it, on a phone as well."""
+    parts = (
+        part if len(part) <= LONGEST_LINE else f"{part[: LONGEST_LINE - 1]}…" for part in label.split(":")
+    )
+    return "<br>".join(escaped(part) for part in parts)
 
 
 def _measured(entries: Sequence[Entry], measure: str) -> list[Entry]:

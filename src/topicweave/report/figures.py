@@ -35,8 +35,8 @@ SPEED = "How far is it, and how long does it take?"
 CRASH = "What happens when nodes crash?"
 UPKEEP = "What does it cost to keep up?"
 
-GROUPS = 5
-"""Of nodes, by how like others they are."""
+GROUPS, LEAST_GROUP = 5, 5
+"""Of nodes, by how like others they are; and how many a group has to have for its mean to say anything."""
 
 
 def figures(comparison: Comparison) -> list[Figure]:
@@ -177,7 +177,7 @@ def links_by_likeness(entries: Sequence[Entry]) -> Figure:
         "Links against likeness",
         f"{_LIKENESS}Where a line falls, whoever has company needs fewer links.",
         _LIKENESS_SOURCE,
-        _by_likeness(entries, 1, "%{x:.0%} alike: %{y:.1f} links"),
+        _by_likeness(entries, 1, math.inf, "%{x:.0%} alike: %{y:.1f} links"),
         {"xaxis": _LIKENESS_AXIS, "yaxis": {"title": {"text": "links per node"}, "rangemode": "tozero"}},
         LOAD,
     )
@@ -185,9 +185,8 @@ def links_by_likeness(entries: Sequence[Entry]) -> Figure:
 
 def noise_by_likeness(entries: Sequence[Entry]) -> Figure:
     """Only of those that have any: a line of nothing says nothing."""
-    traces = [
-        trace for trace in _by_likeness(entries, 2, "%{x:.0%} alike: %{y:.1%} noise") if any(trace["y"])
-    ]
+    lines = _by_likeness(entries, 2, 1.0, "%{x:.0%} alike: %{y:.1%} noise")
+    traces = [trace for trace in lines if any(trace["y"])]
     return Figure(
         "likeness-noise",
         "Noise against likeness",
@@ -202,7 +201,7 @@ def noise_by_likeness(entries: Sequence[Entry]) -> Figure:
     )
 
 
-def _by_likeness(entries: Sequence[Entry], column: int, hover: str) -> list[Trace]:
+def _by_likeness(entries: Sequence[Entry], column: int, most: float, hover: str) -> list[Trace]:
     def points(entry: Entry) -> tuple[list[float], list[float], list[float]]:
         rows = [
             row
@@ -210,6 +209,8 @@ def _by_likeness(entries: Sequence[Entry], column: int, hover: str) -> list[Trac
             for row in result.get("cost_by_likeness", ())
             if row[column] is not None
         ]
+        if len(rows) < GROUPS * LEAST_GROUP:
+            return [], [], []
         return grouped([row[0] for row in rows], [row[column] for row in rows])
 
     traces = []
@@ -217,7 +218,7 @@ def _by_likeness(entries: Sequence[Entry], column: int, hover: str) -> list[Trac
         x, y, spread = points(entry)
         if len(x) > 1:
             trace = line(place, entry.label, x, y, hover, "linear")
-            error = bars.whiskers(y, spread, colour_of(place)) | {"thickness": 1}
+            error = bars.whiskers(y, spread, colour_of(place), most) | {"thickness": 1}
             traces.append(trace | {"mode": "lines+markers", "error_y": error})
     return traces
 
