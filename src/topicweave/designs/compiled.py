@@ -82,7 +82,7 @@ def _link_components(component: Any, components: int) -> tuple[Any, Any]:
 
 
 @njit(cache=True)
-def _fill(weights: Any, topic_offsets: Any, by_topic: Any, node: Any, component: Any) -> None:
+def _fill(weights: Any, mirrored: bool, topic_offsets: Any, by_topic: Any, node: Any, component: Any) -> None:
     for topic in range(len(topic_offsets) - 1):
         start, end = topic_offsets[topic], topic_offsets[topic + 1]
         for i in range(start, end):
@@ -92,6 +92,8 @@ def _fill(weights: Any, topic_offsets: Any, by_topic: Any, node: Any, component:
                 other = by_topic[j]
                 if component[other] != part:
                     weights[row, node[other]] += 1
+                    if mirrored:
+                        weights[node[other], row] += 1
 
 
 @njit(cache=True)
@@ -184,8 +186,10 @@ def _design(
         position[by_topic[i]] = i
     counts = np.zeros(nodes, np.uint16)
     weights = np.zeros((nodes, nodes) if dense else (0, 0), np.uint16)
+    # Who comes free again asks for its column: mirrored, that is a row, and read in one go.
+    mirrored = dense and rho > 0
     if dense:
-        _fill(weights, topic_offsets, by_topic, node, component)
+        _fill(weights, mirrored, topic_offsets, by_topic, node, component)
 
     free = np.zeros(nodes, np.bool_)  # e1 knows no blocked nodes
     blocked = degree >= ceiling
@@ -279,10 +283,10 @@ def _design(
                         while True:
                             b = many
                             while True:
-                                if node[a] < node[b]:
-                                    weights[node[a], node[b]] -= 1
-                                else:
-                                    weights[node[b], node[a]] -= 1
+                                low, high = min(node[a], node[b]), max(node[a], node[b])
+                                weights[low, high] -= 1
+                                if mirrored:
+                                    weights[high, low] -= 1
                                 b = following[b]
                                 if b == many:
                                     break
@@ -340,7 +344,7 @@ def _design(
             bound[w] = -1
             _search_row(row, w, bound, column, blocked)
             for r in range(w):
-                now = weights[r, w] if dense else row[r]
+                now = row[r]
                 if now > 0 and (now > bound[r] or (now == bound[r] and w < column[r])):
                     bound[r], column[r] = now, w
         level = 0
