@@ -130,7 +130,8 @@
     for (const trace of traces) {
       trace.x.forEach((x, place) => rows.push([trace.name, x, trace.y[place], ...uncertain.flatMap(which => {
         const [value, spread] = [trace[which][place], trace[`error_${which}`]];
-        return spread ? [value - spread.arrayminus[place], value + spread.array[place]] : ['', ''];
+        const ends = spread ? [value - spread.arrayminus[place], value + spread.array[place]] : ['', ''];
+        return ends.map(end => end === '' ? '' : Number(end.toFixed(6)));
       })]));
     }
     return rows;
