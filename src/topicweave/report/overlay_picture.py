@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import count
 from typing import Any
 
 from topicweave.report.figure import COLOURS, GREY
@@ -52,7 +51,7 @@ def overlay_svg(picture: Picture, colours: Mapping[str, str], title: str) -> str
     places = [(x, y - top) for x, y in places]  # A flat graph gets a flat picture.
     shades = [GREY if node["group"] < 0 else colours[topics[node["group"]]] for node in nodes]
     legend = _legend(picture, colours, bottom - top + 12)
-    height = round(bottom - top + 12 + len(legend) // 2 * ROW + len(legend) % 2 * ROW + 4)
+    height = round(bottom - top + 12 + -(-len(legend) // 2) * ROW + 4)
     return "\n".join(
         [
             f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}" '
@@ -141,7 +140,7 @@ def _legend(picture: Picture, colours: Mapping[str, str], top: float) -> list[st
     if relays := sum(node["relay"] for node in picture["nodes"]):
         items.append((GREY, True, "relay: got what it did not want", relays))
     drawn = []
-    for place, (shade, relay, text, nodes) in zip(count(), items, strict=False):
+    for place, (shade, relay, text, nodes) in enumerate(items):
         x, y = 10 + place % 2 * (WIDTH // 2), top + place // 2 * ROW
         label = f"{_shortened(text, LONGEST_TEXT if not relay else 40)} ({nodes})"
         drawn.append(

@@ -72,7 +72,7 @@ def whole_page(
     return "\n".join(parts) + "\n"
 
 
-def figure_markup(figure: Figure, command: str = "") -> Iterator[str]:
+def figure_markup(figure: Figure, command: str) -> Iterator[str]:
     """The place of a figure, its words, and how to save it and to get it again."""
     # The height is there before the plot is: nothing moves when it comes.
     height = f"height:{figure.layout.get('height', HEIGHT)}px"
@@ -80,7 +80,7 @@ def figure_markup(figure: Figure, command: str = "") -> Iterator[str]:
     yield from framed(figure.name, figure.title, figure.reading, plot, figure.source, command)
 
 
-def framed(name: str, title: str, reading: str, drawn: str, source: str, command: str = "") -> Iterator[str]:
+def framed(name: str, title: str, reading: str, drawn: str, source: str, command: str) -> Iterator[str]:
     """Anything drawn, as a figure."""
     yield f"<figure><h4>{escape(title)}</h4><figcaption>{escape(reading)}</figcaption>"
     yield drawn
@@ -89,8 +89,7 @@ def framed(name: str, title: str, reading: str, drawn: str, source: str, command
         yield f'<button type="button" data-figure="{name}" data-format="{file_format}">{file_format.upper()}</button>'
     yield "</div>"
     yield f"<details><summary>Data</summary><p>{escape(source)}.</p>"
-    if command:
-        yield f"<p>The same figure again:</p><pre><code>{escape(command)}</code></pre>"
+    yield f"<p>The same figure again:</p><pre><code>{escape(command)}</code></pre>"
     yield "</details></div></figure>"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from html import escape
 from typing import Any
@@ -22,9 +23,11 @@ def _body(description: dict[str, Any], drawn: list[Figure]) -> Iterator[str]:
     from topicweave.pipeline.describe import facts
 
     yield f"<h1>{escape(description['folder'])}</h1>"
+    yield f'<p class="about">Made by: {escape(str(description.get("made_by", "unknown")))}</p>'
     yield '<div class="figures">'
+    command = shlex.join(["topicweave", "workload", "describe", description["folder"], "--html", "page.html"])
     for figure in drawn:
-        yield from figure_markup(figure)
+        yield from figure_markup(figure, command)
     yield "</div>"
     yield "<h2>Numbers</h2>"
     yield '<div class="wide" role="region" aria-label="Numbers" tabindex="0"><table><tbody>'
