@@ -59,6 +59,6 @@ class Handling(msgspec.Struct):
     """Coordination and new links; without gossip and failure detection."""
     label_messages: int = 0
     search_seconds: float = 0.0
-    """Wall-clock time to find components."""
+    """Processor time to find components."""
     choice_seconds: float = 0.0
     """And to choose edges."""

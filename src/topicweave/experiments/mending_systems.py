@@ -29,6 +29,13 @@ class OMenMender:
         self._plan = plan
         self._everybody = everybody
         self.views = LocalViews(overlay, plan, plan.global_view or everybody, rng)
+        self._rehearse()
+
+    def _rehearse(self) -> None:
+        """Have everything compiled before the first repair is timed."""
+        nobody = np.empty(0, np.int64)
+        self._shadow_labels(0, nobody, nobody, kernels.SHADOW)
+        compiled.design(shadow_problem(np.array([[0, 1]]), [0, 0], 0), self._plan.rho)
 
     def join(self, node: int) -> Handling:
         overlay = self.overlay
@@ -40,7 +47,7 @@ class OMenMender:
         took = Handling(True, len(topics))
         backups = self._subscribers(topics) if self._everybody else self.views.backups_of(node, joining=True)
         members = np.array(sorted({node, *backups}), np.int64)
-        start = time.perf_counter()
+        start = time.process_time()
         # All the others count as one part: whatever joins the newcomer to one of them will do.
         labels, _ = self._shadow_labels(node, topics, members, kernels.SHADOW)
         labels[labels >= 0] = 0
@@ -66,15 +73,15 @@ class OMenMender:
             shadow = np.array([peer for peer in sorted({*backups, *around}) if peer in overlay.up], np.int64)
             how = kernels.EXACT if self._everybody else HOW[self._plan.components]
             _ = overlay.adjacency  # every node knows its own links; to list them all is no part of a repair
-            start = time.perf_counter()
+            start = time.process_time()
             labels, spread = self._shadow_labels(node, held, shadow, how)
-            took.search_seconds = time.perf_counter() - start
+            took.search_seconds = time.process_time() - start
             if self._plan.labels:
                 through = held if self._plan.components == "spread" else held[spread]
                 took.label_messages = _spreading_messages(
                     overlay, around & overlay.up, frozenset(through.tolist())
                 )
-            self._mend(shadow, labels, took, time.perf_counter())
+            self._mend(shadow, labels, took, time.process_time())
             handled.append(took)
             self._gossip_around(node)
         return handled
@@ -118,7 +125,7 @@ class OMenMender:
         ceiling = self.overlay.highest_degree() if plan.ceiling == "all" or self._everybody else 0
         problem = shadow_problem(labels, [len(links[peer]) for peer in shadow.tolist()], ceiling)
         edges = shadow[compiled.design(problem, plan.rho)].tolist()
-        took.choice_seconds = time.perf_counter() - start
+        took.choice_seconds = time.process_time() - start
         self.overlay.link(edges)
         took.shadow, took.edges = len(shadow), len(edges)
         # A survey and a report each; a notice to the lower ends, two words per link and one that it stands; both ends tell their successors
@@ -185,9 +192,9 @@ class RebuildMender:
     def rebuild(self) -> float:
         """Returns the seconds it took."""
         nodes, instance = self.overlay.instance()
-        start = time.perf_counter()
+        start = time.process_time()
         edges = low_oda_re(instance, self._plan.rho)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         self.overlay.unlink_all()
         self.overlay.link((nodes[u], nodes[v]) for u, v in edges.tolist())
         return seconds
