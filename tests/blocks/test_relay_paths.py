@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.blocks.tiny_world import TinyNet
-from topicweave.blocks.relay_paths import RelayParameters, RelayPaths, RelayRequest
+from topicweave.blocks.relay_paths import RelayEnd, RelayParameters, RelayPaths, RelayRequest
 from topicweave.blocks.small_world import Router
 from topicweave.model.ids import NodeId, TopicId
 
@@ -97,6 +97,44 @@ def test_what_is_asked_for_follows_links_and_wishes() -> None:
     net.run(60.0)
     assert nodes[300].paths.relays(TOPIC - 1)
     assert not nodes[300].paths.relays(TOPIC)
+
+
+def test_a_path_that_nobody_wants_is_gone_within_a_few_hops_time() -> None:
+    net = TinyNet()
+    nodes = line(net)
+    nodes[0].ask(TOPIC)
+    nodes[200].ask(TOPIC)
+    net.run(10.0)
+    nodes[0].wanted.clear()
+    net.run(13.0)  # the next refresh, and a few hops
+    assert not nodes[100].paths.relays(TOPIC)
+    assert nodes[200].paths.neighbours(TOPIC) == [300]  # wants it itself
+    nodes[200].wanted.clear()
+    net.run(16.0)
+    assert not any(node.paths.relays(TOPIC) for node in nodes.values())
+
+
+def test_an_old_parent_is_told_once_the_new_one_had_time_to_take_over() -> None:
+    net = TinyNet()
+    nodes = line(net)
+    nodes[100].ask(TOPIC)
+    net.run(10.0)
+    nodes[100].links = [0, 300]
+    net.run(12.1)
+    assert nodes[100].paths.parent(TOPIC) == 300
+    net.run(15.0)
+    assert not nodes[200].paths.relays(TOPIC)
+    assert nodes[300].paths.neighbours(TOPIC) == [100, 400]
+
+
+def test_only_a_child_can_end_its_own_path() -> None:
+    net = TinyNet()
+    nodes = line(net)
+    nodes[0].ask(TOPIC)
+    net.run(1.0)
+    net.send(400, 200, RelayEnd((TOPIC, -1, 1 << 64)))
+    net.run(1.2)
+    assert nodes[200].paths.neighbours(TOPIC) == [100, 300]
 
 
 def test_a_dead_parent_is_replaced_at_once() -> None:

@@ -10,9 +10,12 @@ Rules kept
 2. All of it is soft state. Whoever wants a path or has children asks again every `refresh` seconds, over the links it
    has then; what is not asked for again is forgotten after `expire` seconds, at both ends. So a path that
    moves works at its old place until it works at the new one.
-3. Each hop is strictly nearer to the topic than the one before, so paths have no loops, whatever the links.
-4. A parent found dead is replaced at once. Requests for many topics that go the same way share one message.
-5. Whatever peers ask for, at most `most_children` entries are kept, and no message holds more than `MOST_TOPICS`.
+3. Who needs a path no more says so, as in Scribe: a relay left without children tells its own parent, and so a path is gone
+   within a few hops' time. Left to expire it would go hop by hop, each waiting for the one before: a minute, during which
+   events travel along paths that lead nowhere. Where a path moved, the old parent is told a refresh later.
+4. Each hop is strictly nearer to the topic than the one before, so paths have no loops, whatever the links.
+5. A parent found dead is replaced at once. Requests for many topics that go the same way share one message.
+6. Whatever peers ask for, at most `most_children` entries are kept, and no message holds more than `MOST_TOPICS`.
 """
 
 from __future__ import annotations
@@ -32,6 +35,12 @@ MOST_TOPICS = 16_384
 
 class RelayRequest(Message, frozen=True, array_like=True, tag="relay-request"):
     """Relay these topics for me."""
+
+    topics: tuple[TopicId, ...]
+
+
+class RelayEnd(Message, frozen=True, array_like=True, tag="relay-end"):
+    """Relay these topics for me no more."""
 
     topics: tuple[TopicId, ...]
 
@@ -94,13 +103,14 @@ class RelayPaths:
         self._latest: dict[NodeId, tuple[tuple[TopicId, ...], _Term]] = {}
         self._plan: _Plan | None = None
         self._changes = 0  # of the topics that there are children for
+        self._moved: list[tuple[TopicId, NodeId]] = []  # away from these parents, since the last refresh
         self._none_expires_before = 0.0
 
     def start(self) -> None:
         self._world.set_timer((TIMER,), self._world.random.uniform(0.0, self._parameters.refresh))
 
     def receivers(self) -> Receivers:
-        return {RelayRequest: self._receive_request}
+        return {RelayRequest: self._receive_request, RelayEnd: self._receive_end}
 
     def timers(self) -> Timers:
         return {TIMER: self._refresh}
@@ -145,12 +155,18 @@ class RelayPaths:
         by_hop: dict[NodeId, list[TopicId]] = {}
         for topic, hop in zip(topics, router.next_hops(topics), strict=True):
             if hop == self._id:
-                self._parents.pop(topic, None)
+                if (old := self._parents.pop(topic, None)) is not None:
+                    self._moved.append((topic, old.peer))
             else:
                 by_hop.setdefault(hop, []).append(topic)
         requests = []
         for hop, together in by_hop.items():
             term = _Term(hop, 0.0)
+            self._moved += [
+                (topic, before.peer)
+                for topic in together
+                if (before := self._parents.get(topic)) is not None and before.peer != hop
+            ]
             self._parents.update(dict.fromkeys(together, term))
             requests += [
                 (term, RelayRequest(tuple(together[start : start + MOST_TOPICS])))
@@ -187,9 +203,24 @@ class RelayPaths:
             or plan.changes != self._changes
             or plan.wanted != wanted
         ):
-            topics = list(dict.fromkeys([*wanted, *self._children]))
-            plan = self._plan = _Plan(router, wanted, self._changes, self._requests(topics, router))
+            topics = dict.fromkeys([*wanted, *self._children])
+            moved, self._moved = self._moved, []
+            plan = self._plan = _Plan(router, wanted, self._changes, self._requests(list(topics), router))
+            unneeded = [topic for topic in self._parents if topic not in topics]
+        else:
+            moved, self._moved, unneeded = self._moved, [], []
         self._send(plan.requests)
+        ends = [(topic, self._parents.pop(topic).peer) for topic in unneeded]
+        self._end([*ends, *(move for move in moved if self.parent(move[0]) != move[1])])
+
+    def _end(self, paths: Iterable[tuple[TopicId, NodeId]]) -> None:
+        """Tell parents that they are so no more."""
+        by_parent: dict[NodeId, list[TopicId]] = {}
+        for topic, parent in paths:
+            by_parent.setdefault(parent, []).append(topic)
+        for parent, together in by_parent.items():
+            for start in range(0, len(together), MOST_TOPICS):
+                self._world.send(parent, RelayEnd(tuple(together[start : start + MOST_TOPICS])))
 
     def _expire(self, now: float) -> None:
         if now < self._none_expires_before:
@@ -252,6 +283,18 @@ class RelayPaths:
         else:
             self._latest.pop(sender, None)
         self.request(new)
+
+    def _receive_end(self, sender: NodeId, message: RelayEnd) -> None:
+        self._latest.pop(sender, None)  # what it asked for last, it does not ask for whole any more
+        childless = []
+        for topic in _believable(message.topics):
+            if sender in self._children.get(topic, ()):
+                self._forget_child(topic, sender)
+                if topic not in self._children and topic in self._parents:
+                    childless.append(topic)
+        if childless:
+            wanted = self._wanted()
+            self._end([(topic, self._parents.pop(topic).peer) for topic in childless if topic not in wanted])
 
 
 def _believable(topics: tuple[TopicId, ...]) -> Iterable[TopicId]:

@@ -131,7 +131,7 @@ class Router:
         if self._ring is None:
             self._ring = np.array(self._ids, dtype=np.uint64)
         ring = self._ring
-        place = np.searchsorted(ring, points)
+        place = ring.searchsorted(points)
         above, below = ring[place % len(ring)], ring[place - 1]
         ahead, behind = above - points, points - below  # unsigned: they wrap as the ring does
         below_wins = (behind < ahead) | ((behind == ahead) & (below < above))

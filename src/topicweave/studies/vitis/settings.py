@@ -27,7 +27,7 @@ READINGS = ("noise", "noise_node_mean", "noise_all", "noise_all_node_mean")
 HELD = "noise_all"
 TABLE = 15
 
-SETTLE: dict[Scale, float] = {"smoke": 30.0, "tenth": 40.0, "paper": 40.0}
+SETTLE: dict[Scale, float] = {"smoke": 30.0, "tenth": 30.0, "paper": 40.0}
 """Seconds until events are published. By then the ring is right everywhere (`vitis/ring`), and relay paths have become few; friends
 still get a little better for as long as one looks."""
 

@@ -118,7 +118,7 @@ class GatewayElection:
         if packed == self._packed:
             return False
         self._packed = packed
-        own = np.flatnonzero(self._proposals[GATEWAYS] == np.uint64(self._own)).tolist()
+        own = (self._proposals[GATEWAYS] == np.uint64(self._own)).nonzero()[0].tolist()
         self.gateway_topics = [self._topics[place] for place in own]
         return True
 
@@ -139,9 +139,9 @@ class GatewayElection:
         if profile.isdisjoint(self._topics):
             return _Heard(profile, _NOWHERE, _NOWHERE, said)
         theirs = _ordered(profile)
-        places = np.searchsorted(self._points, theirs)
+        places = self._points.searchsorted(theirs)
         places[places == len(self._points)] = 0
-        common = np.flatnonzero(self._points[places] == theirs)
+        common = (self._points[places] == theirs).nonzero()[0]
         return _Heard(profile, places[common], common, said)
 
     def _offers(self) -> tuple[Offers, IdArray]:
@@ -167,13 +167,13 @@ class _Telling(NamedTuple):
         speakers = [(peer, heard) for peer in peers if (heard := everybody[peer]).tells]
         counts = [len(heard.mine) for _, heard in speakers]
         widths = [len(heard.profile) for _, heard in speakers]
-        starts = np.repeat(3 * np.cumsum([0, *widths[:-1]]), counts) if speakers else _NOWHERE
+        starts = (3 * np.array([0, *widths[:-1]], np.int64).cumsum()).repeat(counts) if speakers else _NOWHERE
         first = starts + np.concatenate([_NOWHERE, *(heard.theirs for _, heard in speakers)])
-        width = np.repeat(np.array(widths, np.int64), counts)
+        width = np.array(widths, np.int64).repeat(counts)
         return cls(
             [heard for _, heard in speakers],
             np.concatenate([_NOWHERE, *(heard.mine for _, heard in speakers)]),
-            np.repeat(np.array([peer for peer, _ in speakers], dtype=np.uint64), counts),
+            np.array([peer for peer, _ in speakers], dtype=np.uint64).repeat(counts),
             np.stack([first, first + width, first + 2 * width]),
             np.array(peers, dtype=np.uint64),
         )

@@ -114,7 +114,10 @@ def elect_gateways(own: NodeId, points: IdArray, offers: Offers, links: IdArray,
     offered, neighbour = offers.proposals[:, counts], offers.neighbour[counts]
     far = ring_distances(offered[GATEWAYS], points[topic])
     order = np.lexsort((offered[HOPS], far, topic))  # stable, so neighbours stay in order among equals
-    best = order[np.diff(topic[order], prepend=-1) != 0]
+    ordered = topic[order]
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    best = order[first]
     best = best[far[best] < ring_distances(itself, points[topic[best]])]
     topic = topic[best]
     proposals[GATEWAYS, topic] = offered[GATEWAYS, best]
@@ -133,6 +136,6 @@ def ring_distances(a: IdArray | np.uint64, b: IdArray) -> IdArray:
 def _among(values: IdArray, ordered: IdArray) -> npt.NDArray[np.bool_]:
     if not len(ordered):
         return np.zeros(len(values), np.bool_)
-    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    place = np.minimum(ordered.searchsorted(values), len(ordered) - 1)
     found: npt.NDArray[np.bool_] = ordered[place] == values
     return found
