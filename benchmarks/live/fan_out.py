@@ -7,7 +7,9 @@ begin only then.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import multiprocessing
+import socket
 import subprocess
 import sys
 import time
@@ -45,6 +47,15 @@ def _processes(
     for process in started:
         process.start()
     return started, queue, ready
+
+
+def _wait_for_port(port: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.05)  # noqa: TID251 - a server of others can't be asked for a sign
+    raise RuntimeError("nats-server did not come up")
 
 
 def _end(processes: list[Any]) -> None:
@@ -146,6 +157,7 @@ def nats(subscribers: int, events: int) -> str:
         raise RuntimeError("left out: nats-server is not installed")
     port = "42223"
     running = subprocess.Popen([server, "-a", "127.0.0.1", "-p", port], stderr=subprocess.DEVNULL)
+    _wait_for_port(int(port))
     results: list[str] = []
 
     async def main() -> None:

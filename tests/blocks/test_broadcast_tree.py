@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.broadcast_tree import (
     MOST_ASKED,
+    MOST_PATIENCE,
     MOST_RUNS,
     MOST_SENT,
     BroadcastTree,
@@ -427,12 +428,15 @@ def test_an_announced_event_is_asked_for_of_one_after_another_at_the_times_set()
     swarm.net.log.clear()
     for leaf in (3, 1, 2, 1):
         swarm.tell(leaf, 0, announced_one(event_id))
-    swarm.net.run(60.0)
+    swarm.net.run(300.0)
     asked = [(time, peer) for time, _, peer, message in swarm.net.log if message == graft_one(event_id)]
     attempts = BroadcastTreeParameters().graft_attempts
     assert [peer for _, peer in asked] == [3, 1, 2] * attempts
     pauses = [later - earlier for (earlier, _), (later, _) in pairwise([(0.0, 0), *asked])]
-    assert all(TIMEOUT <= pause <= 2 * TIMEOUT for pause in pauses)
+    rounds = [2 ** (number // 3) for number in range(3 * attempts)]
+    assert all(
+        TIMEOUT * times <= pause <= 2 * TIMEOUT * times for pause, times in zip(pauses, rounds, strict=True)
+    )
     assert len(set(pauses)) == len(pauses), "drawn at random, so that not all ask at once"
     assert swarm.trees[0].given_up == 1
     assert swarm.trees[0].known_peers() == set()
@@ -476,6 +480,34 @@ def test_what_is_merely_late_is_not_asked_for() -> None:
     swarm.net.run(swarm.net.now + 5.0)
     assert swarm.net.sent_of(Graft) == []
     assert swarm.timers() == []
+
+
+def test_who_asks_in_vain_has_more_patience_and_less_again_when_asking_helps() -> None:
+    swarm = Swarm(nx.star_graph(2))
+    tree = swarm.trees[0]
+    swarm.net.cut = lambda sender, peer: True  # only what is told here counts
+
+    def asks(publisher: int, helps: bool) -> float:
+        """How long it takes until it asks 1, which answers before or after 2 pushes the event."""
+        event = Event(publisher, NEWS, 0, 0)
+        swarm.net.log.clear()
+        began = swarm.net.now
+        swarm.tell(1, 0, announced_one(event))
+        while not swarm.net.sent_of(Graft):
+            swarm.net.run(swarm.net.now + TIMEOUT / 10)
+        took = swarm.net.now - began
+        for peer in (1, 2) if helps else (2, 1):
+            swarm.tell(peer, 0, Push(event, 1))
+        return took
+
+    pauses = [asks(publisher, helps=False) for publisher in range(10, 16)]
+    assert pauses[0] <= 2.1 * TIMEOUT
+    assert min(pauses[3:]) >= MOST_PATIENCE * TIMEOUT
+    assert max(pauses) <= (2 * MOST_PATIENCE + 0.1) * TIMEOUT
+    for publisher in range(20, 24):
+        asks(publisher, helps=True)
+    assert asks(30, helps=True) <= 2.1 * TIMEOUT
+    assert tree.known_peers() <= {1, 2}
 
 
 def test_a_gap_in_a_stream_that_goes_on_is_asked_for() -> None:
@@ -661,7 +693,7 @@ def test_a_hostile_neighbour_fills_no_table_beyond_its_bound() -> None:
         swarm.tell(1, 0, Prune(number))
     assert size(swarm.trees[0]) <= 2 * 50 + 2
     assert len(swarm.net.worlds[0].pending) == 50
-    swarm.net.run(10.0)
+    swarm.net.run(100.0)
     assert size(swarm.trees[0]) <= 2, "nothing, or one lazy link of one topic"
     assert swarm.timers() == []
     event, _ = swarm.publish(2)

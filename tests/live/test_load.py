@@ -7,12 +7,17 @@ import asyncio
 import msgspec
 import pytest
 
-from tests.live.together import eventually, linked, local, run, total
+from tests.live.together import eventually, linked, local, run, taken, total
+from topicweave.blocks.broadcast_tree import Push
 from topicweave.live import LiveNode
 from topicweave.live import congestion as congestion_module
 from topicweave.live import publisher as publisher_module
 from topicweave.live.congestion import Congestion
+from topicweave.live.frames import Kind
 from topicweave.live.swarm import run_swarm
+from topicweave.live.wire import number_frame
+from topicweave.model.event import Event
+from topicweave.model.ids import ring_id
 
 
 def test_a_publisher_that_outruns_small_queues_waits_and_nothing_is_lost(
@@ -105,5 +110,25 @@ def test_a_stuck_peer_holds_up_others_once_and_not_for_long() -> None:
             congestion_module.PATIENCE = patience
             made.congestion.close()
         assert not made.congestion.holding_up
+
+    run(test)
+
+
+def test_what_a_leaving_peer_sent_counts_though_reading_was_held_up() -> None:
+    """Frames that wait when the connection ends are read, a ping among them too, which can't be answered any more."""
+
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, local(), names=["reader", "leaver"]) as (reader, leaver):
+            await eventually(lambda: linked(reader, leaver))
+            (link,) = reader.transport._links
+            codec = reader.transport.codec
+            link.hold(True)
+            event = Event(leaver.id, ring_id("a"), 1 << 60, 0, b"last words")
+            link._splitter.feed(number_frame(Kind.PING, 7) + codec.batch([codec.encode(Push(event, 1))]))
+            link._read_frames()
+            assert len(link._splitter), "held up"
+            link.connection_lost(None)
+            await eventually(lambda: ("a", b"last words") in taken(reader))
+            assert link not in reader.transport._links
 
     run(test)

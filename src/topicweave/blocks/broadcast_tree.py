@@ -13,10 +13,11 @@ Rules kept
    the same circle, and each would cut it.
 3. Announced events that do not arrive in time are asked for (graft), and the link becomes eager again: the
    tree heals over links that are there anyway. Each announcer is asked in turn, `graft_attempts` times without an
-   answer, so a lost graft loses nothing. How long one waits is drawn at random, up to twice the time set: of all that are
-   cut off together, one asks and passes on before the others would. Who asks, asks for all it misses of the topic.
+   answer and with growing pauses, so a lost graft loses nothing. How long one waits is drawn at random, up to twice the time set:
+   of all that are cut off together, one asks and passes on before the others would. Who asks, asks for all it misses of the topic.
 4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
-   those announced ahead of them are waited for.
+   those announced ahead of them are waited for. Whose graft was in vain, because the events came anyway, has more patience from
+   then on (up to `MOST_PATIENCE` times the time set), and less again when a graft was needed.
 5. An event is handed to the application at most once, and passed on at most once, however often it comes.
 6. All memory is bounded: the cache that answers grafts, the announcements waited for, the streams seen. State
    is kept only for peers that a link leads to, and only for topics that this node takes part in.
@@ -45,6 +46,9 @@ MOST_ASKED = 1024
 """Events asked for, and sent, by one graft."""
 MOST_SENT = 256 * 1024
 """Bytes of payload sent for one graft, beyond the first event: more might not fit into a queue. What is left is asked for again."""
+
+
+MOST_PATIENCE = 8.0
 
 
 class Stream(NamedTuple):
@@ -101,7 +105,7 @@ class BroadcastTreeParameters(msgspec.Struct, frozen=True):
 
     announce_period: float = 0.1
     graft_timeout: float = 0.5
-    graft_attempts: int = 3
+    graft_attempts: int = 5
     cache_events: int = 1024
     cache_bytes: int = 4 * 1024 * 1024
     most_missing: int = 1024
@@ -165,6 +169,8 @@ class BroadcastTree:
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
         # Topic -> the publisher whose second copies cut links, and when it was last heard of.
         self._reference: dict[TopicId, tuple[NodeId, float]] = {}
+        self._grafted: set[NodeId] = set()  # asked, and nothing has come from them since
+        self._patience = 1.0
         self.given_up = 0
         """Announced events that nobody sent however often they were asked."""
 
@@ -215,6 +221,7 @@ class BroadcastTree:
         """No link leads to this peer any more: forget all about it."""
         for topic in [topic for topic, lazy in self._lazy.items() if peer in lazy]:
             self._make_eager(topic, peer)
+        self._grafted.discard(peer)
         for missing in self._missing.values():
             missing.sources.pop(peer, None)
         for stream in [stream for stream in self._news if stream[3] == peer]:
@@ -235,7 +242,7 @@ class BroadcastTree:
 
     def known_peers(self) -> set[NodeId]:
         """Peers that some state is kept for."""
-        peers = {source for *_, source in self._news if source is not None}
+        peers = self._grafted.union(source for *_, source in self._news if source is not None)
         return peers.union(*self._lazy.values(), *(missing.sources for missing in self._missing.values()))
 
     def restart(self) -> None:
@@ -250,7 +257,11 @@ class BroadcastTree:
         topic = event.topic
         if not self._wants(topic):
             return
-        if not self._seen.first_time(event):
+        new = self._seen.first_time(event)
+        if self._grafted and sender in self._grafted:
+            self._grafted.discard(sender)
+            self._patience = max(1.0, self._patience / 2) if new else min(2 * self._patience, MOST_PATIENCE)
+        if not new:
             self._turn_down(sender, event)
             return
         self._note_publisher(event)
@@ -413,6 +424,7 @@ class BroadcastTree:
             left -= high - low + 1
             if not left:
                 break
+        self._grafted.add(peer)
         self._world.send(peer, Graft(tuple(asked)))
         for one in dict.fromkeys(run.stream for run in asked):
             self._asked(one, peer)
@@ -423,15 +435,18 @@ class BroadcastTree:
         source.tries += 1
         if source.tries < self._parameters.graft_attempts:
             missing.sources[peer] = source
+        else:
+            self._grafted.discard(peer)
         if missing.sources:
-            self._wait_for(stream)
+            self._wait_for(stream, min(one.tries for one in missing.sources.values()))
         else:
             self.given_up += 1
             self._forget_missing(stream)
 
-    def _wait_for(self, stream: Stream) -> None:
-        patience = self._parameters.graft_timeout * (1.0 + self._world.random.random())
-        self._world.set_timer(("tree-missing", stream), patience)
+    def _wait_for(self, stream: Stream, rounds: int = 0) -> None:
+        """`rounds`: how often everybody who has the events was asked in vain."""
+        patience = self._parameters.graft_timeout * self._patience * (1.0 + self._world.random.random())
+        self._world.set_timer(("tree-missing", stream), patience * 2.0**rounds)
 
     def _forget_missing(self, stream: Stream) -> None:
         if self._missing.pop(stream, None) is not None:

@@ -98,6 +98,7 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._hello_timer.cancel()
+        self._transport = None  # Nothing can be written any more, whatever is read below.
         if self._held and error is None:
             self._read_frames(to_the_end=True)  # It was closed in order: what came before counts.
         if not self.opened.done():
