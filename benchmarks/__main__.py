@@ -6,7 +6,7 @@ import argparse
 
 from rich.console import Console
 
-from benchmarks import designs, kernel, pipeline, scale, selection, vitis
+from benchmarks import designs, kernel, pipeline, rappel, scale, selection, vitis
 
 BENCHMARKS = {
     "kernel": kernel.run,
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "pipeline": pipeline.run,
     "designs": designs.run,
     "vitis": vitis.run,
+    "rappel": rappel.run,
 }
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import lzma
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topicweave.experiments.availability import host_sessions
 from topicweave.experiments.dissemination import CorrelatedLists, FollowersSample
-from topicweave.experiments.mending_workloads import data_file
 from topicweave.measures.columns import names_array
 from topicweave.measures.delivery import Receptions, hit_ratio, hops_measures, noise, noise_all
 from topicweave.measures.interests import Interests
@@ -19,9 +19,6 @@ from topicweave.measures.uptime import Uptime
 from topicweave.model.workload import Workload
 from topicweave.sim.simulation import Simulation
 from topicweave.telemetry.writer import MemoryTelemetry
-
-SESSIONS = "churn/gnutella_saroiu_intervals.tsv.xz"
-"""Gnutella hosts and when they were up: stands in for the paper's Skype superpeers."""
 
 Change = tuple[float, str, str]
 
@@ -52,7 +49,7 @@ class TraceLists(msgspec.Struct, frozen=True, tag="vitis-trace"):
         crowd = set(rng.sample(names, int(self.crowd * len(names))))
         middle = self.quiet + self.duration / 2
         changes: list[Change] = [(middle + 5.0 * rng.random(), name, "join") for name in sorted(crowd)]
-        hosts = _sessions()
+        hosts = list(host_sessions())
         rng.shuffle(hosts)
         # Hosts that never show up in the stretch would be nodes that do nothing.
         squeezed = (self._squeeze(sessions) for sessions in hosts)
@@ -72,7 +69,7 @@ class TraceLists(msgspec.Struct, frozen=True, tag="vitis-trace"):
             tables.get("hosts"),
         )
 
-    def _squeeze(self, sessions: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    def _squeeze(self, sessions: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
         """The host's sessions in the stretch, in virtual seconds; gaps and sessions below a second are closed."""
         scale = self.duration / (self.hours * 3600.0)
         found: list[tuple[float, float]] = []
@@ -85,16 +82,6 @@ class TraceLists(msgspec.Struct, frozen=True, tag="vitis-trace"):
             else:
                 found.append((start, end))
         return found
-
-
-def _sessions() -> list[list[tuple[float, float]]]:
-    """Per host, (start, end) in seconds, in order."""
-    hosts = []
-    with lzma.open(data_file(SESSIONS), "rt", encoding="ascii") as lines:
-        for line in lines:
-            numbers = [float(cell) for cell in line.split("\t")[2:]]
-            hosts.append(sorted(zip(numbers[::2], numbers[1::2], strict=True)))
-    return hosts
 
 
 VitisWorkload = CorrelatedLists | FollowersSample | TraceLists

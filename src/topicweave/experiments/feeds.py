@@ -124,6 +124,8 @@ class _Run:
         )
         self.index = {node_id: index for index, node_id in enumerate(workload.node_ids)}
         self.published: dict[EventId, float] = {}
+        self.up_then: dict[EventId, npt.NDArray[np.bool_]] = {}
+        """Who was up when an update was published: what others pull when they come back is late for good reason."""
         self.delays: dict[EventId, dict[int, float]] = {}
         self.noise = 0
         self.receptions: npt.NDArray[np.int64] = np.zeros(workload.nodes, np.int64)
@@ -248,12 +250,14 @@ class _Run:
             return None
         event = self.simulation.publish(publisher, feed, PAYLOAD).event
         self.published[event.id] = self.simulation.now
+        up = self.up_then[event.id] = np.zeros(self.workload.nodes, np.bool_)
+        up[self.simulation.up()] = True
         self.delays[event.id] = {}
         return event
 
     def _delivered(self, host: Host, event: Event) -> None:
         delays = self.delays.get(event.id)
-        if delays is not None and host.index >= self.first:
+        if delays is not None and host.index >= self.first and self.up_then[event.id][host.index]:
             delays.setdefault(host.index, self.simulation.now - self.published[event.id])
 
     def _received(self, host: Host, sender: NodeId, message: EventMessage) -> None:
