@@ -21,7 +21,8 @@ def spark() -> "Iterator[SparkSession]":
 
     settings = {
         "spark.sql.shuffle.partitions": "2",
-        # On a handful of rows, planning anew and compiling each query takes longer than running it.
+        # On a handful of rows, planning anew and compiling each query takes longer than running it; test_measure.py
+        # turns both on, as they are for users.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
     }

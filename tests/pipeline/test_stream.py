@@ -1,75 +1,300 @@
-"""Measures from a folder that grows: every row once, late ones left out, and a restart goes on where it was."""
+"""Measures from a folder that grows: every row once, late ones left out, whatever is killed in between."""
 
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.pipeline.test_measure import assert_equal
 from topicweave.errors import BadInput
-from topicweave.pipeline.stream import start_stream
+from topicweave.measures import measure_run
+from topicweave.pipeline import stream as streams
+from topicweave.pipeline import stream_windows
+from topicweave.pipeline.stream import streaming
+from topicweave.pipeline.stream_progress import Progress, Windows
+from topicweave.port import Link
+from topicweave.telemetry import MemoryTelemetry, PartsTelemetry, Tables, Telemetry
 
-SCHEMA = pa.schema(
-    [
-        ("run", pa.string()),
-        ("event", pa.int64()),
-        ("node", pa.string()),
-        ("time", pa.float64()),
-        ("hops", pa.int32()),
-        ("sender", pa.string()),
-        ("wanted", pa.bool_()),
-    ]
-)
-
-
-def append(folder: Path, name: str, times: list[float]) -> None:
-    (folder / "deliveries").mkdir(exist_ok=True)
-    rows = [
-        {
-            "run": "live",
-            "event": 1,
-            "node": "a",
-            "time": time,
-            "hops": 2 + at % 2,
-            "sender": "b",
-            "wanted": at % 2 == 0,
-        }
-        for at, time in enumerate(times)
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / "deliveries" / f"{name}.parquet")
+WINDOW = 10.0
+OPTIONS = {"window": WINDOW, "wait": 5.0, "lateness": 5.0}
+NODES = {number: f"n{number}" for number in range(6)}
+TOPICS = {number: f"t{number}" for number in range(3)}
 
 
-def drain(spark: SparkSession, folder: Path) -> dict[tuple[float, float], tuple[int, int]]:
-    """Count what is there, then stop: (window) -> (receptions, unwanted)."""
-    query = start_stream(spark, folder, folder / "out", window=10.0, lateness=5.0, until_idle=True)
-    query.awaitTermination(120)
-    assert query.exception() is None
-    parts = sorted((folder / "out" / "windows.parquet").glob("part-*.parquet"))
-    rows = [row for part in parts for row in pq.read_table(part).to_pylist()]
-    spans = [(row["start"], row["end"]) for row in rows]
-    assert len(set(spans)) == len(spans), "a window is written once"
-    return {(row["start"], row["end"]): (row["receptions"], row["unwanted"]) for row in rows}
+def wishes() -> pa.Table:
+    rows = [(node, topic) for node in NODES for topic in TOPICS if (node + topic) % 2 == 0]
+    return pa.table(
+        {"node": [NODES[node] for node, _ in rows], "topic": [TOPICS[topic] for _, topic in rows]}
+    )
 
 
-def test_rows_are_counted_once_across_restarts_and_late_ones_left_out(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    append(tmp_path, "first", [1.0, 2.0, 9.9, 12.0])
-    assert drain(spark, tmp_path) == {}, "nothing is final before the watermark has passed it"
-    append(tmp_path, "second", [8.0, 26.0])  # late, but within five seconds of 12
-    assert drain(spark, tmp_path) == {(0.0, 10.0): (4, 1), (10.0, 20.0): (1, 1)}
-    append(tmp_path, "third", [3.0, 50.0])  # the first comes after its window was closed
-    assert drain(spark, tmp_path) == {
-        (0.0, 10.0): (4, 1),
-        (10.0, 20.0): (1, 1),
-        (20.0, 30.0): (1, 1),
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    (tmp_path / "workload").mkdir()
+    pq.write_table(wishes(), tmp_path / "workload" / "subscriptions.parquet")
+    return tmp_path / "workload"
+
+
+def record(telemetry: Telemetry, begin: float, end: float, seed: int = 1) -> None:
+    """A second at a time: an event, who gets it (some of it twice, some that never asked), links, control."""
+    rng = random.Random(f"{seed}/{begin}")
+    moment = begin
+    while moment < end:
+        event, topic = rng.getrandbits(60), rng.randrange(3)
+        telemetry.publish(event, topic, rng.randrange(6), moment)
+        for _ in range(rng.randrange(1, 8)):
+            node, sender = rng.randrange(6), rng.randrange(6)
+            late = moment + rng.random() * 4
+            telemetry.reception(event, node, late, rng.randrange(1, 5), sender, (node + topic) % 2 == 0)
+        telemetry.control(moment, rng.randrange(6), "Ping", 2, 60)
+        for node in range(6):
+            telemetry.links(moment, node, [Link((node + 1) % 6, "ring"), Link(rng.randrange(6), "far")])
+        moment += 1.0
+
+
+def append(folder: Path, begin: float, end: float, run: str = "run") -> None:
+    with PartsTelemetry(folder, run, NODES, TOPICS) as telemetry:
+        record(telemetry, begin, end)
+
+
+def expected(begin: float, end: float, window: float) -> dict[str, float]:
+    """What measuring everything at once says of one window."""
+    telemetry = MemoryTelemetry("run", NODES, TOPICS)
+    for start in range(int(begin), int(end), 10):
+        record(telemetry, start, min(start + 10.0, end))
+    tables = telemetry.tables()
+    only = {
+        name: getattr(tables, name).filter(
+            pc.and_(
+                pc.greater_equal(getattr(tables, name)["time"], window),
+                pc.less(getattr(tables, name)["time"], window + WINDOW),
+            )
+        )
+        for name in ("links", "publishes", "control")
     }
-    before = {file: file.read_bytes() for file in (tmp_path / "out" / "windows.parquet").iterdir()}
-    drain(spark, tmp_path)
-    assert {file: file.read_bytes() for file in (tmp_path / "out" / "windows.parquet").iterdir()} == before
+    near = pc.less(tables.deliveries["time"], window + WINDOW + OPTIONS["wait"])
+    near = pc.and_(near, pc.greater_equal(tables.deliveries["time"], window - OPTIONS["wait"]))
+    return measure_run(
+        Tables(**only, deliveries=tables.deliveries.filter(near)),
+        wishes(),
+        start=math.nextafter(window, -math.inf),
+        end=window + WINDOW,
+        window=OPTIONS["wait"],
+    )
 
 
-def test_a_folder_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no such folder; nodes append files"):
-        start_stream(spark, tmp_path, tmp_path / "out")
+def drain(
+    spark: SparkSession, folder: Path, workload: Path, out: Path, finish: bool = False, **options: Any
+) -> Progress:
+    """Take what is there, then stop."""
+    with streaming(spark, folder, workload, out, **{**OPTIONS, **options}, until_idle=True) as (
+        query,
+        stream,
+    ):
+        query.awaitTermination(120)
+        if (failure := query.exception()) is not None:
+            raise failure
+        if finish:
+            stream.finish()
+        last = stream.last()
+        return Progress() if last is None else stream.progress(last)
+
+
+def found(out: Path) -> dict[tuple[str, float], dict[str, float]]:
+    """By run and start of the window; a window is in the table once."""
+    measures: dict[tuple[str, float], dict[str, float]] = {}
+    for part in sorted((out / "windows.parquet").glob("part-*.parquet")):
+        for row in pq.read_table(part).to_pylist():
+            of_window = measures.setdefault((row["run"], row["start"]), {})
+            assert row["measure"] not in of_window, "a window is measured once"
+            of_window[row["measure"]] = row["value"]
+            assert row["end"] == row["start"] + WINDOW
+    return measures
+
+
+def test_windows_have_all_measures_of_the_batch(
+    spark: SparkSession, tmp_path: Path, workload: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, out = tmp_path / "live", tmp_path / "out"
+    append(folder, 0, 10)
+    drain(spark, folder, workload, out)
+    assert found(out) == {}, "nothing is complete yet"
+    append(folder, 10, 20)
+    append(folder, 20, 25)
+    progress = drain(spark, folder, workload, out)
+    assert list(found(out)) == [("run", 0.0)], (
+        "the newest row, less 5 and 5 seconds, is behind the first only"
+    )
+
+    # The next window by either engine, from what has landed for it in two batches.
+    windows = Windows(**OPTIONS)
+    span = progress.due(progress.none_waiting(), windows)[0]
+    of_second = expected(0, 25, 10.0)
+    for most in (stream_windows.IN_MEMORY, 0):
+        monkeypatch.setattr(stream_windows, "IN_MEMORY", most)
+        wanted = stream_windows.Workload.of(workload)
+        assert_equal(stream_windows.measured(spark, out / "landed", span, windows, wanted), of_second)
+    monkeypatch.undo()
+
+    drain(spark, folder, workload, out, finish=True)
+    measured = found(out)
+    assert [start for _, start in measured] == [0.0, 10.0, 20.0]
+    for start in (0.0, 10.0, 20.0):
+        assert_equal(measured["run", start], expected(0, 25, start))
+    assert not list((out / "landed").glob("**/place=0")), "what is needed no more is gone"
+
+
+def test_late_rows_are_counted_and_left_out(spark: SparkSession, tmp_path: Path, workload: Path) -> None:
+    folder, out = tmp_path / "live", tmp_path / "out"
+    append(folder, 0, 10)
+    append(folder, 10, 25)
+    drain(spark, folder, workload, out)
+    before = found(out)
+    assert [start for _, start in before] == [0.0]
+    late = PartsTelemetry(folder, "run", NODES, TOPICS, writer="slow")
+    late.publish(1, 1, 1, 9.5)  # its window has been measured
+    late.publish(2, 1, 1, 10.5)  # old, but in time
+    late.control(float("nan"), 1, "Ping", 1, 1)
+    late.close()
+    append(folder, 45, 46, run="another")  # a clock of its own: not ahead of the first, nor held up by it
+    progress = drain(spark, folder, workload, out, finish=True)
+    assert (progress.runs["run"].late, progress.unplaced) == (1, 1)
+    after = found(out)
+    assert after["run", 0.0] == before["run", 0.0]
+    assert after["run", 10.0]["relays_per_topic"] >= 0
+    assert ("another", 40.0) in after
+
+
+def test_finished_recordings_are_read_where_they_lie(
+    spark: SparkSession, tmp_path: Path, workload: Path
+) -> None:
+    from topicweave.telemetry import ParquetTelemetry
+
+    folder = tmp_path / "runs"
+    for run in ("one", "two"):
+        with ParquetTelemetry(folder / run, run, NODES, TOPICS) as telemetry:
+            record(telemetry, 0, 10)
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "deliveries.parquet").write_text("not yet whole")
+    drain(spark, folder, workload, tmp_path / "out", finish=True)
+    measured = found(tmp_path / "out")
+    assert {run for run, _ in measured} == {"one", "two"}
+    assert_equal(measured["one", 0.0], measured["two", 0.0])
+    assert_equal(measured["one", 0.0], expected(0, 10, 0.0))
+
+
+def test_a_batch_may_be_cut_off_anywhere(
+    spark: SparkSession, tmp_path: Path, workload: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same batch, cut off before its first step or after any: done again, it gives the same measures."""
+    folder = tmp_path / "live"
+    append(folder, 0, 10)
+    append(folder, 10, 35)
+    drain(spark, folder, workload, tmp_path / "whole", finish=True)
+
+    def cut_off(real: Any, after: bool) -> Any:
+        def cut(*arguments: Any) -> None:
+            if after:
+                real(*arguments)
+            raise RuntimeError("cut off")
+
+        return cut
+
+    steps = [("_land", False), ("_land", True), ("write_part", True), ("_tidy", False), ("_tidy", True)]
+    for number, (step, after) in enumerate(steps):
+        out = tmp_path / f"out{number}"
+        owner: Any = streams if hasattr(streams, step) else streams.Stream
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, cut_off(getattr(owner, step), after))
+            with pytest.raises(Exception, match="cut off"):
+                drain(spark, folder, workload, out)
+        drain(spark, folder, workload, out, finish=True)
+        assert found(out) == found(tmp_path / "whole"), f"cut off {'after' if after else 'before'} {step}"
+
+
+def test_killed_with_kill_9_it_goes_on_where_it_was(
+    spark: SparkSession, tmp_path: Path, workload: Path
+) -> None:
+    """The real command as a process, killed while it runs and while nodes write; then it goes on."""
+    folder, out = tmp_path / "live", tmp_path / "out"
+    append(folder, 0, 10)
+    append(folder, 10, 35)
+    command = [sys.executable, "-m", "topicweave.cli", "stream", str(folder), "--workload", str(workload)]
+    command += ["--out", str(out), "--window", "10", "--wait", "5", "--lateness", "5"]
+    process = subprocess.Popen(
+        [*command, "--master", "local[1]"],
+        start_new_session=True,  # Spark's Java dies with it, as in a power cut
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: list((out / "progress").glob("*.json")), process)
+        append(folder, 35, 60)
+        wait_for(lambda: len(list((out / "landed").glob("batch=*"))) > 1, process)  # in the midst of the next
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    append(folder, 60, 75)
+    done = subprocess.run(
+        [*command, "--once", "--finish", "--format", "json"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
+    )
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert "windows measured" in done.stderr
+
+    drain(spark, folder, workload, tmp_path / "whole", finish=True)
+    assert found(out) == found(tmp_path / "whole")
+    assert {row["start"] for row in told} < {start for _, start in found(out)}, (
+        "what was measured is not again"
+    )
+
+
+def wait_for(condition: Any, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 240
+    while not condition():
+        assert time.monotonic() < deadline
+        try:
+            process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        raise AssertionError("it ended")
+
+
+@pytest.fixture
+def begun(spark: SparkSession, tmp_path: Path, workload: Path) -> Path:
+    append(tmp_path / "live", 0, 1)
+    drain(spark, tmp_path / "live", workload, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_what_cannot_be_done_is_told(
+    spark: SparkSession, tmp_path: Path, workload: Path, begun: Path
+) -> None:
+    live, odd = tmp_path / "live", tmp_path / "live [1]"
+    odd.mkdir()
+    cases: list[tuple[Path, Path, dict[str, Any], str]] = [
+        (tmp_path / "nowhere", workload, {}, "no such folder; give the one that nodes write"),
+        (odd, workload, {}, "its path holds '\\[', which Spark takes for a pattern"),
+        (live, tmp_path, {}, "no subscriptions.parquet"),
+        (live, workload, {"window": 0.0}, "window 0: choose a number"),
+        (live, workload, {"wait": -1.0}, "wait -1: choose"),
+        (live, workload, {"window": 20.0}, "was begun with window 10.0, not 20.0"),
+    ]
+    for folder, wanted, options, message in cases:
+        with pytest.raises(BadInput, match=message):
+            drain(spark, folder, wanted, begun, **options)

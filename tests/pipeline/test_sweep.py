@@ -12,25 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
+from tests.pipeline.grids import GRID
 from topicweave.experiments import GeneratedWorkload, run_experiment
-from topicweave.experiments.experiment import Experiment
+from topicweave.experiments.experiment import Experiment, Result
 from topicweave.pipeline.grid import Run, read_grid
-from topicweave.pipeline.runs import numbers_in
+from topicweave.pipeline.runs import Task, carry_out, numbers_in
 from topicweave.pipeline.sweep import failures, run_all_on_spark, summary, sweep
-
-GRID = """
-name = "small"
-seeds = [1, 2, 3]
-settle = 4.0
-[[systems]]
-name = "random"
-[[workloads]]
-model = "spidercast"
-nodes = 20
-topics = 10
-min_size = 3
-max_size = 3
-"""
 
 
 @pytest.fixture
@@ -82,6 +69,26 @@ def test_a_failing_run_is_recorded_and_the_others_finish(
     mended = bad._replace(experiment=broken)
     assert sweep(spark, [mended, *runs[1:]], tmp_path / "out") == (3, 1), "kept until told otherwise"
     assert sweep(spark, [mended, *runs[1:]], tmp_path / "out", retry=True) == (3, 0)
+
+
+def test_a_run_that_takes_its_process_with_it_is_recorded_and_the_others_finish(
+    spark: SparkSession, tmp_path: Path, runs: list[Run]
+) -> None:
+    tasks = [Task(str(tmp_path / f"{run.seed}.done"), "", run.experiment) for run in runs]
+    deadly = tasks[1].path
+
+    def keep(path: Path, result: Result | None, error: str, _seconds: float) -> None:
+        if str(path) == deadly and result is not None:
+            with (tmp_path / "attempts").open("a") as file:
+                file.write(".")
+            os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
+        path.write_text(error)
+
+    carry_out(spark, tasks, keep)
+    assert (tmp_path / "attempts").read_text() == "..."
+    assert Path(deadly).read_text() == "its process was killed 3 times (out of memory?)"
+    assert [Path(task.path).read_text() for task in tasks if task.path != deadly] == ["", ""]
+    assert not list(tmp_path.glob("*.begun"))
 
 
 def _with(experiment: Experiment, **changes: object) -> Experiment:

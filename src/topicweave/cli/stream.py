@@ -1,40 +1,120 @@
-"""`topicweave stream`: measures over a folder that nodes append telemetry to."""
+"""`topicweave stream`: measures over a folder that nodes add telemetry to, as it comes."""
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from topicweave.cli.options import Format
 from topicweave.cli.spark import LOCAL, Conf, Master, Verbose
+
+if TYPE_CHECKING:
+    from topicweave.pipeline.stream_progress import Progress, Span
+
+_COLUMNS = {
+    "degree_mean": "links",
+    "hit_ratio": "hit ratio",
+    "noise": "noise",
+    "duplicates": "duplicates",
+    "hops_mean": "hops",
+    "latency_p50": "p50 s",
+    "latency_p95": "p95 s",
+    "control_messages": "control/s",
+}
 
 
 def stream(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Nodes append files to DIR/deliveries.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where windows and the checkpoint go.")],
-    window: Annotated[float, typer.Option(metavar="S", help="Seconds of event time in a window.")] = 60.0,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that nodes write telemetry to.")],
+    workload: Annotated[Path, typer.Option(metavar="DIR", help="The workload: who wants what.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where measures and the checkpoint go.")],
+    window: Annotated[float, typer.Option(metavar="S", help="Seconds of the run in a window.")] = 60.0,
+    wait: Annotated[float, typer.Option(metavar="S", help="A delivery later than this is a miss.")] = 60.0,
     lateness: Annotated[
-        float, typer.Option(metavar="S", help="How late a row may come and still count.")
-    ] = 300.0,
-    once: Annotated[bool, typer.Option("--once", help="Count what is there, then end.")] = False,
+        float,
+        typer.Option(metavar="S", help="How much older than the newest row a row may be when it comes."),
+    ] = 120.0,
+    grace: Annotated[float, typer.Option(metavar="S", help="Give newcomers this long to settle.")] = 0.0,
+    once: Annotated[bool, typer.Option("--once", help="Take what is there, then end.")] = False,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="With --once: the runs are over, measure the last windows too.")
+    ] = False,
+    format: Format = "table",  # noqa: A002
     master: Master = LOCAL,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Count receptions, noise and hops per window while they come in; Ctrl-C ends it, the same command goes on.
+    """Measure runs while they go on: every measure of `topicweave measure`, window by window.
+
+    A window is measured when its rows are complete: WAIT and LATENESS seconds (of the run's own time) after its end. All measures go to
+    OUT/windows.parquet, the most telling ones are printed. Ctrl-C ends it; stopped or killed, the same command goes on where it was, and no row
+    is lost or counted twice.
 
     \b
-    Example:
-      topicweave stream out/live --out out/live-measures --window 10
+    Examples:
+      topicweave node … --telemetry out/live                     # many of these, one folder
+      topicweave stream out/live --workload workloads/mine --out out/live-measures --window 10
+      topicweave stream out/live --workload workloads/mine --out out/live-measures --window 10 --once --finish
     """
     from topicweave.cli.spark import spark_for
-    from topicweave.pipeline.stream import start_stream
+    from topicweave.errors import BadInput
+    from topicweave.pipeline.stream import streaming
 
-    with spark_for("stream", master, conf, verbose) as spark:
-        query = start_stream(spark, folder, out, window=window, lateness=lateness, until_idle=once)
-        try:
-            query.awaitTermination()
-        finally:
-            query.stop()
-    typer.echo(f"windows in {out / 'windows.parquet'}")
+    if finish and not once:
+        raise BadInput("--finish: only with --once, for what still runs is not over")
+    told = _Told(format)
+    with (
+        spark_for("stream", master, conf, verbose) as spark,
+        streaming(
+            spark,
+            folder,
+            workload,
+            out,
+            window=window,
+            wait=wait,
+            lateness=lateness,
+            grace=grace,
+            until_idle=once,
+            told=told.window,
+        ) as (query, running),
+    ):
+        query.awaitTermination()
+        if finish:
+            running.finish()
+        last = running.last()
+        if last is not None:
+            told.left_out(running.progress(last))
+    typer.echo(f"{told.windows:,} windows measured; all there are: {out / 'windows.parquet'}", err=True)
+
+
+class _Told:
+    """Windows as they are measured: a line each."""
+
+    def __init__(self, format: str) -> None:  # noqa: A002
+        self._json = format == "json"
+        self.windows = 0
+
+    def window(self, span: Span, measures: dict[str, float]) -> None:
+        self.windows += 1
+        if self._json:
+            finite = {name: value if math.isfinite(value) else None for name, value in measures.items()}
+            typer.echo(json.dumps({"run": span.run, "start": span.start, "end": span.end, **finite}))
+            return
+        if self.windows == 1:
+            typer.echo(self._line("run", "from", "to", *_COLUMNS.values()))
+        values = (measures.get(name, math.nan) for name in _COLUMNS)
+        shown = ("–" if math.isnan(value) else f"{value:.4g}" for value in values)
+        typer.echo(self._line(span.run, f"{span.start:.10g}", f"{span.end:.10g}", *shown))
+
+    def _line(self, run: str, *cells: str) -> str:
+        return f"{run:<16}" + "".join(f" {cell:>10}" for cell in cells)
+
+    def left_out(self, progress: Progress) -> None:
+        late = sum(run.late for run in progress.runs.values())
+        if late:
+            typer.echo(f"{late:,} rows came too late for their window and are left out", err=True)
+        if progress.unplaced:
+            typer.echo(f"{progress.unplaced:,} rows lack a cell or a time and are left out", err=True)

@@ -1,21 +1,19 @@
 """Telemetry of a live node: the same four tables as the simulator's, in Parquet, rotated.
 
-A table is a folder of part files (`links.parquet/NODE-000001.parquet`), which `Tables.load` and Spark read as one table, also from many
-nodes that share a folder. A part gets its name when it is whole. Times are Unix time.
+Nodes that share a folder add their part files to the same tables; see `topicweave.telemetry.parts`. Times are Unix time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
 from topicweave.port import EventMessage
-from topicweave.telemetry.schema import SCHEMAS, event_key, file_name
-from topicweave.telemetry.writer import ParquetTelemetry
+from topicweave.telemetry.parts import PartsTelemetry
+from topicweave.telemetry.schema import event_key
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
@@ -42,24 +40,24 @@ class Recorder:
         self._node = node
         self._folder = Path(folder)
         self._run = run
-        self._part = 1 + len(list((self._folder / file_name("links")).glob(f"{node.name}-*.parquet")))
-        self._telemetry: ParquetTelemetry | None = None
+        self._telemetry: PartsTelemetry | None = None
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def _partial(self) -> Path:
-        return self._folder / f".{self._node.name}.partial"
-
     def start(self) -> None:
-        self._begin()
-        self._node.world.observers.append(self._received)
-        self._node.world.control = {}
+        node = self._node
+        names = _Names(node.name_of_node), _Names(node.topics.of)
+        self._telemetry = PartsTelemetry(self._folder, self._run, *names, writer=node.name)
+        node.world.observers.append(self._received)
+        node.world.control = {}
         self._task = asyncio.create_task(self._keep_writing())
 
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        self._end()
+        if self._telemetry is not None:
+            self._count_control()
+            self._telemetry.close()
+            self._telemetry = None
 
     def published(self, event: Event) -> None:
         if self._telemetry is not None:
@@ -87,33 +85,14 @@ class Recorder:
 
     def rotate(self) -> None:
         """Finish the current part files and begin new ones."""
-        self._end()
-        self._begin()
+        if self._telemetry is not None:
+            self._count_control()
+            self._telemetry.rotate()
 
     def _received(self, sender: NodeId, message: EventMessage, wanted: bool) -> None:
         if self._telemetry is not None:
             key, now = event_key(message.event.id), self._node.clock.now
             self._telemetry.reception(key, self._node.id, now, message.hops, sender, wanted)
-
-    def _begin(self) -> None:
-        node = self._node
-        self._telemetry = ParquetTelemetry(
-            self._partial, self._run, _Names(node.name_of_node), _Names(node.topics.of)
-        )
-
-    def _end(self) -> None:
-        if self._telemetry is None:
-            return
-        self._count_control()
-        self._telemetry.close()
-        self._telemetry = None
-        for table in SCHEMAS:
-            parts = self._folder / file_name(table)
-            parts.mkdir(parents=True, exist_ok=True)
-            name = f"{self._node.name}-{self._part:06d}.parquet"
-            (self._partial / file_name(table)).rename(parts / name)
-        shutil.rmtree(self._partial)
-        self._part += 1
 
     async def _keep_writing(self) -> None:
         begun = self._node.clock.now

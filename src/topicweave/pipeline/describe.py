@@ -171,7 +171,10 @@ def _as_graph(links: DataFrame, ases: DataFrame) -> dict[str, Any]:
     ).first()
     assert row is not None
     names = ("ases", "neighbours_mean", "neighbours_max", "stubs", "transit")
-    return {"links": links.count(), **dict(zip(names, row, strict=True))}
+    known = dict(zip(names, row, strict=True))
+    if not known["stubs"] + known["transit"]:  # a graph without relations does not tell
+        del known["stubs"], known["transit"]
+    return {"links": links.count(), **known}
 
 
 def facts(description: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

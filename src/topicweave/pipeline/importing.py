@@ -98,12 +98,14 @@ def import_trace(
         parsed = _parsed(spark, wanted, files, path, options, staging)
         rows = parsed.where(f"kind = {ROW}")
         rejects = parsed.where(f"kind = {REJECT}").select(*REJECTS.names)
-        at_first = rejects.count()
-        counts = Imported(lines=_good_lines(parsed), rejects=at_first)
+        counts = _counted(parsed, path)
+        at_first = counts["rejects"]
         _refuse_too_many(rejects, counts, options.max_rejects, wanted, path)
         found = wanted.tables(rows, staging, options)
         rejects = _with_later(spark, rejects, staging.scratch("more_rejects"))
-        counts["rejects"] = write_table(rejects, staging.table("rejects"), REJECTS, "file", ("file", "line"))
+        counts["rejects"] = write_table(
+            rejects, staging.table("rejects"), REJECTS, "file", ("file", "line"), counts["lines"] + at_first
+        )
         if counts["rejects"] > at_first:
             # Lines found wrong only beside others were counted as good ones at first.
             counts["lines"] -= counts["rejects"] - at_first
@@ -134,21 +136,26 @@ def _parsed(
             delimiter = _delimiter(options.delimiter or wanted.delimiter)
             lines = parsed_lines(spark, files, wanted.parse(options, delimiter, files[0]), wanted.columns)
         lines.write.mode("overwrite").parquet(str(scratch))
-    parsed = spark.read.parquet(str(scratch))
-    unreadable = parsed.where(f"kind = {UNREADABLE}").orderBy("file").select("reason").first()
-    if unreadable is not None:
-        raise BadInput(unreadable["reason"])
-    read = parsed.where(f"kind in ({REJECT}, {COUNT})").selectExpr(
-        f"coalesce(sum(if(kind = {COUNT}, line, 1)), 0)"
-    )
-    if not (total := read.first()) or not total[0]:
+    return spark.read.parquet(str(scratch))
+
+
+def _counted(parsed: DataFrame, path: Path) -> Imported:
+    """Good lines and wrong ones, after one look at all that was read."""
+    from pyspark.sql import functions as sf
+
+    kind = sf.col("kind")
+    row = parsed.agg(
+        sf.min(sf.when(kind == UNREADABLE, sf.struct("file", "reason"))).alias("unreadable"),
+        sf.sum(sf.when(kind == COUNT, sf.col("line"))).alias("lines"),
+        sf.count_if(kind == REJECT).alias("rejects"),
+    ).first()
+    assert row is not None
+    if row["unreadable"] is not None:
+        raise BadInput(row["unreadable"]["reason"])
+    counts = Imported(lines=row["lines"] or 0, rejects=row["rejects"])
+    if not counts["lines"] + counts["rejects"]:
         raise BadInput(f"{path}: nothing in it but blank lines and comments; give a file with data")
-    return parsed
-
-
-def _good_lines(parsed: DataFrame) -> int:
-    row = parsed.where(f"kind = {COUNT}").selectExpr("coalesce(sum(line), 0)").first()
-    return int(row[0]) if row else 0
+    return counts
 
 
 def _with_later(spark: SparkSession, rejects: DataFrame, later: Path) -> DataFrame:

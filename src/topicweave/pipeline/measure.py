@@ -77,9 +77,12 @@ def measure_on_spark(
     tables = _one_run(tables, run)
     wishes = subscriptions.selectExpr("cast(node as string) node", "cast(topic as string) topic").distinct()
     wishes = wishes.persist()
+    # Who received from whom: what there is to know of the largest table without its events, after one pass over it.
+    contacts = tables["deliveries"].groupBy("node", "sender").agg(sf.max("time").alias("time")).persist()
+    thin = {**tables, "deliveries": contacts}
     if end is None:
-        end = _last_time(tables, start)
-    everyone = (_everyone(tables, wishes) if nodes is None else nodes.select("node").distinct()).persist()
+        end = _last_time(thin, start)
+    everyone = (_everyone(thin, wishes) if nodes is None else nodes.select("node").distinct()).persist()
     up = intervals(everyone, churn)
 
     links, moment = measure_overlay.snapshot(tables["links"], snapshot_time, snapshot_within)
@@ -88,27 +91,25 @@ def measure_on_spark(
     present = settled.select("node").distinct().persist()
     edges = measure_overlay.edges_of(links, present, link_kinds).persist()
 
-    events = tables["publishes"].where((sf.col("time") >= start) & (sf.col("time") <= end))
-    receptions = measure_deliveries.received(events, tables["deliveries"]).persist()
-    kept = (wishes, everyone, present, edges, receptions)
-    handlers = everyone.union(_handlers(tables)).distinct()
+    counted = tables["publishes"].where((sf.col("time") >= start) & (sf.col("time") <= end))
+    events = measure_deliveries.published(counted).persist()
+    handlers = everyone.union(_handlers(thin)).distinct()
+    known = wishes.join(everyone, "node", "left_semi")
     try:
-        known = wishes.join(everyone, "node", "left_semi")
-        return {
-            **measure_overlay.degree_measures(edges, present),
-            **measure_overlay.links_by_kind(links, present),
-            **measure_overlay.topic_measures(edges, present, wishes, coverage_k),
-            "hit_ratio": measure_deliveries.hit_ratio(
-                events, receptions, known, None if churn is None else up, grace, window
-            ),
-            **measure_deliveries.delivery_measures(events, receptions),
-            "fairness": measure_deliveries.fairness(
-                events, tables["deliveries"], receptions, known, handlers
-            ),
-            **_control(tables["control"], node_seconds(up, start, end), start, end),
-        }
+        with measure_deliveries.received(events, tables["deliveries"], window) as received:
+            return {
+                **measure_overlay.degree_measures(edges, present),
+                **measure_overlay.links_by_kind(links, present),
+                **measure_overlay.topic_measures(edges, present, wishes, coverage_k),
+                "hit_ratio": measure_deliveries.hit_ratio(
+                    events, received, known, None if churn is None else up, grace, window
+                ),
+                **measure_deliveries.delivery_measures(events, received),
+                "fairness": measure_deliveries.fairness(events, received, known, handlers),
+                **_control(tables["control"], node_seconds(up, start, end), start, end),
+            }
     finally:
-        for frame in kept:
+        for frame in (wishes, contacts, everyone, present, edges, events):
             frame.unpersist()
 
 
@@ -116,15 +117,17 @@ def _one_run(tables: dict[str, DataFrame], run: str | None) -> dict[str, DataFra
     """Events of different runs may have equal keys, so runs are never measured together."""
     from pyspark.sql import functions as sf
 
+    if run is not None:
+        chosen = {name: table.where(sf.col("run") == run) for name, table in tables.items()}
+        if any(not table.isEmpty() for table in chosen.values()):
+            return chosen
     runs = runs_in(tables)
     held = ", ".join([*runs[:5], "…"] if len(runs) > 5 else runs) or "none"
     if run is None:
         if len(runs) > 1:
             raise BadInput(f"the tables hold {len(runs)} runs ({held}); say which to measure")
         return tables
-    if run not in runs:
-        raise BadInput(f"the tables hold no run {run!r}; they hold {held}")
-    return {name: table.where(sf.col("run") == run) for name, table in tables.items()}
+    raise BadInput(f"the tables hold no run {run!r}; they hold {held}")
 
 
 def _last_time(tables: dict[str, DataFrame], default: float) -> float:

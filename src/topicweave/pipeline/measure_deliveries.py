@@ -1,9 +1,15 @@
-"""Measures of what became of published events (`topicweave.measures.delivery`) as Spark jobs."""
+"""Measures of what became of published events (`topicweave.measures.delivery`) as Spark jobs.
+
+The deliveries are shuffled and sorted once, by event; what all measures but the latencies need is then in a table
+of one row per topic and node that received something of it, which is small beside the deliveries.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from topicweave.measures.columns import ratio
 from topicweave.pipeline.quantiles import exact_quantiles
@@ -13,78 +19,112 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def received(publishes: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """One row per event and node that received it: the first reception, and how many there were.
+class Received(NamedTuple):
+    """What was received of the events that count. Both frames are kept while they are used."""
 
-    `deliveries` has a column `order`, the place of the row in the table: of simultaneous receptions the earliest
-    row is the first. What comes back to its publisher is never first.
+    rows: DataFrame
+    """A row per reception: topic, node, sender, published, latency, and whether it was `first`, `in_time`, `wanted`."""
+    pairs: DataFrame
+    """A row per topic and node: how many receptions there were of which sort."""
+
+
+def published(publishes: DataFrame) -> DataFrame:
+    """Every event once, (event, topic, node, time), by its first row; `order` is the place of the row in the table."""
+    from pyspark.sql import functions as sf
+
+    firsts = (sf.min_by(name, "order").alias(name) for name in ("topic", "node", "time"))
+    return publishes.groupBy("event").agg(*firsts)
+
+
+@contextmanager
+def received(events: DataFrame, deliveries: DataFrame, window: float = math.inf) -> Iterator[Received]:
+    """The receptions of `published` events. The deliveries have a column `order`, the place of the row in the table.
+
+    Of simultaneous receptions the earliest row is the first. What comes back to its publisher is never first.
     """
+    rows = _rows(events, deliveries, window).persist()
+    pairs = _pairs(rows).persist()
+    try:
+        yield Received(rows, pairs)
+    finally:
+        pairs.unpersist()
+        rows.unpersist()
+
+
+def _rows(events: DataFrame, deliveries: DataFrame, window: float) -> DataFrame:
+    from pyspark.sql import Window
     from pyspark.sql import functions as sf
 
-    events = publishes.groupBy("event").agg(
-        sf.min_by("topic", "order").alias("topic"),
-        sf.min_by("node", "order").alias("publisher"),
-        sf.min_by("time", "order").alias("published"),
-    )
-    first = sf.min(sf.struct("time", "order", "hops", "wanted"))
+    published = events.withColumnsRenamed({"node": "publisher", "time": "published"})
+    receptions = Window.partitionBy("event", "node").orderBy("time", "order")
+    first = (sf.col("place") == 1) & (sf.col("node") != sf.col("publisher"))
     return (
-        deliveries.groupBy("event", "node")
-        .agg(
-            first.alias("one"),
-            sf.count("*").alias("receptions"),
-            sf.count_if(~sf.col("wanted")).alias("unwanted"),
-        )
-        .join(events, "event")
+        # By event alone: then neither ranking nor joining has to move the rows again.
+        deliveries.repartition("event")
+        .withColumn("place", sf.row_number().over(receptions))
+        .join(published, "event")
         .select(
-            "event",
-            "node",
             "topic",
-            "publisher",
+            "node",
+            "sender",
             "published",
-            sf.col("one.time").alias("time"),
-            sf.col("one.hops").alias("hops"),
-            sf.col("one.wanted").alias("wanted"),
-            "receptions",
-            "unwanted",
-            (sf.col("node") != sf.col("publisher")).alias("first"),
+            "hops",
+            "wanted",
+            first.alias("first"),
+            (first & (sf.col("time") <= sf.col("published") + window)).alias("in_time"),
+            (sf.col("time") - sf.col("published")).alias("latency"),
         )
     )
 
 
-def delivery_measures(events: DataFrame, receptions: DataFrame) -> dict[str, float]:
-    """All but hit_ratio and fairness, which need to know who wants what. `receptions` is read several times."""
+def _pairs(rows: DataFrame) -> DataFrame:
     from pyspark.sql import functions as sf
 
-    delivered = sf.col("first") & sf.col("wanted")
-    row = receptions.agg(
-        sf.avg(sf.when(sf.col("first"), (~sf.col("wanted")).cast("double"))).alias("noise"),
-        sf.sum("unwanted").alias("unwanted"),
-        sf.sum("receptions").alias("receptions"),
-        sf.count_if(sf.col("first")).alias("firsts"),
-        sf.count_if(delivered).alias("delivered"),
-        sf.avg(sf.when(delivered, sf.col("hops"))).alias("hops_mean"),
-        sf.max(sf.when(delivered, sf.col("hops"))).alias("hops_max"),
+    first, wanted = sf.col("first"), sf.col("wanted")
+    return rows.groupBy("topic", "node").agg(
+        sf.count("*").alias("receptions"),
+        sf.count_if(~wanted).alias("unwanted"),
+        sf.count_if(first).alias("firsts"),
+        sf.count_if(first & ~wanted).alias("relayed"),
+        sf.count_if("in_time").alias("in_time"),
+        sf.sum(sf.when(first & wanted, sf.col("hops"))).alias("hops"),
+        sf.max(sf.when(first & wanted, sf.col("hops"))).alias("hops_max"),
+    )
+
+
+def delivery_measures(events: DataFrame, received: Received) -> dict[str, float]:
+    """All but hit_ratio and fairness, which need to know who wants what."""
+    from pyspark.sql import functions as sf
+
+    nodes = received.pairs.groupBy("node").agg(
+        *(sf.sum(name).alias(name) for name in ("receptions", "unwanted", "firsts", "relayed", "hops")),
+        sf.max("hops_max").alias("hops_max"),
+        sf.count_if(sf.col("relayed") > 0).alias("relays"),
+    )
+    row = nodes.agg(
+        *(
+            sf.sum(name).alias(name)
+            for name in ("receptions", "unwanted", "firsts", "relayed", "hops", "relays")
+        ),
+        sf.max("hops_max").alias("hops_max"),
+        # A node that only got its own events back has no first reception, and no share of them: null.
+        sf.avg(sf.when(sf.col("firsts") > 0, sf.col("relayed") / sf.col("firsts"))).alias("noise_mean"),
+        sf.avg(sf.col("unwanted") / sf.col("receptions")).alias("noise_all_mean"),
     ).first()
     assert row is not None
-    by_node = receptions.groupBy("node").agg(
-        sf.avg(sf.when(sf.col("first"), (~sf.col("wanted")).cast("double"))).alias("noise"),
-        (sf.sum("unwanted") / sf.sum("receptions")).alias("noise_all"),
-    )
-    means = by_node.agg(sf.avg("noise"), sf.avg("noise_all")).first()
-    assert means is not None
-    relays = receptions.where("first and not wanted").select("topic", "node").distinct().count()
+    receptions, firsts, relayed = (row[name] or 0 for name in ("receptions", "firsts", "relayed"))
+    delivered = firsts - relayed
     topics = events.select("topic").distinct().count()
-    latency = receptions.where(delivered).select((sf.col("time") - sf.col("published")).alias("latency"))
-    p50, p95, longest = exact_quantiles(latency, "latency", [0.5, 0.95, 1.0])
-    every = row["receptions"] or 0
+    wanted = received.rows.where("first and wanted").select("latency")
+    p50, p95, longest = exact_quantiles(wanted, "latency", [0.5, 0.95, 1.0])
     return {
-        "noise": _number(row["noise"]),
-        "noise_node_mean": _number(means[0]),
-        "noise_all": ratio(row["unwanted"] or 0, every),
-        "noise_all_node_mean": _number(means[1]),
-        "duplicates": ratio(every - row["firsts"], row["delivered"]),
-        "relays_per_topic": ratio(relays, topics),
-        "hops_mean": _number(row["hops_mean"]),
+        "noise": ratio(relayed, firsts),
+        "noise_node_mean": _number(row["noise_mean"]),
+        "noise_all": ratio(row["unwanted"] or 0, receptions),
+        "noise_all_node_mean": _number(row["noise_all_mean"]),
+        "duplicates": ratio(receptions - firsts, delivered),
+        "relays_per_topic": ratio(row["relays"] or 0, topics),
+        "hops_mean": ratio(row["hops"] or 0, delivered),
         "hops_max": _number(row["hops_max"]),
         "latency_p50": p50,
         "latency_p95": p95,
@@ -98,7 +138,7 @@ def _number(value: float | None) -> float:
 
 def hit_ratio(
     events: DataFrame,
-    receptions: DataFrame,
+    received: Received,
     wishes: DataFrame,
     up: DataFrame | None,
     grace: float,
@@ -107,14 +147,13 @@ def hit_ratio(
     """The share of expected deliveries that happened; `up` holds intervals, None if everybody stayed."""
     from pyspark.sql import functions as sf
 
-    in_time = receptions.where(sf.col("first") & (sf.col("time") <= sf.col("published") + window))
-    hits = in_time.join(wishes, ["topic", "node"], "left_semi")
     if up is None:
+        hits = received.pairs.join(wishes, ["topic", "node"], "left_semi").agg(sf.sum("in_time")).first()
         audience = wishes.groupBy("topic").agg(sf.count("*").alias("audience"))
         asked = events.join(audience, "topic").agg(sf.sum("audience")).first()
         own = events.select("topic", "node").join(wishes, ["topic", "node"], "left_semi").count()
-        expected = int(asked[0] or 0) if asked else 0
-        return ratio(hits.count(), expected - own)
+        happened, expected = (int(row[0] or 0) if row else 0 for row in (hits, asked))
+        return ratio(happened, expected - own)
     throughout = covers(
         sf.col("begin"), sf.col("end"), sf.col("published") - grace, sf.col("published") + window
     )
@@ -125,26 +164,17 @@ def hit_ratio(
         .join(up, "node")
         .where(throughout)
     )
-    hit_pairs = hits.select("node", "published").join(up, "node").where(throughout)
+    in_time = received.rows.where("in_time").select("topic", "node", "published")
+    hit_pairs = in_time.join(wishes, ["topic", "node"], "left_semi").join(up, "node").where(throughout)
     return ratio(hit_pairs.count(), expected_pairs.count())
 
 
-def fairness(
-    events: DataFrame,
-    deliveries: DataFrame,
-    receptions: DataFrame,
-    wishes: DataFrame,
-    everyone: DataFrame,
-) -> float:
+def fairness(events: DataFrame, received: Received, wishes: DataFrame, everyone: DataFrame) -> float:
     """The correlation over nodes between the messages they handle and the events they asked for."""
     from pyspark.sql import functions as sf
 
-    counted = deliveries.join(events.select("event").distinct(), "event", "left_semi")
-    handled = (
-        receptions.groupBy("node")
-        .agg(sf.sum("receptions").alias("traffic"))
-        .unionByName(counted.groupBy(sf.col("sender").alias("node")).agg(sf.count("*").alias("traffic")))
-    )
+    sent = received.rows.groupBy(sf.col("sender").alias("node")).agg(sf.count("*").alias("traffic"))
+    handled = received.pairs.select("node", sf.col("receptions").alias("traffic")).unionByName(sent)
     per_topic = events.groupBy("topic").agg(sf.count("*").alias("events"))
     asked = wishes.join(per_topic, "topic").select("node", sf.col("events").alias("demand"))
     own = (

@@ -73,33 +73,44 @@ def _one(schema: pa.Schema, tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks().cast(schema)
 
 
-def write_table(rows: DataFrame, table: Path, schema: pa.Schema, key: str, order: Sequence[str]) -> int:
+def write_table(
+    rows: DataFrame,
+    table: Path,
+    schema: pa.Schema,
+    key: str,
+    order: Sequence[str],
+    at_most: int | None = None,
+) -> int:
     """Write a DataFrame as a table of parts of about a million rows; returns the number of rows.
 
     Rows go to parts by a hash of their `key` column and are sorted by `order` within one, names by length, then by
     code point (the order of `topicweave.model.validation`). How many parts there are follows from the number of
-    rows. An existing whole table (see `finished`) is kept.
+    rows; where there are known to be `at_most` so many, and that is one part, they need not be counted first. An
+    existing whole table (see `finished`) is kept.
     """
     if (done := finished(table)) is not None:
         return done
+    if at_most is not None and at_most <= ROWS_PER_PART:
+        return _write(rows.select(*schema.names), table, schema, key, order, 1)
     # What it takes to make the rows is done once, though they are first counted and then written.
     rows = rows.select(*schema.names).persist()
     try:
-        return _write(rows, table, schema, key, order)
+        parts = max(1, -(-rows.count() // ROWS_PER_PART))
+        return _write(rows, table, schema, key, order, parts)
     finally:
         rows.unpersist()
 
 
-def _write(rows: DataFrame, table: Path, schema: pa.Schema, key: str, order: Sequence[str]) -> int:
+def _write(
+    rows: DataFrame, table: Path, schema: pa.Schema, key: str, order: Sequence[str], parts: int
+) -> int:
     from pyspark.sql import functions as sf
 
-    count = rows.count()
-    parts = max(1, -(-count // ROWS_PER_PART))
     part = sf.pmod(sf.xxhash64(sf.col(key).cast("string")), sf.lit(parts)).cast("int")
     keys = [column for name in order for column in _sort_keys(rows, name)]
     placed = rows.select(part.alias("part"), *schema.names)
     laid_out = placed.repartition(parts, "part").sortWithinPartitions("part", *keys)
-    run_writer(laid_out, _part_writer(str(table), schema))
+    count = run_writer(laid_out, _part_writer(str(table), schema))
     if not any(part_path(table, number).exists() for number in range(parts)):
         write_part(part_path(table, 0), schema, [])
     (table / "_SUCCESS").write_text(str(count))

@@ -2,7 +2,8 @@
 
 A task carries out one experiment and writes what became of it to a file of its own, which gets its name when it is
 whole. So the driver may be killed at any moment: what has a file is done, what has none is run again. An experiment
-that fails has a file too, that says why.
+that fails has a file too, that says why; also one that takes its process with it (out of memory, say), when it has
+done so three times.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int, str], None]
 _PERIOD = 0.5
+_ATTEMPTS = 3
+"""One less than the attempts that Spark gives a task: the last one says what happened to the others."""
 
 
 class Task(NamedTuple):
@@ -47,12 +50,16 @@ def carry_out(
     report(len(tasks) - len(todo), len(tasks), "")
     if not todo:
         return
+    for task in todo:
+        _begun(Path(task.path)).unlink(
+            missing_ok=True
+        )  # of a sweep that was stopped, which is no fault of the run's
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for path, encoded in zip(batch["path"].to_pylist(), batch["experiment"].to_pylist(), strict=True):
                 if not Path(path).exists():
-                    _run_one(Path(path), encoded, keep)
+                    _attempt(Path(path), encoded, keep)
             yield pa.RecordBatch.from_pydict({"runs": pa.array([batch.num_rows], pa.int64())})
 
     table = pa.table(
@@ -66,6 +73,23 @@ def carry_out(
         # Ranges of one: tasks start in the order given, and a slow one holds up nobody but itself.
         frame = spark.createDataFrame(table).repartitionByRange(len(todo), "number")
         frame.mapInArrow(run, "runs long").agg({"runs": "sum"}).first()
+
+
+def _begun(path: Path) -> Path:
+    """Where attempts at a run leave a mark before they begin."""
+    return path.with_suffix(".begun")
+
+
+def _attempt(path: Path, encoded: str, keep: Keep) -> None:
+    marks = _begun(path)
+    with marks.open("a") as file:
+        file.write(".")
+    before = marks.stat().st_size - 1
+    if before < _ATTEMPTS:
+        _run_one(path, encoded, keep)
+    else:
+        keep(path, None, f"its process was killed {before} times (out of memory?)", 0.0)
+    marks.unlink(missing_ok=True)
 
 
 def _run_one(path: Path, encoded: str, keep: Keep) -> None:

@@ -1,15 +1,18 @@
 """Starting Spark so that it works the same everywhere and leaves the terminal alone."""
 
+import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from topicweave.errors import TopicweaveError
 from topicweave.pipeline.java import JavaNotFound, find_java
@@ -22,6 +25,9 @@ VERBOSE = "topicweave.verbose"
 """A setting of ours: whatever its value, Spark's Java side may write to the terminal."""
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
+
+_ATTEMPTS = 4
+_PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
 
 _EVERYWHERE = {
     # The same tables whatever the machine's time zone.
@@ -40,8 +46,10 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     # In local mode the driver's memory is all there is; Spark's own default is 1g.
     "spark.driver.memory": "2g",
-    # Spark's default of 200 is for clusters: here it would be 200 tiny tasks after every shuffle.
-    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+    # As many as a hundred million rows need to be sorted within this memory; of little data Spark (adaptively) makes
+    # one task again. In one file per task before the shuffle: by default it would be one for each of them.
+    "spark.sql.shuffle.partitions": "64",
+    "spark.shuffle.sort.bypassMergeThreshold": "1",
 }
 
 
@@ -88,27 +96,79 @@ def _started(master: str, app: str, wanted: Mapping[str, str]) -> "Iterator[Spar
 
     local = re.match(r"local(\[|$)", master) is not None
     settings = {
-        "spark.master": master,
+        "spark.master": _retrying(master),
         "spark.app.name": app,
         **_EVERYWHERE,
         **(_LOCAL if local else {}),
         **wanted,
     }
-    with _environment(_variables(local)):
+    with _environment(_variables(local)), _quiet(VERBOSE in settings):
         java = _JavaSide.running(settings)
+        before = signal.getsignal(signal.SIGINT)
         try:
             spark = SparkSession(SparkContext(conf=_conf(settings), gateway=java.gateway))
         except Py4JJavaError as error:
             reason = str(error.java_exception.getMessage()).splitlines()[0]
             raise TopicweaveError(f"Spark did not start at {master}: {reason}") from error
-        try:
-            yield spark
-        except (Py4JError, OSError) as error:
-            if java.alive():
-                raise
-            raise TopicweaveError(java.ended()) from error
-        finally:
-            _stop(spark)
+        with _interruptible(before) as interrupted:
+            try:
+                yield spark
+            except Exception as error:
+                if interrupted():
+                    raise KeyboardInterrupt from error
+                if not isinstance(error, Py4JError | OSError) or java.alive():
+                    raise
+                raise TopicweaveError(java.ended()) from error
+            finally:
+                _stop(spark)
+
+
+@contextmanager
+def _interruptible(before: Any) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C raises KeyboardInterrupt, also where Py4J makes another error of it: gives a way to ask.
+
+    In place of PySpark's own handler, which cancels jobs over the very connection that it interrupts. (Stopping Spark
+    cancels them as well.)
+    """
+    heard: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        heard.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield lambda: bool(heard)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _quiet(verbose: bool) -> Iterator[None]:
+    """Py4J logs what it raises, and Ctrl-C, with a stack trace each; whoever asked for it may have that."""
+
+    def by_others(record: logging.LogRecord) -> bool:
+        return "py4j" not in Path(record.pathname).parts
+
+    loggers = [] if verbose else [logging.getLogger(name) for name in (None, *_PY4J_LOGGERS)]
+    for logger in loggers:
+        logger.addFilter(by_others)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(by_others)
+
+
+def _retrying(master: str) -> str:
+    """On a cluster a task gets four attempts, in local mode one, unless the URL says otherwise: then one process that the
+    system kills takes a whole sweep with it.
+    """
+    threads = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
+    return f"local[{threads[1] or 1},{_ATTEMPTS}]" if threads else master
 
 
 def _conf(settings: Mapping[str, str]) -> "SparkConf":
@@ -171,6 +231,8 @@ class _JavaSide:
 def _stop(spark: "SparkSession") -> None:
     from py4j.protocol import Py4JError
 
+    # When the Java side hangs up in the midst of a job, the end that sums up its counters would print a stack trace.
+    spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     try:
         with warnings.catch_warnings(action="ignore"):  # PySpark warns of a dead Java side; we raise an error
             spark.stop()

@@ -57,7 +57,7 @@ def staged(out: Path, plan: Mapping[str, Any], overwrite: bool) -> Iterator[Stag
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(exist_ok=True)
-        with _only_one(folder):
+        with only_one(folder):
             resumed = _prepare(folder, note)
             staging = Staging(folder, out, resumed)
             try:
@@ -108,7 +108,8 @@ def refuse_losing(out: Path, overwrite: bool) -> None:
 
 
 @contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
+def only_one(folder: Path) -> Iterator[None]:
+    """Raise if another process is at work in a folder."""
     with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

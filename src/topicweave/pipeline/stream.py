@@ -1,118 +1,262 @@
-"""Measures over a folder that nodes keep appending telemetry to: Structured Streaming, checkpointed.
+"""Measures over a folder that nodes keep adding telemetry to: Structured Streaming, checkpointed.
 
-Nodes append whole Parquet files to `FOLDER/deliveries/` (a file is moved there when it is complete). The stream counts
-every reception once, in windows of event time; a row that comes later than the watermark allows is left out. What it
-has counted is in the checkpoint: killed and started again
-it goes on with the files it has not counted yet, and neither loses nor repeats a row.
+FOLDER is one that live nodes write (`FOLDER/deliveries.parquet/NODE-000001.parquet`, …), or one that holds finished
+recordings, each in a folder of its own (`FOLDER/RUN/deliveries.parquet`); more may come at any time.
 
-Windows are by the time of reception. Per window and run:
+Time is cut into windows of one length. A window is measured when nothing for it can come any more: when the latest
+row of its run is `lateness` beyond the window's end and the `wait` that its events are given to arrive. It is measured as
+`topicweave measure` would, over the rows of the window: the events published in it, their receptions up to `wait` before
+and after it (clocks differ), its control traffic, its last snapshot of the overlay. A row that comes when its window has
+been measured is counted as late, and left out. Each run has a watermark of its own, because each has a clock of its own.
 
-    receptions, unwanted    messages that carry events, and those the receiver did not want
-    noise_all               unwanted / receptions
-    wanted                  the others; hops_mean and hops_max are over these
+What becomes of a micro-batch of new files:
 
-Which reception of an event is the *first* at a node is not known before the watermark has passed all of them, and
-needs a state as large as the events within it; so what is measured here are the measures over all receptions. The
-others are `topicweave measure`'s, over the same folder.
+1. its rows are landed: written to `OUT/landed/batch=N/`, by table, run and window;
+2. windows that are due are measured from what has landed, into `OUT/windows.parquet/part-N.parquet`;
+3. `OUT/progress/N.json` says how far it has come: from then on the batch is done;
+4. what is needed no more is deleted.
+
+Spark's checkpoint remembers which files make up batch N. Killed anywhere, the batch is done again: before step 3 it writes
+the same files over the old ones, after step 3 there is nothing left to do. So no row is lost, and none counts twice.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from topicweave.errors import BadInput
 from topicweave.pipeline.parts import write_part
+from topicweave.pipeline.runs import whole
+from topicweave.pipeline.staging import only_one
+from topicweave.pipeline.stream_progress import Progress, Span, Windows
+from topicweave.pipeline.stream_windows import Workload, measured
+from topicweave.telemetry.schema import SCHEMAS, file_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-_DELIVERIES = "run string, event long, node string, time double, hops int, sender string, wanted boolean"
-WINDOWS = pa.schema(
+MEASURED = pa.schema(
     [
         ("run", pa.string()),
         ("start", pa.float64()),
         ("end", pa.float64()),
-        ("receptions", pa.int64()),
-        ("unwanted", pa.int64()),
-        ("noise_all", pa.float64()),
-        ("wanted", pa.int64()),
-        ("hops_mean", pa.float64()),
-        ("hops_max", pa.int64()),
+        ("measure", pa.string()),
+        ("value", pa.float64()),
     ]
 )
+_TYPES = {pa.int64(): "long", pa.int32(): "int", pa.float64(): "double", pa.bool_(): "boolean"}
+_KEPT = 3
+"""Notes of progress that are kept; one would do."""
+
+Told = Callable[[Span, dict[str, float]], None]
 
 
-def start_stream(
+class Stream:
+    """Batches of new rows, one after the other."""
+
+    def __init__(
+        self, spark: SparkSession, out: Path, windows: Windows, workload: Workload, told: Told | None = None
+    ) -> None:
+        self._spark = spark
+        self._out = out
+        self._windows = windows
+        self._workload = workload
+        self._told = told or (lambda _span, _measures: None)
+
+    def batch(self, rows: DataFrame, number: int) -> None:
+        """Take up the rows of a batch, and measure what is due then."""
+        if self._note(number).exists():  # killed between step 3 and the checkpoint's own note
+            self._tidy(self.progress(number))
+            return
+        before = self.progress(number - 1)
+        after = before.with_rows(self._windows.counted(rows).toArrow().to_pylist())  # one per run and window
+        self._land(rows, number, after)
+        self._measure(number, f"part-{number:08d}.parquet", after, after.first_waiting(self._windows))
+
+    def finish(self) -> None:
+        """Nothing more will come: measure the windows that are still waiting."""
+        last = self.last()
+        if last is not None:
+            progress = self.progress(last)
+            self._measure(last, f"part-{last:08d}.rest.parquet", progress, progress.none_waiting())
+
+    def last(self) -> int | None:
+        """The last batch that was done."""
+        return max((int(file.stem) for file in (self._out / "progress").glob("*.json")), default=None)
+
+    def progress(self, number: int) -> Progress:
+        """How far it had come after a batch."""
+        if number < 0:
+            return Progress()
+        try:
+            return Progress.decoded(self._note(number).read_bytes())
+        except (OSError, ValueError) as error:
+            raise BadInput(
+                f"{self._note(number)}: cannot be read ({error}); begin anew in another --out"
+            ) from None
+
+    def _note(self, number: int) -> Path:
+        return self._out / "progress" / f"{number:08d}.json"
+
+    def _land(self, rows: DataFrame, number: int, progress: Progress) -> None:
+        from pyspark.sql import functions as sf
+
+        runs = progress.runs
+        numbered = self._spark.createDataFrame(
+            pa.table(
+                {
+                    "run": pa.array(list(runs), pa.string()),
+                    "number": pa.array([run.number for run in runs.values()], pa.int32()),
+                    "first_waiting": pa.array([run.first_waiting for run in runs.values()], pa.int64()),
+                }
+            )
+        )
+        placed = rows.select("*", self._windows.place().alias("place")).join(sf.broadcast(numbered), "run")
+        (
+            placed.where("place >= first_waiting")
+            .repartition("table", "number", "place")
+            # In the order in which `measure` would read them.
+            .sortWithinPartitions("table", "number", "place", "file", "order")
+            .drop("first_waiting", "whole", "file", "order")
+            .write.mode("overwrite")
+            .partitionBy("table", "number", "place")
+            .parquet(str(self._out / "landed" / f"batch={number:08d}"))
+        )
+
+    def _measure(self, number: int, part: str, progress: Progress, until: dict[str, int]) -> None:
+        spans = progress.due(until, self._windows)
+        found = [
+            measured(self._spark, self._out / "landed", span, self._windows, self._workload) for span in spans
+        ]
+        rows = [
+            {"run": span.run, "start": span.start, "end": span.end, "measure": name, "value": float(value)}
+            for span, measures in zip(spans, found, strict=True)
+            for name, value in measures.items()
+        ]
+        if rows:
+            table = pa.Table.from_pylist(rows, schema=MEASURED)
+            write_part(self._out / "windows.parquet" / part, MEASURED, [table])
+        done = progress.moved_on(until, self._windows)
+        whole(self._note(number), lambda partial: partial.write_bytes(done.encoded()))
+        for span, measures in zip(spans, found, strict=True):
+            self._told(span, measures)
+        self._tidy(done)
+
+    def _tidy(self, progress: Progress) -> None:
+        """Delete what no window to come needs."""
+        first = {run.number: run.first_waiting - self._windows.reach for run in progress.runs.values()}
+        for folder in (self._out / "landed").glob("batch=*/table=*/number=*/place=*"):
+            number, place = (int(one.name.partition("=")[2]) for one in (folder.parent, folder))
+            if place < first.get(number, place):
+                shutil.rmtree(folder)
+        for depth in ("batch=*/table=*/number=*", "batch=*/table=*", "batch=*"):
+            for folder in (self._out / "landed").glob(depth):
+                if not any(entry.is_dir() for entry in folder.iterdir()):
+                    shutil.rmtree(folder)
+        for note in sorted((self._out / "progress").glob("*.json"))[:-_KEPT]:
+            note.unlink()
+
+
+@contextmanager
+def streaming(
     spark: SparkSession,
     folder: Path,
+    workload: Path,
     out: Path,
     *,
     window: float = 60.0,
-    lateness: float = 300.0,
+    wait: float = 60.0,
+    lateness: float = 120.0,
+    grace: float = 0.0,
     until_idle: bool = False,
-) -> StreamingQuery:
-    """Count `folder`/deliveries into `out`/windows.parquet; with `until_idle` only what is there now.
-
-    A window is written once, when nothing for it can come any more within `lateness`.
-    """
-    source = folder / "deliveries"
-    if not source.is_dir():
-        raise BadInput(f"{source}: no such folder; nodes append files of deliveries there")
-    if not (window > 0 and lateness >= 0):
-        raise BadInput(
-            f"window {window}, lateness {lateness}: choose a positive window and no negative lateness"
+    told: Told | None = None,
+) -> Iterator[tuple[StreamingQuery, Stream]]:
+    """A running query over `folder`; it is stopped when the block ends. With `until_idle` it ends when all is read."""
+    windows = Windows(window, wait, lateness, grace)
+    windows.check()
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder; give the one that nodes write telemetry to")
+    if sign := re.search(r"[\\*?\[\]{}]", str(folder.absolute())):
+        raise BadInput(f"{folder}: its path holds {sign[0]!r}, which Spark takes for a pattern; rename it")
+    wanted = Workload.of(workload)
+    out = out.absolute()
+    try:
+        (out / "progress").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot make this folder ({error.strerror}); choose another --out") from None
+    with only_one(out):
+        _same_plan(
+            out, {"folder": str(folder.absolute()), "workload": str(workload.absolute()), **windows._asdict()}
         )
-    rows = spark.readStream.schema(_DELIVERIES).parquet(str(source.absolute()))
-    target = str((out / "windows.parquet").absolute())
-
-    def append(batch: DataFrame, number: int) -> None:
-        # The batch's number names its file: a batch that is done again after a crash replaces itself.
-        table = batch.toArrow()  # windows that closed just now, not rows
-        ordered = table.sort_by([("run", "ascending"), ("start", "ascending")])
-        if ordered.num_rows:
-            write_part(Path(target) / f"part-{number:08d}.parquet", WINDOWS, [ordered.cast(WINDOWS)])
-
-    writer = (
-        counted(rows, window, lateness)
-        .writeStream.outputMode("append")
-        .option("checkpointLocation", str((out / "checkpoint").absolute()))
-        .foreachBatch(append)
-    )
-    writer = writer.trigger(availableNow=True) if until_idle else writer.trigger(processingTime="1 second")
-    return writer.start()
+        stream = Stream(spark, out, windows, wanted, told)
+        if stream.last() is not None and not (out / "checkpoint").is_dir():
+            raise BadInput(f"{out}: its checkpoint is gone; begin anew in another --out")
+        writer = (
+            _new_rows(spark, folder.absolute())
+            .writeStream.option("checkpointLocation", str(out / "checkpoint"))
+            .foreachBatch(stream.batch)
+        )
+        trigger: dict[str, Any] = {"availableNow": True} if until_idle else {"processingTime": "2 seconds"}
+        query = writer.trigger(**trigger).start()
+        try:
+            yield query, stream
+        finally:
+            query.stop()
 
 
-def counted(rows: DataFrame, window: float, lateness: float) -> DataFrame:
-    """Receptions by run and window of event time; times are seconds since the run's fixed moment."""
+def _same_plan(out: Path, plan: dict[str, Any]) -> None:
+    """What has been counted was counted in these windows; others need another folder."""
+    note = out / "plan.json"
+    if not note.exists():
+        whole(note, lambda partial: partial.write_text(json.dumps(plan, indent=2)))
+        return
+    try:
+        found = json.loads(note.read_text())
+    except ValueError:
+        raise BadInput(f"{note}: cannot be read; begin anew in another --out") from None
+    for name, value in plan.items():
+        if found.get(name) != value:
+            raise BadInput(
+                f"{out}: was begun with {name} {found.get(name)!r}, not {value!r}; "
+                "give the same again, or another --out"
+            )
+
+
+def _new_rows(spark: SparkSession, folder: Path) -> DataFrame:
+    """The rows of all tables as they come: the columns of all, null where a table has none, and where they stood."""
     from pyspark.sql import functions as sf
 
-    moment = sf.timestamp_micros((sf.col("time") * 1e6).cast("long"))
-    late = f"{round(lateness * 1e6)} microseconds"
-    span = sf.window("moment", f"{round(window * 1e6)} microseconds")
-    windows = (
-        rows.withColumn("moment", moment)
-        .withWatermark("moment", late)
-        .groupBy("run", span.alias("span"))
-        .agg(
-            sf.count("*").alias("receptions"),
-            sf.count_if(~sf.col("wanted")).alias("unwanted"),
-            sf.count_if(sf.col("wanted")).alias("wanted"),
-            sf.avg(sf.when(sf.col("wanted"), sf.col("hops"))).alias("hops_mean"),
-            sf.max(sf.when(sf.col("wanted"), sf.col("hops"))).cast("long").alias("hops_max"),
+    columns = {
+        field.name: _TYPES.get(field.type, "string") for schema in SCHEMAS.values() for field in schema
+    }
+    frames = []
+    for table, schema in SCHEMAS.items():
+        mine = ", ".join(f"{field.name} {columns[field.name]}" for field in schema)
+        source = spark.readStream.schema(mine).option("maxFilesPerTrigger", 10_000)
+        # Nothing is read of hidden folders: whoever moves a recording into place shows it when it is whole.
+        rows = source.parquet(f"{folder}/{{{file_name(table)},[^._]*/{file_name(table)}}}")
+        cells = [
+            (sf.col(name) if name in schema.names else sf.lit(None).cast(kind)).alias(name)
+            for name, kind in columns.items()
+        ]
+        frames.append(
+            rows.select(
+                sf.lit(table).alias("table"),
+                *cells,
+                reduce(and_, (sf.col(name).isNotNull() for name in schema.names)).alias("whole"),
+                sf.col("_metadata.file_path").alias("file"),
+                sf.col("_metadata.row_index").alias("order"),
+            )
         )
-    )
-    return windows.select(
-        "run",
-        (sf.unix_micros("span.start") / 1e6).alias("start"),
-        (sf.unix_micros("span.end") / 1e6).alias("end"),
-        "receptions",
-        "unwanted",
-        (sf.col("unwanted") / sf.col("receptions")).alias("noise_all"),
-        "wanted",
-        "hops_mean",
-        "hops_max",
-    )
+    return reduce(lambda one, other: one.unionByName(other), frames)

@@ -37,17 +37,24 @@ def users(rows: DataFrame, staging: Staging, options: Any) -> Counts:
     from pyspark.sql import functions as sf
 
     links = rows.where("topic is not null").select("node", "topic")
-    selves = links.where("node = topic").count()
+    found = rows.agg(
+        sf.count("*").alias("rows"),
+        sf.count("topic").alias("links"),
+        sf.count_if(sf.col("node") == sf.col("topic")).alias("selves"),
+    ).first()
+    assert found is not None
     proper = links.where("node != topic")
     turned = proper.select(sf.col("topic").alias("node"), sf.col("node").alias("topic"))
     wishes = {"follows": proper, "followed": turned, "both": proper.unionByName(turned)}[options.direction]
-    everyone = rows.select("node").union(rows.where("topic is not null").select("topic")).distinct()
-    counts = _subscriptions(wishes, staging)
-    counts["self_follows"] = selves
-    counts["nodes"] = write_table(everyone, staging.table("hosts"), NODES, "node", ("node",))
+    ways = 2 if options.direction == "both" else 1
+    everyone = rows.select("node").union(links.select("topic")).distinct()
+    most = found["rows"] + found["links"]
+    counts = _subscriptions(wishes, staging, ways * (found["links"] - found["selves"]))
+    counts["self_follows"] = found["selves"]
+    counts["nodes"] = write_table(everyone, staging.table("hosts"), NODES, "node", ("node",), most)
     topics = everyone.select(sf.col("node").alias("topic"), sf.lit(1.0).alias("rate"))
-    counts["topics"] = write_table(topics, staging.table("topics"), TOPICS, "topic", ("topic",))
-    counts["links"] = links.count()
+    counts["topics"] = write_table(topics, staging.table("topics"), TOPICS, "topic", ("topic",), most)
+    counts["links"] = found["links"]
     return counts
 
 
@@ -55,12 +62,16 @@ def pairs(rows: DataFrame, staging: Staging, _options: Any) -> Counts:
     """Users and topics of two kinds."""
     from pyspark.sql import functions as sf
 
+    found = rows.agg(sf.count("*").alias("rows"), sf.count("topic").alias("pairs")).first()
+    assert found is not None
     wishes = rows.where("topic is not null").select("node", "topic")
-    counts = _subscriptions(wishes, staging)
+    counts = _subscriptions(wishes, staging, found["pairs"])
     nodes = rows.select("node").distinct()
-    counts["nodes"] = write_table(nodes, staging.table("hosts"), NODES, "node", ("node",))
+    counts["nodes"] = write_table(nodes, staging.table("hosts"), NODES, "node", ("node",), found["rows"])
     topics = wishes.select("topic").distinct().withColumn("rate", sf.lit(1.0))
-    counts["topics"] = write_table(topics, staging.table("topics"), TOPICS, "topic", ("topic",))
+    counts["topics"] = write_table(
+        topics, staging.table("topics"), TOPICS, "topic", ("topic",), found["pairs"]
+    )
     return counts
 
 
@@ -68,23 +79,28 @@ def edits(rows: DataFrame, staging: Staging, _options: Any) -> Counts:
     """An edit log: who edited a page wants it (Magnet §4.5); its rate is its edits over the log's length."""
     from pyspark.sql import functions as sf
 
-    counts = _subscriptions(rows.select("node", "topic"), staging)
+    found = rows.agg(
+        sf.count("*").alias("edits"), (sf.max("time") - sf.min("time")).cast("double").alias("seconds")
+    ).first()
+    assert found is not None
+    most = found["edits"]
+    counts = _subscriptions(rows.select("node", "topic"), staging, most)
     nodes = rows.select("node").distinct()
-    counts["nodes"] = write_table(nodes, staging.table("hosts"), NODES, "node", ("node",))
-    span = rows.agg(sf.max("time") - sf.min("time")).first()
-    seconds = float(span[0]) if span and span[0] else 1.0
-    topics = rows.groupBy("topic").agg((sf.count("*") / seconds).alias("rate"))
-    counts["topics"] = write_table(topics, staging.table("topics"), TOPICS, "topic", ("topic",))
-    counts["edits"] = rows.count()
+    counts["nodes"] = write_table(nodes, staging.table("hosts"), NODES, "node", ("node",), most)
+    topics = rows.groupBy("topic").agg((sf.count("*") / (found["seconds"] or 1.0)).alias("rate"))
+    counts["topics"] = write_table(topics, staging.table("topics"), TOPICS, "topic", ("topic",), most)
+    counts["edits"] = most
     return counts
 
 
-def _subscriptions(wishes: DataFrame, staging: Staging) -> Counts:
-    distinct = wishes.distinct()
-    kept = write_table(distinct, staging.table("subscriptions"), SUBSCRIPTIONS, "node", ("node", "topic"))
+def _subscriptions(wishes: DataFrame, staging: Staging, offered: int) -> Counts:
+    """`offered` is the number of wishes, repeated ones included."""
+    kept = write_table(
+        wishes.distinct(), staging.table("subscriptions"), SUBSCRIPTIONS, "node", ("node", "topic"), offered
+    )
     if not kept:
         raise BadInput(f"{staging.out}: not made, for no line holds a subscription; choose another format")
-    return {"subscriptions": kept, "duplicates": wishes.count() - kept}
+    return {"subscriptions": kept, "duplicates": offered - kept}
 
 
 def machine_events(rows: DataFrame, staging: Staging, _options: Any) -> Counts:

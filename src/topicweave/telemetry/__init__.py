@@ -1,7 +1,8 @@
 """What a run leaves behind: four tables, written alike by the simulator and by live nodes."""
 
+from topicweave.telemetry.parts import PartsTelemetry
 from topicweave.telemetry.schema import event_key
 from topicweave.telemetry.tables import Tables
 from topicweave.telemetry.writer import MemoryTelemetry, ParquetTelemetry, Telemetry
 
-__all__ = ["MemoryTelemetry", "ParquetTelemetry", "Tables", "Telemetry", "event_key"]
+__all__ = ["MemoryTelemetry", "ParquetTelemetry", "PartsTelemetry", "Tables", "Telemetry", "event_key"]

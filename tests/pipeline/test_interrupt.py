@@ -1,0 +1,54 @@
+"""Ctrl-C on a running command: one line, and the same command goes on with what is finished."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.pipeline.folders import contents
+from topicweave.pipeline.generate import generate
+
+
+def test_ctrl_c_leaves_finished_parts_and_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "topicweave.cli",
+        "workload",
+        "generate",
+        "vitis-low",
+        "--nodes",
+        "200000",
+    ]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out"), "--master", "local[1]"],
+        start_new_session=True,  # a terminal sends Ctrl-C to all of a group: to Spark's processes as well
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    parts = tmp_path / ".out.partial" / "subscriptions.parquet"
+    deadline = time.monotonic() + 240
+    while not list(parts.glob("part-*.parquet")) and time.monotonic() < deadline:
+        try:
+            process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        raise AssertionError(process.communicate()[1])
+    os.killpg(process.pid, signal.SIGINT)
+    told, said = process.communicate(timeout=60)
+    complaints = [line for line in said.splitlines() if "/" not in line[:4]]  # a log has a line per part
+    assert (process.returncode, told) == (130, "")
+    assert complaints == ["stopped; run the same command again to go on"]
+
+    finished = {part: part.stat().st_mtime_ns for part in parts.glob("part-*.parquet")}
+    assert 1 <= len(finished) < 10
+    generate("vitis-low", {"nodes": 200_000}, 0, tmp_path / "out", spark=spark)
+    kept = {part: tmp_path / "out" / "subscriptions.parquet" / part.name for part in finished}
+    assert {part: kept[part].stat().st_mtime_ns for part in finished} == finished, "not made again"
+    generate("vitis-low", {"nodes": 200_000}, 0, tmp_path / "whole", spark=spark)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
