@@ -63,7 +63,7 @@ def topicweave(signed: bool, bursts: int, topics: int = 1) -> Figures:
                     reader.cancel()
 
     async def probe(nodes: list[LiveNode], topic: str, probes: set[tuple[str, bytes]]) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + 3 * PATIENCE
         while time.monotonic() < deadline:
             probes.clear()
             for number, node in enumerate(nodes):

@@ -102,12 +102,15 @@ class TopicBeacons:
 
     def tell(self, shared: Iterable[TopicId]) -> tuple[Beacon, ...]:
         """What a neighbour that wants these topics, too, should know."""
-        now = self._world.now
+        now, labels, no_label, own = self._world.now, self._labels, self._no_label, self._id
+        max_age = self._parameters.max_age
         beacons = []
         for topic in shared:
-            leader = self.leader(topic)
-            age = now - self._labels[topic][1] if leader != self._id else 0.0
-            beacons.append(Beacon(topic, leader, age))
+            leader, made = labels.get(topic, no_label)
+            if leader == own or now - made > max_age:
+                beacons.append(Beacon(topic, own, 0.0))
+            else:
+                beacons.append(Beacon(topic, leader, now - made))
         return tuple(beacons)
 
     def hear(self, beacons: Iterable[Beacon]) -> None:

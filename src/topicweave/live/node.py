@@ -235,7 +235,7 @@ class LiveNode:
                     self._start_node()
                 return
             await asyncio.sleep(pause * self.world.random.uniform(0.5, 1.5))
-            pause = min(2 * pause, 30.0)
+            pause = min(2 * pause, 5.0)
 
     async def _try(self, address: Address) -> NodeId | None:
         try:

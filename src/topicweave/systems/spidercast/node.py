@@ -30,6 +30,11 @@ from topicweave.systems.spidercast.parameters import LinkParameters, SpiderCastP
 from topicweave.systems.spidercast.selection import BridgeSelection, CoverageSelection, Selection
 from topicweave.systems.spidercast.task import MaintenanceTask
 
+MANY_TOPICS = 500
+BEATS_FOR_MANY = 3
+"""Of more topics the beacons are told in turns: thousands in each heartbeat would cost more than all else. A label still has time to cross a part
+before it is too old (see `topic_beacons`)."""
+
 
 class OverlayNode(Node):
     """A node that keeps the neighbours its tasks ask for, and spreads events over them.
@@ -53,6 +58,7 @@ class OverlayNode(Node):
         # With the time of the last event: the interest ends some time after it.
         self._publishing: dict[TopicId, float] = {}
         self._topic_links: dict[TopicId, list[NodeId]] = {}  # until a link changes
+        self._beats = 0
         self._interest: Interest = frozenset(self.subscriptions)
         self._interest_version = 0
         self._known_versions: dict[NodeId, int] = {}
@@ -322,21 +328,27 @@ class OverlayNode(Node):
     # Heartbeats.
 
     def _beat(self, peers: Iterable[NodeId]) -> None:
-        labels: dict[TopicId, Beacon] = {}
-        if self.parameters.bridges:
-            labels = {beacon.topic: beacon for beacon in self._beacons.tell(self._interest)}
-        # Without beacons, neighbours of the same state get the same message: it is made (and measured) once.
-        made: dict[tuple[TaskState, ...], Heartbeat] = {}
+        labels = self._labels_of_this_beat() if self.parameters.bridges else {}
+        # Neighbours of the same state and interest get the same message: it is made (and encoded) once.
+        made: dict[tuple[tuple[TaskState, ...], tuple[TopicId, ...]], Heartbeat] = {}
         for peer in peers:
             tasks = [task for task in self.tasks.values() if peer in task.neighbours]
             states = tuple(task.state(peer) for task in tasks)
-            beat = made.get(states)
-            if labels:
-                beacons = tuple(labels[topic] for topic in tasks[0].neighbours[peer].shared)
-                beat = Heartbeat(self._interest_version, states, beacons)
-            elif beat is None:
-                beat = made[states] = Heartbeat(self._interest_version, states)
+            shared = tasks[0].neighbours[peer].shared if labels else ()
+            beat = made.get((states, shared))
+            if beat is None:
+                beacons = tuple(labels[topic] for topic in shared if topic in labels)
+                beat = made[states, shared] = Heartbeat(self._interest_version, states, beacons)
             self.world.send(peer, beat)
+
+    def _labels_of_this_beat(self) -> dict[TopicId, Beacon]:
+        """Of all topics; of very many, a part in each heartbeat."""
+        self._beats += 1
+        topics: Iterable[TopicId] = self._interest
+        if len(self._interest) > MANY_TOPICS:
+            turn = self._beats % BEATS_FOR_MANY
+            topics = [topic for topic in self._interest if topic % BEATS_FOR_MANY == turn]
+        return {beacon.topic: beacon for beacon in self._beacons.tell(topics)}
 
     def _receive_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
         self._detector.heard(sender)
