@@ -334,7 +334,7 @@ class OverlayNode(Node):
         for peer in peers:
             tasks = [task for task in self.tasks.values() if peer in task.neighbours]
             states = tuple(task.state(peer) for task in tasks)
-            shared = tasks[0].neighbours[peer].shared if labels else ()
+            shared = tuple(tasks[0].neighbours[peer].shared) if labels else ()
             beat = made.get((states, shared))
             if beat is None:
                 beacons = tuple(labels[topic] for topic in shared if topic in labels)
