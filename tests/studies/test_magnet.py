@@ -24,7 +24,7 @@ def test_every_figure_has_its_experiments(study: Any, scale: Scale) -> None:
     if study.name != "magnet/levels":
         assert {experiment.seed for experiment in plan.experiments.values()} == set(range(SEEDS[scale]))
     if scale == "paper" and study.name in ("magnet/fig2", "magnet/fig3a", "magnet/fig3b", "magnet/fig5"):
-        sizes = {experiment.workload.nodes for experiment in plan.experiments.values()}  # type: ignore[union-attr]
+        sizes = {experiment.workload.nodes for experiment in plan.experiments.values()}
         assert sizes == {10_000}
 
 

@@ -46,7 +46,7 @@ def run(
     scale: Annotated[
         Literal["smoke", "tenth", "paper"],
         typer.Option(
-            help="A small run to see that it works; a tenth of the paper's size (vitis); its own size."
+            help="A small run to see that it works; a tenth of the paper's size (vitis, rappel); its own size."
         ),
     ] = "smoke",
     seed: Seed = 0,

@@ -112,7 +112,8 @@ def fig5(scale: Scale, seed: int) -> Plan:
 
 
 def _study(name: str, title: str, section: str, plan: Any) -> Study:
-    return Study(f"rappel/{name}", title, f"Rappel (2009) {section}", plan)
+    scales: tuple[Scale, ...] = ("smoke", "tenth", "paper")
+    return Study(f"rappel/{name}", title, f"Rappel (2009) {section}", plan, scales=scales)
 
 
 STUDIES = [
