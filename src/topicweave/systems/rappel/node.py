@@ -321,7 +321,7 @@ class RappelNode(Node):
             tree is not None
             and tree.is_root
             and message.feed not in self.parameters.publishers
-            and message.root not in self._suspects
+            and self._suspects.get(message.root, 0.0) <= self.world.now
             and clockwise(message.feed, message.root) < clockwise(message.feed, self.id)
         ):
             self.trees.search_root(tree, message.root)
@@ -380,6 +380,8 @@ class RappelNode(Node):
         for peer in [peer for peer, time in heard.items() if time < limit]:
             del heard[peer]
             self._acks.pop(peer, None)
+        for peer in [peer for peer, until in self._suspects.items() if until <= now]:
+            del self._suspects[peer]
         self.friendship.candidates.sweep(now)
         self.friendship.audit()
 
