@@ -6,7 +6,7 @@ import argparse
 
 from rich.console import Console
 
-from benchmarks import designs, kernel, pipeline, rappel, scale, selection, vitis
+from benchmarks import designs, kernel, magnet, pipeline, rappel, scale, selection, vitis
 
 BENCHMARKS = {
     "kernel": kernel.run,
@@ -16,6 +16,7 @@ BENCHMARKS = {
     "designs": designs.run,
     "vitis": vitis.run,
     "rappel": rappel.run,
+    "magnet": magnet.run,
 }
 
 

@@ -67,7 +67,7 @@ class OscarParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     check_period: float = 30.0
     """Seconds between two looks at the population."""
     refinements: int = 2
-    """How often all fingers are drawn once more after the first time in a place: walks over an overlay that is still bad are
+    """How often all fingers are drawn once more after the first time: walks over an overlay that is still bad are
     bad samples. Each waits a third of a `check_period`."""
     rewire_after: float = 2.5
     """By how many partitions more or less, on average over a few looks, all fingers are drawn anew. Each partition is about a
@@ -219,7 +219,8 @@ class Oscar:
         refine = self._refinements > 0 and self._world.now >= self._again_at
         anew = self._moved or refine or abs(self._usual - self._wired_for) >= parameters.rewire_after
         if self._moved:
-            self._refinements = parameters.refinements
+            # Who moves walks over an overlay that is there already.
+            self._refinements = 0 if self._wired_for else parameters.refinements
         elif refine:
             self._refinements -= 1
         if anew:

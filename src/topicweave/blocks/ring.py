@@ -155,6 +155,8 @@ class Ring:
         self._entrances: list[NodeId] = []
         self._said: dict[NodeId, Near] = {}
         self._news: Near | None = None
+        self._held: Held | None = None
+        self._outermost: tuple[Place, Place] | None = None
         self.successor: Contact | None = None
         self.predecessor: Contact | None = None
         self.table: list[Place] = []
@@ -262,6 +264,7 @@ class Ring:
         own = self.own
         stamp = max(1 + int(self._world.now * 1e6), own.stamp + 1 if own is not None else 0)
         self.own = Contact(self.id, position, stamp)
+        self._held = None
         # Those around the old place have to know, too.
         old = [*self._near, *self._fans]
         for contact in near:
@@ -403,6 +406,11 @@ class Ring:
             self._world.send(hop, Introduce(self.number, newcomer, message.hops + 1))
 
     def _receive_hold(self, sender: NodeId, message: Hold) -> None:
+        if self._fans.get(sender) is message.own and self._held is not None:
+            # In the simulator, where messages pass by reference, this is most of them.
+            self._heard[sender] = self._world.now
+            self._world.send(sender, self._held)
+            return
         if message.own.id != sender or not self._believable(message.own):
             return
         if self.own is None or (sender not in self._fans and len(self._fans) >= self._parameters.most_fans):
@@ -416,9 +424,14 @@ class Ring:
             self._rebuild(trim=True)
         elif known is None or known.place != message.own.place:
             self._rebuild()
-        self._world.send(sender, Held(self.number, self.own))
+        if self._held is None:
+            self._held = Held(self.number, self.own)
+        self._world.send(sender, self._held)
 
     def _receive_held(self, sender: NodeId, message: Held) -> None:
+        if self._fingers.get(sender) is message.own and sender in self._heard:
+            self._heard[sender] = self._world.now
+            return
         if message.own.id == sender and self._believable(message.own):
             self._hear(message.own)
             if self._consider(message.own):
@@ -474,10 +487,7 @@ class Ring:
 
     def _is_nearer(self, contact: Contact) -> bool:
         """Whether a stranger belongs to the near ones: it lies between the outermost of them on our side."""
-        here = self.here
-        places = sorted((known.place for known in self._near.values()), key=lambda at: (at < here, at))
-        sides = self._parameters.sides
-        return inside(contact.place, places[-sides], places[sides - 1])
+        return self._outermost is None or inside(contact.place, *self._outermost)
 
     def _rebuild(self, trim: bool = False) -> None:
         own = self.own
@@ -509,6 +519,8 @@ class Ring:
                 del self._near[contact.id]
                 self._said.pop(contact.id, None)
                 self._forget_if_unlinked(contact.id)
+        full = len(ordered) >= 2 * sides
+        self._outermost = (ordered[-sides].place, ordered[sides - 1].place) if full else None
         now = self._world.now
         for peer in self._near:
             self._heard.setdefault(peer, now)

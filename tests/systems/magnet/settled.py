@@ -104,6 +104,15 @@ def wrong_trees(simulation: Simulation) -> Iterator[str]:
             yield f"{topic}: {len(useless)} leaves that do not want it"
 
 
+def wrong_after(simulation: Simulation, seconds: float) -> list[str]:
+    """What is still wrong with the trees after so long. Looked at every few seconds: now and then a node draws new fingers, and
+    the trees take a moment to follow."""
+    end = simulation.now + seconds
+    while simulation.now < end and any(True for _ in wrong_trees(simulation)):
+        simulation.run(simulation.now + 5.0)
+    return list(wrong_trees(simulation))
+
+
 def relays_per_topic(simulation: Simulation) -> float:
     counts = []
     for topic in simulation.workload.topic_ids:
