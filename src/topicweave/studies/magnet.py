@@ -390,7 +390,7 @@ def fig7(scale: Scale, seed: int) -> Plan:
     return Plan(experiments, judge)
 
 
-LAMBDAS: dict[Scale, tuple[float, ...]] = {"smoke": (0.5, 2.0), "paper": (0.5, 1.0, 1.5, 2.0, 3.0)}
+LAMBDAS: dict[Scale, tuple[float, ...]] = {"smoke": (0.5, 2.0), "paper": (0.5, 1.0, 1.5, 2.0)}
 
 
 def fig8a(scale: Scale, seed: int) -> Plan:
