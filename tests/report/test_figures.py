@@ -115,8 +115,9 @@ def test_topics_in_one_piece_are_those_that_are_not_partitioned() -> None:
 
 
 def test_a_repair_that_never_came_is_named_and_not_drawn() -> None:
-    figure = repair([entry("a"), entry("dead", repair_time=float("inf"))], "")
-    assert [trace["y"] for trace in figure.traces] == [["a"]]
+    figure = repair([entry("a"), entry("calm", repair_time=0.0), entry("dead", repair_time=float("inf"))], "")
+    [trace] = figure.traces
+    assert (trace["y"], trace["text"]) == (["a", "calm"], [" 2.0 s", " no gap"])
     assert "with some seed: dead" in figure.reading
 
 

@@ -241,24 +241,22 @@ def test_every_figure_can_be_saved(browser: Browser, pages: dict[str, Path]) -> 
                 assert min(content) > 700, name
 
 
-@pytest.mark.parametrize("figure", ["hops", "overlay-2"])
-def test_a_figure_arrives_as_a_file(browser: Browser, pages: dict[str, Path], figure: str) -> None:
+def test_figures_arrive_as_files_that_hold_what_is_drawn(browser: Browser, pages: dict[str, Path]) -> None:
     browser.look_at(pages["comparison"])
-    path = browser.downloaded(f"[data-figure={figure}][data-format=png]")
-    assert path.name == f"feeds-{figure}.png"
-    assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-    assert browser.complaints() == []
 
+    def saved(figure: str, file_format: str) -> Path:
+        path = browser.downloaded(f"[data-figure={figure}][data-format={file_format}]")
+        assert path.name == f"feeds-{figure}.{file_format}"
+        assert browser.complaints() == []
+        return path
 
-def test_a_saved_table_holds_what_is_drawn(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.look_at(pages["comparison"])
-    path = browser.downloaded("[data-figure=links-hits][data-format=csv]")
-    header, first, *_ = csv.reader(path.read_text(encoding="utf-8").splitlines())
+    for figure in ("hops", "overlay-2"):
+        assert saved(figure, "png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    header, first, *_ = csv.reader(saved("links-hits", "csv").read_text(encoding="utf-8").splitlines())
     assert header[:3] == ["series", "links per node (mean)", "hit ratio"]
     assert first[:3] == ["alpha", "12.5", "1"]
     low, high = float(first[3]), float(first[4])
     assert (low, high) == pytest.approx((12.5 - 12.7062 / 2, 12.5 + 12.7062 / 2), rel=1e-4)
-    path = browser.downloaded("[data-figure=overlay-1][data-format=csv]")
-    _, first, *rest = csv.reader(path.read_text(encoding="utf-8").splitlines())
+    _, first, *rest = csv.reader(saved("overlay-1", "csv").read_text(encoding="utf-8").splitlines())
     assert first == ["ann", "news & weather", "", "bob", "news & weather", "relay"]
     assert len(rest) == 3

@@ -106,10 +106,20 @@ def repair(entries: Sequence[Entry], question: str) -> Figure:
         "Time to repair",
         f"Seconds from the crash until probes reach 99% of what they reached before it, for good. {_INTERVALS}{said}",
         "repair_time, means over the seeds",
-        [_bar(mended, "repair_time", "repair time", "%{x:.1f} s")] if mended else [],
+        [_bar(mended, "repair_time", "repair time", "%{x:.1f} s") | _said(mended)] if mended else [],
         _by_system(mended, {"title": {"text": "seconds"}, "rangemode": "tozero"}),
         question,
     )
+
+
+def _said(mended: Sequence[Entry]) -> Trace:
+    """Beside the bars: one of no length would not be seen."""
+    times = [entry.measure("repair_time") for entry in mended]
+    return {
+        "text": [f" {time:.1f} s" if time else " no gap" for time in times],
+        "textposition": "outside",
+        "cliponaxis": False,
+    }
 
 
 def control(entries: Sequence[Entry], question: str) -> Figure:

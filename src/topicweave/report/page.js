@@ -34,7 +34,8 @@
     const kept = values => values.filter((_, place) => !hidden.has(trace.y[place]));
     const {error_x: whiskers} = trace;
     const error = whiskers && {...whiskers, array: kept(whiskers.array), arrayminus: kept(whiskers.arrayminus)};
-    return {...trace, x: kept(trace.x), y: kept(trace.y), ...(error && {error_x: error})};
+    const texts = trace.text && {text: kept(trace.text)};
+    return {...trace, x: kept(trace.x), y: kept(trace.y), ...(error && {error_x: error}), ...texts};
   });
 
   const layoutOf = (layout, colour) => {
