@@ -171,3 +171,9 @@ def test_a_node_that_raises_ends_the_run_with_the_seed_noted() -> None:
     with pytest.raises(ZeroDivisionError, match="a bug") as error:
         verdict_on(Crashes)
     assert error.value.__notes__ == ["in the scenario of seed 20 with 30 nodes"]
+
+
+def test_what_a_system_asks_of_its_own_nodes_counts() -> None:
+    unhappy = replace(SPIDERCAST, complaints=lambda node: iter(["is unhappy"]))
+    verdict = run_scenario(unhappy, draw_scenario(3, nodes=5))
+    assert any(violation.endswith(" is unhappy") for violation in verdict.violations)

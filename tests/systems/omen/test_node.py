@@ -18,7 +18,9 @@ from tests.systems.omen.networks import (
     parted_topics,
 )
 from topicweave.systems.omen import OMEN
+from topicweave.systems.omen.local_view import Predecessor
 from topicweave.systems.omen.messages import Label, Links, Survey
+from topicweave.systems.omen.node import complaints
 from topicweave.testing import draw_scenario, run_scenario
 
 
@@ -153,3 +155,18 @@ def test_a_node_needs_no_compiler() -> None:
     code = "import sys, topicweave.systems.omen; print([m for m in ('numba', 'scipy', 'pyspark') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_departures_left_over_are_complained_of() -> None:
+    """What the campaign holds against a node (§5): unfinished departures, lists or records beyond 2L."""
+    node = nodes_of(network(nodes=12, seed=2))[0]
+    assert list(complaints(node)) == []
+    events, most = node.coordinator.churn, 2 * node.parameters.resilience
+    for departed in range(most + 3):
+        events.handle(departed, coordinator=1)
+    assert events.most == most
+    assert list(complaints(node)) == [f"has {most} departures that nobody reported as handled"]
+    for departed in range(most + 1):
+        node.local.records[departed] = Predecessor(frozenset())
+    events.most = most + 1
+    assert len(list(complaints(node))) == 3
