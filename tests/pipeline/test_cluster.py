@@ -7,6 +7,7 @@ PySpark. Nothing is installed on the workers but the libraries: the project is s
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
+from tests.pipeline.grids import GRID
 from topicweave.cli.output import json_text
 from topicweave.experiments.experiment import Experiment, _simulate
 from topicweave.experiments.model_workload import ModelWorkload
@@ -27,20 +29,6 @@ from topicweave.pipeline.generate import generate
 from topicweave.pipeline.grid import read_grid
 from topicweave.pipeline.java import find_java
 from topicweave.pipeline.measure import measure_on_spark, read_tables
-
-GRID = """
-name = "cluster"
-seeds = [1, 2]
-settle = 3.0
-[[systems]]
-name = "random"
-[[workloads]]
-model = "spidercast"
-nodes = 20
-topics = 10
-min_size = 3
-max_size = 3
-"""
 
 
 def free_port() -> int:
@@ -83,6 +71,19 @@ class Cluster:
             )
         self._wait_for("worker1", r"Successfully registered with master")
         self._wait_for("worker2", r"Successfully registered with master")
+
+    def executors(self, worker: int) -> list[int]:
+        """The processes that a worker has started: a launcher, or the Java it became."""
+        parent = self.processes[worker].pid
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended
+            if int(fields[1]) == parent:
+                found.append(int(entry.name))
+        return found
 
     def stop(self) -> None:
         for process in reversed(self.processes):
@@ -132,28 +133,35 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         running.stop()
 
 
-def command(cluster: Cluster, *arguments: str) -> str:
-    """What a user would type, with the cluster's URL for the master."""
-    settings = (
-        "spark.driver.host=127.0.0.1",
-        "spark.driver.bindAddress=127.0.0.1",
-        "spark.executor.memory=512m",
-        f"spark.pyspark.python={sys.executable}",
-        "spark.sql.shuffle.partitions=3",
-        # On a handful of rows, planning anew and compiling each query takes longer than running it.
-        "spark.sql.adaptive.enabled=false",
-        "spark.sql.codegen.wholeStage=false",
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "topicweave.cli", *arguments, "--master", cluster.url]
-        + [part for setting in settings for part in ("--conf", setting)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.pyspark.python": sys.executable,
+    "spark.sql.shuffle.partitions": "3",
+    # On a handful of rows, planning anew and compiling each query takes longer than running it.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+DRIVER = """
+import json, sys
+from pathlib import Path
+from topicweave.cli.output import json_text
+from topicweave.cli.spark import spark_for
+from topicweave.pipeline.generate import generate
+from topicweave.pipeline.measure import measure_on_spark, read_tables
+
+master, settings, out, telemetry, workload = sys.argv[1:]
+with spark_for("test", master, json.loads(settings), verbose=False) as spark:
+    generate("vitis-low", {"nodes": 45_000}, 0, Path(out), spark=spark)
+    wishes = spark.read.parquet(workload + "/subscriptions.parquet")
+    print(json_text(measure_on_spark(read_tables(spark, Path(telemetry)), wishes)))
+"""
+
+
+def conf() -> list[str]:
+    return [f"{name}={value}" for name, value in SETTINGS.items()]
 
 
 def record(folder: Path) -> None:
@@ -179,30 +187,53 @@ def record(folder: Path) -> None:
 def test_a_cluster_makes_the_tables_of_local_mode_to_the_byte(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
-    there, here = tmp_path / "there", tmp_path / "here"
-    command(
-        cluster, "workload", "generate", "vitis-low", "--nodes", "45000", "--out", str(there / "workload")
-    )
-    generate("vitis-low", {"nodes": 45_000}, 0, here / "workload", spark=spark)
-    assert contents(there / "workload") == contents(here / "workload")
-    assert len(list((here / "workload" / "subscriptions.parquet").glob("part-*"))) == 3
-
-    grid = tmp_path / "grid.toml"
-    grid.write_text(GRID)
-    command(cluster, "sweep", str(grid), "--out", str(there / "sweep"))
-    assert sweeping.sweep(spark, read_grid(grid), here / "sweep") == (2, 0)
-    results = [contents(folder / "sweep" / "results.parquet") for folder in (there, here)]
-    assert results[0] == results[1]
-
     record(tmp_path)
     telemetry, workload = tmp_path / "telemetry", tmp_path / "workload"
-    told = command(cluster, "measure", str(telemetry), "--workload", str(workload), "--format", "json")
-    wishes = spark.read.parquet(str(workload / "subscriptions.parquet"))
-    measured = measure_on_spark(read_tables(spark, telemetry), wishes)
-    found = json.loads(told)["random"]
+    arguments = cluster.url, json.dumps(conf()), *map(str, (tmp_path / "there", telemetry, workload))
+    driver = subprocess.run(
+        [sys.executable, "-c", DRIVER, *arguments], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert driver.returncode == 0, driver.stderr
+    used = [entry for number in (1, 2) for entry in (cluster.folder / f"work{number}").glob("app-*")]
+    assert len(used) == 2, "both workers took part"
+
+    generate("vitis-low", {"nodes": 45_000}, 0, tmp_path / "here", spark=spark)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert len(list((tmp_path / "here" / "subscriptions.parquet").glob("part-*"))) == 3
+
+    measured = measure_on_spark(
+        read_tables(spark, telemetry), spark.read.parquet(str(workload / "subscriptions.parquet"))
+    )
+    found = json.loads(driver.stdout)
     # Sums of floating-point numbers arrive in any order: the last bit is not the cluster's promise.
     assert found == pytest.approx(json.loads(json_text(measured)), rel=1e-12)
     assert found["hit_ratio"] > 0
 
-    used = [entry for number in (1, 2) for entry in (cluster.folder / f"work{number}").glob("app-*")]
-    assert len(used) == 6, "both workers took part in all three"
+
+def test_a_sweep_outlives_an_executor_and_gives_the_results_of_local_mode(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The command that a user would type; in its midst one of the executors is killed."""
+    grid = tmp_path / "grid.toml"
+    grid.write_text(GRID.replace("[1, 2, 3]", "[1, 2, 3, 4, 5, 6]").replace("nodes = 20", "nodes = 60"))
+    there, here = tmp_path / "there", tmp_path / "here"
+    command = [sys.executable, "-m", "topicweave.cli", "sweep", str(grid), "--out", str(there)]
+    command += ["--master", cluster.url, *(part for setting in conf() for part in ("--conf", setting))]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 240
+    while not list(there.glob("runs/*.done")) and time.monotonic() < deadline:
+        try:
+            process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        raise AssertionError(process.communicate()[1])
+    victims = cluster.executors(2)
+    for victim in victims:
+        os.kill(victim, signal.SIGKILL)
+    assert victims
+    told, complaints = process.communicate(timeout=240)
+    assert process.returncode == 0, complaints
+    assert "6 runs, 0 failed" in told
+
+    assert sweeping.sweep(spark, read_grid(grid), here) == (6, 0)
+    assert contents(there / "results.parquet") == contents(here / "results.parquet")

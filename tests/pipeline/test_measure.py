@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from topicweave.errors import BadInput
 from topicweave.measures import measure_run
 from topicweave.pipeline.measure import measure_on_spark, read_tables, runs_in
+from topicweave.pipeline.measure_deliveries import delivery_measures, published, received
 from topicweave.pipeline.quantiles import exact_quantiles
 from topicweave.pipeline.session import spark_session
 from topicweave.telemetry.schema import SCHEMAS
@@ -123,9 +124,21 @@ def test_every_measure_is_the_same_on_spark(
         here["churn"] = pq.read_table(recorded / "churn.parquet")
         there["churn"] = spark.read.parquet(str(recorded / "churn.parquet"))
     expected = measure_run(Tables.load(recorded), pq.read_table(recorded / "subscriptions.parquet"), **here)
-    with spark_session(**(PRODUCTION if options["run"] == "two" else {})):
-        wishes = spark.read.parquet(str(recorded / "subscriptions.parquet"))
-        assert_equal(measure_on_spark(read_tables(spark, recorded), wishes, **there), expected)
+    wishes = spark.read.parquet(str(recorded / "subscriptions.parquet"))
+    assert_equal(measure_on_spark(read_tables(spark, recorded), wishes, **there), expected)
+
+
+def test_deliveries_are_measured_alike_with_the_settings_that_users_have(
+    spark: SparkSession, recorded: Path
+) -> None:
+    one = Tables.load(recorded).of_run("one")
+    expected = measure_run(one, pq.read_table(recorded / "subscriptions.parquet"))
+    with spark_session(**PRODUCTION):
+        tables = {name: table.where("run = 'one'") for name, table in read_tables(spark, recorded).items()}
+        events = published(tables["publishes"])
+        with received(events, tables["deliveries"]) as receptions:
+            found = delivery_measures(events, receptions)
+    assert_equal(found, {name: expected[name] for name in found})
 
 
 def test_runs_are_never_measured_together(spark: SparkSession, recorded: Path) -> None:

@@ -11,20 +11,26 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.live import together
 from tests.pipeline.test_measure import assert_equal
 from topicweave.errors import BadInput
+from topicweave.live.swarm import run_swarm
 from topicweave.measures import measure_run
+from topicweave.model.workload import Workload as ModelWorkload
 from topicweave.pipeline import stream as streams
 from topicweave.pipeline import stream_windows
 from topicweave.pipeline.stream import streaming
 from topicweave.pipeline.stream_progress import Progress, Windows
 from topicweave.port import Link
+from topicweave.sim.simulation import Simulation
+from topicweave.systems.registry import find_system
 from topicweave.telemetry import MemoryTelemetry, PartsTelemetry, Tables, Telemetry
 
 WINDOW = 10.0
@@ -193,6 +199,49 @@ def test_finished_recordings_are_read_where_they_lie(
     assert {run for run, _ in measured} == {"one", "two"}
     assert_equal(measured["one", 0.0], measured["two", 0.0])
     assert_equal(measured["one", 0.0], expected(0, 10, 0.0))
+
+
+def test_live_nodes_and_simulations_write_what_it_reads(spark: SparkSession, tmp_path: Path) -> None:
+    """Both in one folder, each by its own clock; all of either run falls into one window."""
+    interests = {"n0": ["a", "b"], "n1": ["a"], "n2": ["a", "b"], "n3": ["b"]}
+    workload = ModelWorkload.from_lists(interests)
+    workload.save(tmp_path / "workload")
+    folder, out = tmp_path / "both", tmp_path / "out"
+
+    async def live() -> None:
+        settings = msgspec.structs.replace(together.local(), telemetry=str(folder))
+        async with run_swarm(list(interests.values()), settings, names=list(interests)) as nodes:
+            await together.eventually(lambda: together.linked(*nodes))
+            for node in nodes:
+                assert node.recorder is not None
+                node.recorder.snapshot()
+                await node.publish(sorted(node.subscriptions)[0], b"x")
+            await together.eventually(lambda: [len(together.taken(node)) for node in nodes] == [4, 3, 4, 1])
+
+    together.run(live)
+    names = dict(zip(workload.node_ids, workload.node_names, strict=True))
+    topics = dict(zip(workload.topic_ids, workload.topic_names, strict=True))
+    with PartsTelemetry(folder, "simulated", names, topics, writer="simulator") as telemetry:
+        simulation = Simulation(workload, find_system("spidercast"), seed=1, telemetry=telemetry)
+        simulation.run(5.0)
+        simulation.snapshot()
+        telemetry.rotate()
+        simulation.publish(0, int(workload.interests(0)[0]))
+        simulation.run(10.0)
+        simulation.flush_control()
+
+    window = 1e7  # from 1970 on: about four months
+    options = {"window": window, "wait": 60.0, "lateness": 0.0}
+    drain(spark, folder, tmp_path / "workload", out, finish=True, **options)
+    rows = pq.read_table(out / "windows.parquet").to_pylist()
+    tables, wanted = Tables.load(folder), workload.tables()["subscriptions"]
+    assert {row["run"] for row in rows} == {"live", "simulated"} == set(tables.runs())
+    for run in tables.runs():
+        start = next(row["start"] for row in rows if row["run"] == run)
+        begin = math.nextafter(start, -math.inf)
+        expected = measure_run(tables, wanted, run=run, start=begin, end=start + window, window=60.0)
+        assert_equal({row["measure"]: row["value"] for row in rows if row["run"] == run}, expected)
+        assert expected["hit_ratio"] == 1.0
 
 
 def test_a_batch_may_be_cut_off_anywhere(
