@@ -35,6 +35,11 @@ def test_columns_are_found_by_their_names_wherever_they_are(tmp_path: Path) -> N
     assert load_text(tmp_path, text) == {"ann": ["news"], "bob": ["go"]}
 
 
+def test_one_name_that_tells_is_enough(tmp_path: Path) -> None:
+    assert load_text(tmp_path, "person,feed\nann,news\n") == {"ann": ["news"]}
+    assert load_text(tmp_path, "what,member\nnews,ann\n") == {"ann": ["news"]}
+
+
 def test_names_may_be_anything(tmp_path: Path) -> None:
     text = 'user,topic\n"eve, the 2nd",good morning\n😀 smile,"say ""hi"""\n007,1e3\n null ,NaN\n'
     assert load_text(tmp_path, text) == {

@@ -107,3 +107,11 @@ def test_who_keeps_to_what_was_asked_for() -> None:
         "✗ rich: links max 35, at most 20 asked for.",
     ]
     assert kept_to(entries[1:], [at_most])[0] == "No system keeps to --max-degree 20."
+
+
+def test_a_hub_is_not_hidden_by_the_average() -> None:
+    star = entry("star", degree_mean=2.0, degree_max=150.0)
+    assert (
+        "2.0 links per node on average, but 150 at one node"
+        in findings(comparison(star, entry("mesh")))[0].text
+    )

@@ -129,7 +129,7 @@ def advise(
         budget=trying.seconds_of(budget),
     )
     comparison = carry_out(request, out, trying.engine_for(workers, master, conf, verbose))
-    write_results(comparison, out)
+    write_results(comparison, out, constraints)
     advice = weigh(comparison, constraints, PREFERENCES[prefer])
     config = _write_config(advice.chosen, out) if advice.chosen else None
     if format == "json":

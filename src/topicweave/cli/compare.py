@@ -99,9 +99,10 @@ def compare(
         crash=crash,
         nodes=nodes,
         budget=trying.seconds_of(budget),
+        constraints=constraints,
     )
     comparison = carry_out(request, out, trying.engine_for(workers, master, conf, verbose))
-    report = write_results(comparison, out)
+    report = write_results(comparison, out, constraints)
     if format == "json":
         print_json(comparison.to_json())
     else:

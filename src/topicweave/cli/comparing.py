@@ -27,6 +27,7 @@ from topicweave.experiments.experiment import StoredWorkload
 from topicweave.experiments.trial import Trial, planned_churn
 from topicweave.model.workload import Workload
 from topicweave.report import Comparison, Entry, Setting
+from topicweave.report.constraints import Constraint
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.systems.registry import find_system
 from topicweave.systems.system import System
@@ -56,6 +57,8 @@ class Request:
     """Of a larger workload, a random sample of so many."""
     budget: float | None = None
     """Seconds; None runs everything that was asked for."""
+    constraints: Sequence[Constraint] = ()
+    """What systems are held to; they are run all the same."""
 
     def settled_after(self, system: System) -> float:
         """Virtual seconds: what the user says, else the system's own time."""
@@ -198,13 +201,13 @@ def _note_late_churn(request: Request, workload: Workload) -> None:
         )
 
 
-def write_results(comparison: Comparison, out: Path) -> Path | None:
+def write_results(comparison: Comparison, out: Path, constraints: Sequence[Constraint] = ()) -> Path | None:
     """compare.json always, and the page if it can be drawn: its path, else None."""
     from topicweave.report.page import PlotlyMissing, comparison_page
 
     write_whole(out / "compare.json", json_text(comparison.to_json()))
     try:
-        page = comparison_page(comparison)
+        page = comparison_page(comparison, constraints)
     except PlotlyMissing:
         return None
     write_whole(out / "report.html", page)
@@ -262,4 +265,6 @@ def command(request: Request) -> str:
         words += ["--churn", request.churn]
     if request.nodes is not None:
         words += ["--nodes", str(request.nodes)]
+    for constraint in request.constraints:
+        words += constraint.option.split()
     return shlex.join([*words, "--budget", "none"])

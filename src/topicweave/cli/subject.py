@@ -14,7 +14,18 @@ from topicweave.model.workload import Workload
 LARGEST_FILE = 512 * 1024 * 1024
 """Bytes of a table that is read at once; a larger one is a case for `topicweave workload import`."""
 
-_NODE_NAMES = ("node", "user", "subscriber", "follower", "member", "client", "consumer", "from", "source")
+_NODE_NAMES = (
+    "node",
+    "user",
+    "reader",
+    "subscriber",
+    "follower",
+    "member",
+    "client",
+    "consumer",
+    "from",
+    "source",
+)
 _TOPIC_NAMES = (
     "topic",
     "feed",
@@ -119,12 +130,12 @@ def _fields(path: Path) -> list[str]:
 
 
 def _heading(path: Path) -> list[str] | None:
-    """The names in the first line, if they are names of columns."""
+    """The names in the first line, if one of them is a name that columns have."""
     fields = [field.strip() for field in _fields(path)]
     if not fields:
         raise BadInput(f"{path}: empty; need a line for each subscription: node,topic")
     known = {field.lower() for field in fields}
-    return fields if known & {*_NODE_NAMES} and known & {*_TOPIC_NAMES} else None
+    return fields if known & {*_NODE_NAMES, *_TOPIC_NAMES} else None
 
 
 def _delimiter_word(path: Path) -> str:
@@ -137,8 +148,7 @@ def _from_table(path: Path, table: pa.Table) -> Workload:
 
     if table.num_columns < 2:
         raise BadInput(f"{path}: one column; need a node and a topic")
-    node = _column(table, _NODE_NAMES) or table.column_names[0]
-    topic = _column(table, _TOPIC_NAMES) or table.column_names[1]
+    node, topic = _columns(table)
     try:
         pairs = pa.table({"node": table[node].cast(pa.string()), "topic": table[topic].cast(pa.string())})
     except pa.ArrowException as error:
@@ -162,6 +172,15 @@ def _from_table(path: Path, table: pa.Table) -> Workload:
     if not distinct.num_rows:
         raise BadInput(f"{path}: nobody wants anything; need at least one row with a node and a topic")
     return Workload.from_tables(distinct, hosts=pa.table({"node": nodes}))
+
+
+def _columns(table: pa.Table) -> tuple[str, str]:
+    """Those of the node and of the topic; if only one has a name that tells, the other is the first of the rest."""
+    node, topic = _column(table, _NODE_NAMES), _column(table, _TOPIC_NAMES)
+    rest = [name for name in table.column_names if name not in (node, topic)]
+    if node is None:
+        node = rest.pop(0)
+    return node, topic if topic is not None else rest[0]
 
 
 def _column(table: pa.Table, names: tuple[str, ...]) -> str | None:

@@ -16,6 +16,10 @@ class Finding(NamedTuple):
     text: str
 
 
+HUB = 10.0
+"""A node with so many times the average of links is one that all depend on."""
+
+
 def findings(comparison: Comparison) -> list[Finding]:
     """The answers to what one asks first, the most important one on top."""
     entries = comparison.entries
@@ -164,7 +168,10 @@ def _links(entry: Entry) -> float:
 
 
 def _links_text(entry: Entry) -> str:
-    return f"{one_decimal(_links(entry))} links per node on average"
+    """An average hides a hub: where one node has many times as many, it says so."""
+    text = f"{one_decimal(_links(entry))} links per node on average"
+    most = entry.measure("degree_max")
+    return f"{text}, but {whole(most)} at one node" if most > HUB * _links(entry) else text
 
 
 def _labels(entries: Sequence[Entry]) -> str:
