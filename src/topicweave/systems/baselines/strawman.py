@@ -62,4 +62,5 @@ STRAWMAN = System(
     connects_topics=True,
     degree_limit=degree_limit,
     control_kinds=CONTROL_KINDS,
+    settles_within=45.0,
 )

@@ -14,6 +14,8 @@ MAGNET = System(
     connects_topics=True,
     degree_limit=degree_limit,
     control_kinds=CONTROL_KINDS,
+    # Views, a place, a better one, fingers three times over.
+    settles_within=60.0,
 )
 
 __all__ = ["CONTROL_KINDS", "MAGNET", "MagnetNode", "MagnetParameters"]
