@@ -17,6 +17,7 @@ from topicweave.blocks.broadcast_tree import (
     MOST_ASKED,
     MOST_PATIENCE,
     MOST_RUNS,
+    MOST_SEARCHES,
     MOST_SENT,
     BroadcastTree,
     BroadcastTreeParameters,
@@ -431,9 +432,11 @@ def test_an_announced_event_is_asked_for_of_one_after_another_at_the_times_set()
     swarm.net.run(300.0)
     asked = [(time, peer) for time, _, peer, message in swarm.net.log if message == graft_one(event_id)]
     attempts = BroadcastTreeParameters().graft_attempts
+    searching, asked = asked[3 * attempts :], asked[: 3 * attempts]
     assert [peer for _, peer in asked] == [3, 1, 2] * attempts
+    assert sorted(peer for _, peer in searching) == sorted([1, 2, 3] * MOST_SEARCHES), "then anybody"
     pauses = [later - earlier for (earlier, _), (later, _) in pairwise([(0.0, 0), *asked])]
-    rounds = [2 ** (number // 3) for number in range(3 * attempts)]
+    rounds = [2 ** min(number // 3, 2) for number in range(3 * attempts)]
     assert all(
         TIMEOUT * times <= pause <= 2 * TIMEOUT * times for pause, times in zip(pauses, rounds, strict=True)
     )
@@ -537,6 +540,22 @@ def test_a_graft_asks_for_no_more_than_its_bound_and_is_answered_with_no_more() 
     swarm.tell(0, 1, IHave((Run(0, NEWS, 0, 0, 2 * MOST_ASKED - 1),)))
     swarm.net.run(swarm.net.now + 10.0)
     assert swarm.got[1] == events, "the rest at another time"
+
+
+def test_when_the_announcer_is_gone_others_are_asked() -> None:
+    """Announcements are of news only: nobody would ever speak of these events again."""
+    swarm = Swarm(nx.star_graph(2))
+    event = swarm.event(9)
+    swarm.net.cut = lambda sender, peer: True
+    swarm.tell(2, 2, Push(event, 1))  # 2 has it, and what it sends gets lost
+    swarm.net.run(1.0)
+    swarm.net.cut = lambda sender, peer: False
+    swarm.net.log.clear()
+    swarm.tell(1, 0, announced_one(event))
+    swarm.break_link(0, 1)
+    swarm.net.run(20.0)
+    assert swarm.receivers(event) == {0: 1, 2: 1}
+    assert swarm.net.sent_of(Graft) == [(0, 2)]
 
 
 def test_large_events_that_were_asked_for_come_in_parts() -> None:
@@ -771,7 +790,7 @@ def test_a_restart_forgets_what_waited_for_timers_and_goes_on() -> None:
     assert not tree._missing
     assert not tree._news
     swarm.tell(1, 0, announced_one(missing.id))
-    event, _ = swarm.publish(0)
+    event, _ = swarm.publish(0, settle=300.0)
     assert swarm.receivers(event) == {1: 1, 2: 1}
     assert (0, 1) in swarm.net.sent_of(Graft)
     assert swarm.timers() == []

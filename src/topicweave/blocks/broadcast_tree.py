@@ -13,7 +13,7 @@ Rules kept
    the same circle, and each would cut it.
 3. Announced events that do not arrive in time are asked for (graft), and the link becomes eager again: the
    tree heals over links that are there anyway. Each announcer is asked in turn, `graft_attempts` times without an
-   answer and with growing pauses, so a lost graft loses nothing. How long one waits is drawn at random, up to twice the time set:
+   answer and with growing pauses, so a lost graft loses nothing; when all of them are gone, every neighbour is. How long one waits is drawn at random, up to twice the time set:
    of all that are cut off together, one asks and passes on before the others would. Who asks, asks for all it misses of the topic.
 4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
    those announced ahead of them are waited for. Whose graft was in vain, because the events came anyway, has more patience from
@@ -42,13 +42,15 @@ from topicweave.port import EventMessage, Message, Receivers, TimerKey, Timers, 
 
 MOST_RUNS = 256
 """An announcement or a graft names this many runs at most; of a longer one the rest is ignored."""
-MOST_ASKED = 1024
-"""Events asked for, and sent, by one graft."""
-MOST_SENT = 256 * 1024
+MOST_ASKED = 16_384
+"""Events asked for, and sent, by one graft: all that a node lacks which is far behind, or new events would come before the rest of them."""
+MOST_SENT = 2 * 1024 * 1024
 """Bytes of payload sent for one graft, beyond the first event: more might not fit into a queue. What is left is asked for again."""
 
 
 MOST_PATIENCE = 8.0
+MOST_SEARCHES = 3
+"""How often all neighbours are asked for events whose announcers are gone."""
 
 
 class Stream(NamedTuple):
@@ -126,10 +128,14 @@ class _Source:
 class _Missing:
     """Events of one stream that were announced and have not come."""
 
-    __slots__ = ("gaps", "highest", "sources")
+    __slots__ = ("first", "gaps", "highest", "last", "searches", "sources")
 
-    def __init__(self, highest: int, gaps: int) -> None:
+    def __init__(self, highest: int, gaps: int, first: int, last: int) -> None:
         self.sources: dict[NodeId, _Source] = {}
+        self.first = first
+        self.last = last
+        self.searches = 0
+        """How often all who had announced them were gone or had been asked in vain."""
         self.highest = highest
         """The highest number seen when the timer was set."""
         self.gaps = gaps
@@ -303,10 +309,11 @@ class BroadcastTree:
             if missing is None:
                 highest = self._seen.highest(*stream)
                 gaps = sum(high - low + 1 for low, high in unseen if high <= highest)
-                missing = self._missing[stream] = _Missing(highest, gaps)
+                missing = self._missing[stream] = _Missing(highest, gaps, first, last)
                 self._wait_for(stream)
                 if len(self._missing) > self._parameters.most_missing:
                     self._forget_missing(next(iter(self._missing)))
+            missing.first, missing.last = min(missing.first, first), max(missing.last, last)
             source = missing.sources.get(sender)
             if source is None:
                 missing.sources[sender] = _Source(first, last)
@@ -390,7 +397,7 @@ class BroadcastTree:
             else:
                 del missing.sources[peer]
         if not wanted:
-            del self._missing[stream]
+            self._search(stream, missing)
             return
         highest = self._seen.highest(*stream)
         gaps = sum(
@@ -440,13 +447,28 @@ class BroadcastTree:
         if missing.sources:
             self._wait_for(stream, min(one.tries for one in missing.sources.values()))
         else:
+            self._search(stream, missing)
+
+    def _search(self, stream: Stream, missing: _Missing) -> None:
+        """Nobody is left who announced what is missing: any neighbour may have it by now, or have had it all along."""
+        if not self._seen.unseen(*stream, missing.first, missing.last):
+            self._forget_missing(stream)
+            return
+        missing.searches += 1
+        peers = list(self._links(stream.topic)) if missing.searches <= MOST_SEARCHES else []
+        if not peers:
             self.given_up += 1
             self._forget_missing(stream)
+            return
+        for peer in peers:
+            source = missing.sources[peer] = _Source(missing.first, missing.last)
+            source.tries = self._parameters.graft_attempts - 1  # one question each
+        self._wait_for(stream)
 
     def _wait_for(self, stream: Stream, rounds: int = 0) -> None:
         """`rounds`: how often everybody who has the events was asked in vain."""
         patience = self._parameters.graft_timeout * self._patience * (1.0 + self._world.random.random())
-        self._world.set_timer(("tree-missing", stream), patience * 2.0**rounds)
+        self._world.set_timer(("tree-missing", stream), patience * 2.0 ** min(rounds, 2))
 
     def _forget_missing(self, stream: Stream) -> None:
         if self._missing.pop(stream, None) is not None:
