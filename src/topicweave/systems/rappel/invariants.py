@@ -49,13 +49,20 @@ def at_rest(nodes: Mapping[NodeId, Node]) -> Iterator[str]:
         if len(roots) != 1:
             yield f"feed {feed:x} has {len(roots)} roots among {len(members)} subscribers"
             continue
-        yield from _spans(feed, members, roots[0])
+        moving = [member for member, tree in members.items() if _moving(nodes[member], tree)]
+        yield from _spans(feed, members, [roots[0], *moving])
         yield from _distances(feed, members, nodes, roots[0])
         yield from _nothing_lost(feed, members, nodes)
 
 
-def _spans(feed: TopicId, members: Mapping[NodeId, Tree], root: NodeId) -> Iterator[str]:
-    reached, layer = {root}, [root]
+def _moving(node: Node, tree: Tree) -> bool:
+    """On its way to another parent: periodic rejoins go on for ever, and evict others for the length of a few messages."""
+    assert isinstance(node, RappelNode)
+    return tree.search is not None and node.world.now - tree.search.since < node.parameters.join_timeout
+
+
+def _spans(feed: TopicId, members: Mapping[NodeId, Tree], tops: list[NodeId]) -> Iterator[str]:
+    reached, layer = set(tops), tops
     while layer:
         layer = [
             child

@@ -57,10 +57,11 @@ Reason = Literal["first", "orphan", "moved", "periodic", "root"]
 class Search:
     """A search for a parent."""
 
-    __slots__ = ("hops", "reason", "target", "tried")
+    __slots__ = ("hops", "reason", "since", "target", "tried")
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: Reason, now: float) -> None:
         self.reason: Reason = reason
+        self.since = now
         self.target: NodeId | None = None
         self.tried: set[NodeId] = set()
         self.hops = 0
@@ -203,7 +204,7 @@ class Trees:
         if feed in self.trees:
             return
         tree = self.trees[feed] = Tree(feed)
-        tree.search = Search("first")
+        tree.search = Search("first", self._world.now)
         if at is None:
             self._go_on(tree)
         else:
@@ -285,7 +286,7 @@ class Trees:
                     continue
                 ancestor = rejoin_ancestor(tree.ancestors, parameters.beta, self._world.random.random())
                 if ancestor is not None:
-                    tree.search = Search("periodic")
+                    tree.search = Search("periodic", self._world.now)
                     self._ask(tree, ancestor)
 
     def become_root(self, tree: Tree) -> None:
@@ -308,7 +309,7 @@ class Trees:
     def search_root(self, tree: Tree, root: NodeId) -> None:
         """A root found that another one comes before it: join that one's tree, with all children."""
         if tree.search is None:
-            tree.search = Search("root")
+            tree.search = Search("root", self._world.now)
             self._ask(tree, root)
 
     # Searching (§4.2).
@@ -316,7 +317,7 @@ class Trees:
     def _orphaned(self, tree: Tree) -> None:
         if tree.search is None or tree.search.reason == "periodic":
             target = tree.search.target if tree.search is not None else None
-            tree.search = Search("orphan")
+            tree.search = Search("orphan", self._world.now)
             if target is not None:
                 # The periodic rejoin under way may find a parent as well as any other search.
                 tree.search.target = target
@@ -399,7 +400,7 @@ class Trees:
         self._changed()
         if tree.search is not None and tree.search.reason != "periodic":
             return
-        tree.search = Search("moved")
+        tree.search = Search("moved", self._world.now)
         if message.to == self._id:
             self._go_on(tree)
         else:
