@@ -102,3 +102,14 @@ def test_campaign(seed: int, parameters: dict[str, object]) -> None:
     system = find_system("rappel")
     verdict = run_scenario(system, draw_scenario(seed, nodes=30), system.settings(**parameters))
     assert verdict.violations == ()
+
+
+def test_the_elected_root_goes_and_a_child_of_its_heir_leads() -> None:
+    """Whoever is to lead is somewhere in the tree, and thinks that the old root still does."""
+    for seed in range(1, 6):
+        lab = Lab(one_feed(8), seed=seed, given=False)
+        lab.sim.run(SETTLED)
+        root = next(index for index in lab.sim.up() if lab.tree(index).is_root)
+        lab.sim.unsubscribe(root, 0)
+        lab.sim.run(SETTLED + 100)
+        assert lab.wrong() == []

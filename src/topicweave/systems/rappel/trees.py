@@ -57,13 +57,15 @@ Reason = Literal["first", "orphan", "moved", "periodic", "root"]
 class Search:
     """A search for a parent."""
 
-    __slots__ = ("hops", "reason", "since", "target", "tried")
+    __slots__ = ("asked_root", "hops", "reason", "since", "target", "tried")
 
     def __init__(self, reason: Reason, now: float) -> None:
         self.reason: Reason = reason
         self.since = now
         self.target: NodeId | None = None
         self.tried: set[NodeId] = set()
+        self.asked_root: NodeId | None = None
+        """Who was asked as the root to be."""
         self.hops = 0
 
 
@@ -335,7 +337,7 @@ class Trees:
         home = self._home(tree.feed)
         if home == self._id:
             self.become_root(tree)
-        elif home is None or home in search.tried:
+        elif home is None or home == search.asked_root:
             # Nobody to ask: start over in a while.
             tree.search = None
             self._world.set_timer((JOIN, tree.feed), 2.0 * self._parameters.join_timeout)
@@ -347,6 +349,9 @@ class Trees:
         assert search is not None
         search.target = peer
         search.tried.add(peer)
+        if as_root:
+            # Also of one that was asked before, as a friend say: it may have sent this node to itself, having no root either.
+            search.asked_root = peer
         search.hops += 1
         periodic = search.reason == "periodic"
         self._world.send(peer, Join(tree.feed, self._place.coordinate, periodic, as_root))
