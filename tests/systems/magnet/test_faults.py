@@ -103,6 +103,28 @@ def test_churn_during_sampling_rounds() -> None:
     assert missed(simulation) == []
 
 
+def test_a_similar_node_that_does_not_answer_is_left_out() -> None:
+    """Those most like a newcomer die just before it comes: the views still name them, and it stands next to another one (§3.2)."""
+    workload = modal(36, 24, 5, 3)
+    newcomer = 35
+    simulation = network(
+        "magnet", workload, churn=Churn(frozenset(range(35)), (Change(SETTLED + 0.5, newcomer, True),))
+    )
+    simulation.run(SETTLED)
+    wanted = {workload.topic_ids[topic] for topic in workload.interests(newcomer).tolist()}
+    alike = sorted(simulation.up(), key=lambda index: -len(simulation.node(index).subscriptions & wanted))
+    dead = {simulation.hosts[index].name for index in alike[:4]}
+    for index in alike[:4]:
+        simulation.stop(index, orderly=False)
+    simulation.run(SETTLED + 25.0)
+    node = simulation.node(newcomer)
+    assert isinstance(node, MagnetNode)
+    assert node.moves >= 1, "next to a similar node, not where its name is hashed to"
+    assert not {peer for _, peer in node.overlay.table} & dead
+    assert wrong_after(simulation, MENDED) == []
+    assert missed(simulation) == []
+
+
 @pytest.mark.parametrize("system", BOTH)
 def test_subscription_change_storm(system: str) -> None:
     simulation = settled(system)
