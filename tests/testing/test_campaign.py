@@ -174,6 +174,6 @@ def test_a_node_that_raises_ends_the_run_with_the_seed_noted() -> None:
 
 
 def test_what_a_system_asks_of_its_own_nodes_counts() -> None:
-    unhappy = replace(SPIDERCAST, complaints=lambda node: iter(["is unhappy"]))
+    unhappy = replace(SPIDERCAST, at_rest=lambda nodes: iter([f"{len(nodes)} are unhappy"]))
     verdict = run_scenario(unhappy, draw_scenario(3, nodes=5))
-    assert any(violation.endswith(" is unhappy") for violation in verdict.violations)
+    assert any(violation.endswith(" are unhappy") for violation in verdict.violations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,6 @@ class System:
     """Whether it promises that every event reaches every subscriber once things are quiet."""
     degree_limit: Callable[[Node], int] | None = None
     """How many distinct peers a node may ever link to, if the system bounds that."""
-    complaints: Callable[[Node], Iterator[str]] | None = None
-    """What a node has to show for itself once everything is quiet, beyond what all systems have in common; nothing is well."""
     settles_within: float = 30.0
     """Seconds that nodes which start together take, with the default times, until links and routes are in place."""
     tuning: tuple[Mapping[str, Any], ...] = ()

@@ -86,14 +86,12 @@ def check_at_rest(simulation: Simulation) -> Iterator[str]:
         yield from simulation.system.at_rest(nodes_up(simulation))
     alive = {simulation.hosts[index].name for index in simulation.up()}
     everyone = {host.name for host in simulation.hosts}
-    limit_of, complaints_of = simulation.system.degree_limit, simulation.system.complaints
+    limit_of = simulation.system.degree_limit
     for index in simulation.up():
         node, name = simulation.node(index), simulation.workload.node_names[index]
         degree = len({link.peer for link in node.links()})
         if limit_of is not None and degree > limit_of(node):
             yield f"{name} has {degree} links, more than its limit of {limit_of(node)}"
-        if complaints_of is not None:
-            yield from (f"{name} {complaint}" for complaint in complaints_of(node))
         for link in node.links():
             if link.peer not in alive:
                 yield f"{name} keeps a {link.kind} link to a node that is gone"

@@ -19,7 +19,7 @@ from tests.systems.omen.networks import (
     nodes_of,
     parted_topics,
 )
-from topicweave.systems.omen.node import complaints
+from topicweave.systems.omen.invariants import at_rest
 
 SEEDS = int(os.environ.get("TOPICWEAVE_SEEDS", "4"))
 EPISODES = 3
@@ -44,5 +44,5 @@ def test_no_repair_is_lost_when_coordinators_die(seed: int) -> None:
         simulation.run(simulation.now + 45.0)
         assert parted_topics(simulation) == []
         for node in nodes_of(simulation):
-            assert list(complaints(node)) == []
+            assert list(at_rest({node.id: node})) == []
     assert came_apart, "nothing came apart: this shows nothing"

@@ -18,9 +18,9 @@ from tests.systems.omen.networks import (
     parted_topics,
 )
 from topicweave.systems.omen import OMEN
+from topicweave.systems.omen.invariants import at_rest
 from topicweave.systems.omen.local_view import Predecessor
 from topicweave.systems.omen.messages import Label, Links, Survey
-from topicweave.systems.omen.node import complaints
 from topicweave.testing import draw_scenario, run_scenario
 
 
@@ -160,13 +160,13 @@ def test_a_node_needs_no_compiler() -> None:
 def test_departures_left_over_are_complained_of() -> None:
     """What the campaign holds against a node (§5): unfinished departures, lists or records beyond 2L."""
     node = nodes_of(network(nodes=12, seed=2))[0]
-    assert list(complaints(node)) == []
+    assert list(at_rest({node.id: node})) == []
     events, most = node.coordinator.churn, 2 * node.parameters.resilience
     for departed in range(most + 3):
         events.handle(departed, coordinator=1)
     assert events.most == most
-    assert list(complaints(node)) == [f"has {most} departures that nobody reported as handled"]
+    assert list(at_rest({node.id: node})) == [f"has {most} departures that nobody reported as handled"]
     for departed in range(most + 1):
         node.local.records[departed] = Predecessor(frozenset())
     events.most = most + 1
-    assert len(list(complaints(node))) == 3
+    assert len(list(at_rest({node.id: node}))) == 3

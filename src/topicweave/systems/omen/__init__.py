@@ -1,7 +1,8 @@
 """OMen: a low-degree topic-connected overlay mended under churn from proactively gossiped backup sets (DEBS 2016)."""
 
+from topicweave.systems.omen.invariants import at_rest
 from topicweave.systems.omen.messages import CONTROL_KINDS
-from topicweave.systems.omen.node import OMenNode, complaints
+from topicweave.systems.omen.node import OMenNode
 from topicweave.systems.omen.parameters import OMenParameters
 from topicweave.systems.system import System
 
@@ -12,7 +13,7 @@ OMEN = System(
     parameters=OMenParameters,
     build=OMenNode,
     connects_topics=True,
-    complaints=complaints,
+    at_rest=at_rest,
     control_kinds=CONTROL_KINDS,
 )
 

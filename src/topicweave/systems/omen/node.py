@@ -415,16 +415,3 @@ class OMenNode(Node):
         self.world.set_timer(("omen-tick",), TICK)
         self._watch_ring()
         self.coordinator.look()
-
-
-def complaints(node: Node) -> Iterator[str]:
-    """What must hold of a node at rest: no departure is left over, and lists of them never outgrew what the paper says (§5)."""
-    assert isinstance(node, OMenNode)
-    left = {*node.coordinator.churn.executing, *node.coordinator.churn.standby, *node.local.held}
-    if left:
-        yield f"has {len(left)} departures that nobody reported as handled"
-    most = 2 * node.parameters.resilience
-    if node.coordinator.churn.most > most:
-        yield f"kept {node.coordinator.churn.most} departures at a time, more than {most}"
-    if len(node.local.records) > most:
-        yield f"keeps records of {len(node.local.records)} predecessors, more than {most}"
