@@ -16,11 +16,11 @@ from tests.systems.magnet.settled import (
     relays_per_topic,
     wrong_after,
 )
+from topicweave.blocks.likeness import likeness
 from topicweave.model.ids import clockwise
 from topicweave.model.workload import Workload
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.magnet import MagnetNode
-from topicweave.systems.magnet.rules import similarity
 
 
 @pytest.fixture(scope="module", params=BOTH)
@@ -79,7 +79,7 @@ def test_all_at_once_settles_too(seed: int) -> None:
 def neighbours_alike(simulation: Simulation) -> float:
     nodes = nodes_of(simulation)
     pairs = [(node, nodes[node.overlay.successor.id]) for node in nodes.values() if node.overlay.successor]
-    return sum(similarity(a._interest, b._interest) for a, b in pairs) / len(pairs)
+    return sum(likeness(a._interest, b._interest) for a, b in pairs) / len(pairs)
 
 
 def test_likes_stand_together_and_relays_are_saved() -> None:

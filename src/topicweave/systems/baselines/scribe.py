@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.relay_paths import RelayParameters, RelayPaths
 from topicweave.blocks.seen import SeenEvents
 from topicweave.blocks.small_world import Router, nearest
@@ -128,8 +129,7 @@ class ScribeNode(Node):
         super().__init__(world, node_id, subscriptions)
         self.parameters = parameters
         self._view = view
-        self._epoch = 0
-        self._sequences: dict[TopicId, int] = {}
+        self._numbers = EventNumbers(node_id)
         self._seen = SeenEvents()
         self._leaves: list[NodeId] = [node_id]
         self._places: dict[tuple[int, int], list[NodeId]] = {}
@@ -157,7 +157,7 @@ class ScribeNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
+        self._numbers.begin(self.world.now)
         self._asked.clear()
         self._looked_at = -1
         self._view.set_interest(frozenset(self.subscriptions))
@@ -166,8 +166,7 @@ class ScribeNode(Node):
         self.world.set_timer((LOOK,), self.world.random.uniform(0.0, 1.0))
 
     def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._epoch = epoch
-        self._sequences = dict(sequences)
+        self._numbers.resume(epoch, sequences)
 
     def subscribe(self, topic: TopicId) -> None:
         self.subscriptions.add(topic)
@@ -179,9 +178,7 @@ class ScribeNode(Node):
         self._view.set_interest(frozenset(self.subscriptions))
 
     def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        sequence = self._sequences.get(topic, 0)
-        self._sequences[topic] = sequence + 1
-        event = Event(self.id, topic, self._epoch, sequence, payload)
+        event = self._numbers.next_event(topic, payload)
         self._seen.first_time(event)
         sent_to = self._pass_on(event, 0, None)
         if topic in self.subscriptions:

@@ -11,6 +11,7 @@ from typing import Any
 
 from topicweave.blocks import tree_messages
 from topicweave.blocks.home_publishing import HomePublishing
+from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.ring import Ring
 from topicweave.blocks.topic_trees import TopicTrees
 from topicweave.model.event import Event
@@ -82,8 +83,7 @@ class HomeTreeNode(Node):
         super().__init__(world, node_id, subscriptions)
         self.parameters = parameters
         self._interest: Interest = frozenset(self.subscriptions)
-        self._epoch = 0
-        self._sequences: dict[TopicId, int] = {}
+        self._numbers = EventNumbers(node_id)
         self.rings = [
             Ring(world, node_id, number, parameters.ring, self.peer_lost, self._table_changed, most_bytes)
             for number in range(rings)
@@ -135,8 +135,7 @@ class HomeTreeNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        # Microseconds tell a new life's events from those of the last one, if the memory of it was lost.
-        self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
+        self._numbers.begin(self.world.now)
         for ring in self.rings:
             ring.restart()
         self.trees.restart()
@@ -144,8 +143,7 @@ class HomeTreeNode(Node):
         self.world.set_timer((TIMER,), self.world.random.uniform(0.2, 1.0) * self.parameters.ring.period)
 
     def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._epoch = epoch
-        self._sequences = dict(sequences)
+        self._numbers.resume(epoch, sequences)
 
     def subscribe(self, topic: TopicId) -> None:
         if topic not in self.subscriptions:
@@ -162,9 +160,7 @@ class HomeTreeNode(Node):
             self.trees.unwanted(topic)
 
     def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        sequence = self._sequences.get(topic, 0)
-        self._sequences[topic] = sequence + 1
-        event = Event(self.id, topic, self._epoch, sequence, payload)
+        event = self._numbers.next_event(topic, payload)
         sent_to = self.events.publish(event)
         self._hand_over(event)
         if sent_to:

@@ -8,6 +8,7 @@ from typing import Any
 from topicweave.blocks.growing_ids import Position, position_of
 from topicweave.blocks.harmonic_links import HarmonicLinks
 from topicweave.blocks.interest_samples import Interested, InterestSamples, choose_guides
+from topicweave.blocks.likeness import likeness
 from topicweave.blocks.oscar import Oscar
 from topicweave.blocks.ring import Contact
 from topicweave.blocks.ring_places import RingPlaces
@@ -16,7 +17,7 @@ from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import World
 from topicweave.systems.magnet.home_trees import ByRing, HomeTreeNode
 from topicweave.systems.magnet.parameters import MagnetParameters
-from topicweave.systems.magnet.rules import most_similar_peer, similarity
+from topicweave.systems.magnet.rules import most_similar_peer
 
 CONTROL, SKEWED = 0, 1
 
@@ -114,7 +115,7 @@ class MagnetNode(HomeTreeNode):
     # Identifier acquisition (§3.2, Algorithm 1).
 
     def _like(self, theirs: Interest) -> float:
-        return similarity(self._interest, theirs, self._rates)
+        return likeness(self._interest, theirs, self._rates)
 
     def _own_sample(self) -> Interested | None:
         own = self.overlay.own

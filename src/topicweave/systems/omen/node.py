@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from topicweave.blocks.broadcast_tree import BroadcastTree
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.views import GossipView, InterestView
@@ -59,8 +60,7 @@ class OMenNode(Node):
         self._publishing: set[TopicId] = set()
         self._interest: Interest = frozenset(self.subscriptions)
         self._interest_version = 0
-        self._epoch = 0
-        self._sequences: dict[TopicId, int] = {}
+        self._numbers = EventNumbers(node_id)
         size = parameters.view_size
         self.local = LocalView(node_id, parameters, world.random, lambda: world.now, self._everybody)
         self._tman = TMan(
@@ -144,8 +144,7 @@ class OMenNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        # Microseconds tell a new life's events from those of the last one, milliseconds its versions.
-        self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
+        self._numbers.begin(self.world.now)
         self._interest_version = max(self._interest_version, 1 + int(self.world.now * 1e3))
         self._member.restart()
         self.coordinator.restart()
@@ -163,8 +162,7 @@ class OMenNode(Node):
         self.world.set_timer(("omen-tick",), TICK * self.world.random.random())
 
     def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._epoch = epoch
-        self._sequences = dict(sequences)
+        self._numbers.resume(epoch, sequences)
 
     def subscribe(self, topic: TopicId) -> None:
         self.subscriptions.add(topic)
@@ -179,9 +177,7 @@ class OMenNode(Node):
             self._publishing.add(topic)
             self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
             self._update_interest()
-        sequence = self._sequences.get(topic, 0)
-        self._sequences[topic] = sequence + 1
-        event = Event(self.id, topic, self._epoch, sequence, payload)
+        event = self._numbers.next_event(topic, payload)
         sent_to = self._tree.publish(event)
         self._hand_over(event)
         if sent_to:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.views import InterestView
-from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId, clockwise
 from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
 from topicweave.systems.rappel.friendship import Friendship
@@ -60,8 +60,7 @@ class RappelNode(Node):
         super().__init__(world, node_id, subscriptions)
         self.parameters = parameters
         self._view = view
-        self._epoch = 0
-        self._sequences: dict[TopicId, int] = {}
+        self._numbers = EventNumbers(node_id)
         self._contacts: dict[NodeId, _Contact] = {}
         self._contacts_stale = True
         self._heard: dict[NodeId, float] = {}  # when a fan or child last pinged
@@ -105,8 +104,7 @@ class RappelNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        # Microseconds tell a new life's events from those of the last one, if the memory of it was lost.
-        self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
+        self._numbers.begin(self.world.now)
         self._heard.clear()
         self._suspects.clear()
         self._started = True
@@ -124,8 +122,7 @@ class RappelNode(Node):
         self.place.start(contacts)
 
     def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._epoch = epoch
-        self._sequences = dict(sequences)
+        self._numbers.resume(epoch, sequences)
 
     def subscribe(self, topic: TopicId) -> None:
         if topic in self.subscriptions:
@@ -159,9 +156,7 @@ class RappelNode(Node):
         self._acks.clear()
 
     def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        sequence = self._sequences.get(topic, 0)
-        self._sequences[topic] = sequence + 1
-        event = Event(self.id, topic, self._epoch, sequence, payload)
+        event = self._numbers.next_event(topic, payload)
         sent_to = self.updates.publish(event)
         if topic in self.subscriptions:
             self.world.deliver(event)

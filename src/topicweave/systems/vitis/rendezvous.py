@@ -14,6 +14,7 @@ from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.newscast import Newscast
 from topicweave.blocks.notify_pull import NotifyPull
+from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.relay_paths import RelayPaths
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.model.event import Event
@@ -39,8 +40,7 @@ class RendezvousNode(Node):
         super().__init__(world, node_id, subscriptions)
         self.parameters = parameters
         self.table = LinkTable(node_id)
-        self._epoch = 0
-        self._sequences: dict[TopicId, int] = {}
+        self._numbers = EventNumbers(node_id)
         self._interest: Interest = frozenset(self.subscriptions)
         self._profiles: dict[bool, Profile] = {}
         self.sampling = Newscast(world, node_id, self._interest, parameters.sampling)
@@ -116,8 +116,7 @@ class RendezvousNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        # Microseconds tell a new life's events from those of the last one, if the memory of it was lost.
-        self._epoch = self._epoch or 1 + int(self.world.now * 1e6)
+        self._numbers.begin(self.world.now)
         self._events.restart()
         self.sampling.start(contacts)
         self.tman.start()
@@ -125,8 +124,7 @@ class RendezvousNode(Node):
         self._detector.start()
 
     def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._epoch = epoch
-        self._sequences = dict(sequences)
+        self._numbers.resume(epoch, sequences)
 
     def subscribe(self, topic: TopicId) -> None:
         self.subscriptions.add(topic)
@@ -148,9 +146,7 @@ class RendezvousNode(Node):
             self._send_profile(peer)
 
     def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        sequence = self._sequences.get(topic, 0)
-        self._sequences[topic] = sequence + 1
-        event = Event(self.id, topic, self._epoch, sequence, payload)
+        event = self._numbers.next_event(topic, payload)
         sent_to = self._events.publish(event)
         self._hand_over(event)
         if sent_to:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import fsum
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from topicweave.blocks.likeness import likeness
 from topicweave.blocks.small_world import nearest, ring_sides
 from topicweave.model.ids import Interest, NodeId, TopicId
 
@@ -21,23 +21,11 @@ def utility(
 ) -> float:
     """How much two nodes gain by being friends (Eq. 1): the rate of what both want over that of what either wants.
 
-    Without `rates` all topics count the same; topics that `rates` does not name count `unknown`. Where no event
-    at all is expected, the utility is 0.
-
     >>> p, q, r = frozenset("ABC"), frozenset("CD"), frozenset("CDEFGH")
     >>> utility(p, q), utility(p, r), round(utility(q, r), 2)
     (0.25, 0.125, 0.33)
     """
-    shared = mine & theirs
-    if not shared:
-        return 0.0
-    if rates is None:
-        return len(shared) / (len(mine) + len(theirs) - len(shared))
-    rate = rates.get
-    # fsum: the plain sum of floats depends on their order, and that of a set on the way the set was made.
-    both = fsum([rate(topic, unknown) for topic in shared])
-    either = fsum([rate(topic, unknown) for topic in mine | theirs])
-    return both / either if either > 0.0 else 0.0
+    return likeness(mine, theirs, rates, unknown)
 
 
 Choice = tuple[NodeId, str]
