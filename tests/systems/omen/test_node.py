@@ -165,7 +165,9 @@ def test_departures_left_over_are_complained_of() -> None:
     for departed in range(most + 3):
         events.handle(departed, coordinator=1)
     assert events.most == most
-    assert list(at_rest({node.id: node})) == [f"has {most} departures that nobody reported as handled"]
+    assert list(at_rest({node.id: node})) == [
+        f"{node.id:x} has {most} departures that nobody reported as handled"
+    ]
     for departed in range(most + 1):
         node.local.records[departed] = Predecessor(frozenset())
     events.most = most + 1
