@@ -6,7 +6,7 @@ run one after the other here, and would run side by side on two cores.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 
@@ -16,11 +16,11 @@ from topicweave.experiments.converged_plan import Converged
 from topicweave.experiments.model_workload import ModelWorkload
 
 
-def setting(system: str, level: str, nodes: int) -> Any:
+def setting(system: str, level: Literal["arrays", "messages"], nodes: int) -> Any:
     """§4.2: fifty of 1,000 topics each, from one mode of ten."""
     workload = ModelWorkload("magnet-multi-modal", {"nodes": nodes})
     # A beat in five seconds: nobody fails here, and what is measured is where everything comes to rest.
-    spec = Converged(level=level, arrivals=100.0, period=5.0)  # type: ignore[arg-type]
+    spec = Converged(level=level, arrivals=100.0, period=5.0)
     return run_experiment(Experiment(system=system, workload=workload, seed=1, converged=spec))
 
 

@@ -19,7 +19,9 @@ from topicweave.experiments.converged_trees import Overlay, Trees
 from topicweave.model.workload import Workload
 from topicweave.sim.churn import Change, Churn
 from topicweave.sim.simulation import Simulation
+from topicweave.systems.baselines.strawman import StrawmanNode
 from topicweave.systems.magnet.home_trees import HomeTreeNode
+from topicweave.systems.magnet.node import MagnetNode
 from topicweave.systems.registry import find_system
 
 QUIET_PERIODS, SETTLE_PERIODS = 10, 45
@@ -80,7 +82,9 @@ def settle(system: str, workload: Workload, spec: Converged, seed: int) -> Simul
     simulation = Simulation(workload, found, found.settings(**parameters), seed=seed, churn=churn)
     simulation.run(spec.arrivals + QUIET_PERIODS * spec.period)
     for index in simulation.up():
-        simulation.node(index).oscar.moved()  # type: ignore[attr-defined]
+        node = simulation.node(index)
+        assert isinstance(node, MagnetNode | StrawmanNode)
+        node.oscar.moved()
     simulation.run(simulation.now + SETTLE_PERIODS * spec.period)
     return simulation
 
@@ -114,8 +118,8 @@ def snapshot(simulation: Simulation) -> tuple[Overlay, Trees]:
     edges.sort()
     topic_column, child, parent = np.array(edges or [(0, 0, 0)], np.int64).T
     longest = max(len(node.overlay.here[0]) for node in nodes.values())
-    moves = sum(getattr(node, "places", None) is not None and node.places.moves for node in nodes.values())  # type: ignore[attr-defined]
-    return Overlay(np.array(order), tables, 8 * longest, int(moves)), Trees(topic_column, child, parent)
+    moves = sum(node.places.moves for node in nodes.values() if isinstance(node, MagnetNode))
+    return Overlay(np.array(order), tables, 8 * longest, moves), Trees(topic_column, child, parent)
 
 
 def _hit_ratio(simulation: Simulation) -> float:
