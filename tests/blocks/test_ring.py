@@ -150,6 +150,28 @@ def test_many_get_a_place_after_the_same_node(most_bytes: int) -> None:
     assert (moved > 0) == (most_bytes == 8)
 
 
+def test_who_gave_up_a_move_is_where_it_was_for_all() -> None:
+    """The answer is lost, so the asked one counts with a node that stays away; whoever has it as a finger believes that, too."""
+    net, nodes = ring_of(20)
+    net.run(15.0)
+    mover, asked = sorted(nodes)[3], sorted(nodes)[12]
+    net.cut = lambda sender, peer: (sender, peer) == (asked, mover)
+    nodes[mover].places.ask(asked)
+    net.run(net.now + 0.5)
+    net.cut = lambda sender, peer: False
+    net.run(net.now + 2.0)
+    nodes[mover].places.give_up()
+    net.run(net.now + 10.0)
+    assert out_of_place(nodes) == []
+    believed = {
+        contact.position
+        for node in nodes.values()
+        for contact in [*node.ring.near(), *node.ring.fingers.values()]
+        if contact.id == mover
+    }
+    assert believed == {nodes[mover].ring.here[0]}
+
+
 def test_what_cannot_be_is_ignored() -> None:
     net, nodes = ring_of(10)
     net.run(10.0)

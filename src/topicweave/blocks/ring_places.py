@@ -96,6 +96,9 @@ class RingPlaces:
         self._world.send(peer, AskPlace(self._ring.number, stamp))
 
     def give_up(self) -> None:
+        """Stay. Whoever was asked may have answered all the same and count with this node elsewhere: a later stamp sets that right."""
+        if self._asked is not None and self._ring.own is not None:
+            self._ring.shift(self._ring.own.position)
         self._asked = None
 
     @property
