@@ -172,6 +172,25 @@ def test_who_gave_up_a_move_is_where_it_was_for_all() -> None:
     assert believed == {nodes[mover].ring.here[0]}
 
 
+def test_an_introduction_is_handed_on_once_per_period() -> None:
+    """Else copies that a network makes would multiply wherever tables disagree and the way is a circle."""
+    net, nodes = ring_of(20)
+    net.run(15.0)
+    node = nodes[min(nodes)]
+    far = Contact(7, node.ring.table[-1][0] + b"\x01", 1)
+    heard: list[tuple[int, Introduce]] = []
+    for _ in range(5):
+        net.overheard = []
+        node.world.receivers[Introduce](8, Introduce(0, far))
+        heard += [(to, it) for to, it in net.overheard if isinstance(it, Introduce) and it.contact.id == 7]
+    assert len(heard) == 1
+    net.overheard = None
+    net.run(net.now + 1.0)
+    net.overheard = []
+    node.world.receivers[Introduce](8, Introduce(0, far))
+    assert [to for to, it in net.overheard if isinstance(it, Introduce)] == [heard[0][0]]
+
+
 def test_what_cannot_be_is_ignored() -> None:
     net, nodes = ring_of(10)
     net.run(10.0)

@@ -5,7 +5,8 @@ Rules kept
 1. A node knows the few nodes next to it on either side. It tells them so every period; that is also the sign of life.
    What it hears of others that are nearer it takes over.
 2. A newcomer (or one who doubts its place) is *introduced*: the message is routed to where it belongs, and whoever is
-   last on the way answers with its own neighbourhood.
+   last on the way answers with its own neighbourhood. An introduction is handed on once per period: where tables disagree about
+   somebody's place its way may be a circle, and on a network that duplicates messages each round would bring more of them.
 3. The routing table is the node itself, its successor, its predecessor and its fingers, in the order of their places. A
    message for a point goes to the last place at or before it, clockwise: each hop comes nearer, none oversteps. The node
    whose next place lies beyond the point is the point's *owner*. So everything between two entries of a table
@@ -153,6 +154,7 @@ class Ring:
             NodeId, tuple[int, float]
         ] = {}  # the stamp of the last move seen, and until when to know it
         self._entrances: list[NodeId] = []
+        self._handed_on: set[tuple[NodeId, int]] = set()  # introductions, since the last beat
         self._said: dict[NodeId, Near] = {}
         self._news: Near | None = None
         self._held: Held | None = None
@@ -324,6 +326,7 @@ class Ring:
         now, parameters = self._world.now, self._parameters
         if self.own is None:
             return
+        self._handed_on.clear()
         if now - self._ticked > parameters.suspect_after:
             self.restart()  # It slept: it could not have heard anybody.
         self._ticked = now
@@ -402,7 +405,8 @@ class Ring:
             hop = self.next_hop((newcomer.position, NOBODY))
         if hop in (self.id, newcomer.id, sender):
             self._world.send(newcomer.id, self._answer())
-        else:
+        elif (newcomer.id, newcomer.stamp) not in self._handed_on:
+            self._handed_on.add((newcomer.id, newcomer.stamp))
             self._world.send(hop, Introduce(self.number, newcomer, message.hops + 1))
 
     def _receive_hold(self, sender: NodeId, message: Hold) -> None:

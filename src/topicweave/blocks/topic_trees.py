@@ -16,6 +16,8 @@ Rules kept
    route would go is told; so are all below it, and every subscriber among them asks anew. Until it has got another
    parent, the old one serves it, for a while.
 5. Whoever finds that it is not the home any more, or loses its parent, tells all below, too.
+6. A request is handed on down once per period. Where tables disagree about somebody's place a route may be a circle for a
+   while, and on a network that duplicates messages each round would bring more of them.
 
 Deviation: the paper stops climbing at a node whose next hop towards the subscriber is already its child in the tree (Algorithm 2,
 lines 8 to 11). That is not enough for the path to be the home's greedy route: a table further up may hold
@@ -100,6 +102,9 @@ class TopicTrees:
         self._fading: dict[TopicId, dict[NodeId, float]] = {}  # until when
         self._count = 0
         self._attempts: dict[TopicId, int] = {}
+        self._handed_on: set[tuple[TopicId, NodeId]] = (
+            set()
+        )  # requests: topic and subscriber, since the last beat
         self._pings: dict[NodeId, TreeAttached] = {}
         self._pinged: dict[NodeId, TreeAttached] = {}
         self._answers: dict[NodeId, tuple[TreeAttached, int, TreeEnds]] = {}
@@ -193,6 +198,7 @@ class TopicTrees:
         if self._ring.own is None or self._control.own is None:
             return
         now = self._world.now
+        self._handed_on.clear()
         self._give_up_silent(now)
         for topic in [topic for topic in self._roots if not self.is_home(topic)]:
             self._roots.discard(topic)
@@ -326,8 +332,10 @@ class TopicTrees:
             self._world.send(sender, TreeLeft(tuple(refused)))
         if changed:
             self._check(changed)
-        if accepted and message.hops >= 0:
-            self._descend(accepted, message.subscriber, message.hops)
+        onward = [topic for topic in accepted if (topic, message.subscriber.id) not in self._handed_on]
+        if onward and message.hops >= 0:
+            self._handed_on.update((topic, message.subscriber.id) for topic in onward)
+            self._descend(onward, message.subscriber, message.hops)
         for topic in accepted:
             self._leave_if_useless(topic)
 
