@@ -35,7 +35,9 @@ def test_a_study_is_scored_and_what_was_not_run_is_told(tmp_path: Path) -> None:
     assert {score["study"] for score in told["scores"]} == {STUDY}
     assert json.loads((tmp_path / "scoreboard.json").read_text()) == told
     assert f"## {STUDY}" in (tmp_path / "scoreboard.md").read_text()
-    assert json.loads(call(*words, "--finished").stdout) == told
+    assert json.loads(call(*words, "--finished").stdout)["scores"] == told["scores"]
+    page = call("scoreboard", tmp_path / "scoreboard.json").stdout
+    assert page == (tmp_path / "scoreboard.md").read_text()
 
 
 def test_a_run_that_fails_costs_its_own_study_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from topicweave.studies.scoreboard import Score, Scoreboard, combine, markdown, ours, verdict
+import json
+from pathlib import Path
+
+import pytest
+
+from topicweave.errors import BadInput
+from topicweave.studies.scoreboard import Origin, Score, Scoreboard, combine, latest, read_scoreboard
+from topicweave.studies.scoreboard_page import markdown, ours, verdict
 from topicweave.studies.study import Plan, Row, Study, close_to, reported
 
+ORIGIN = Origin("2026-01-01", "a machine", "c0de")
 FIGURE = Study(
     "paper/fig1",
     "Degrees",
@@ -50,17 +58,40 @@ def test_the_page_gives_reasons_only_for_what_does_not_hold() -> None:
         score = Score(
             "paper/fig1", {"nodes": 10}, "degree_mean", 10.0, 12.0, None, int(holds), 1, "within 10%"
         )
-        return markdown(Scoreboard("smoke", (0,), (score,), {}), {"paper/fig1": FIGURE}, "2026-01-01")
+        return markdown([Scoreboard("smoke", (0,), (score,), {}, ORIGIN)], {"paper/fig1": FIGURE})
 
     assert "| nodes 10 | degree_mean | 10 | 12 | within 10% | ✗ |" in page(False)
     assert "Why not: We measure otherwise." in page(False)
     assert "Why not" not in page(True)
-    assert "| paper | 1 | 0 | 0 |" in page(True)
-    assert "2026-01-01" in page(True)
+    assert "| paper | 1 | 0 | 0 | smoke | 0 | 2026-01-01 | a machine |" in page(True)
 
 
 def test_a_study_that_could_not_be_run_says_why() -> None:
-    board = Scoreboard("paper", (0,), (), {"paper/fig1": "2 of 3 runs are missing"})
-    assert "Could not be judged: 2 of 3 runs are missing" in markdown(
-        board, {"paper/fig1": FIGURE}, "2026-01-01"
-    )
+    board = Scoreboard("paper", (0,), (), {"paper/fig1": "2 of 3 runs are missing"}, ORIGIN)
+    assert "Could not be judged: 2 of 3 runs are missing" in markdown([board], {"paper/fig1": FIGURE})
+
+
+def test_several_make_one_page_with_each_study_as_last_judged(tmp_path: Path) -> None:
+    def board(scores: list[tuple[str, float]], lost: dict[str, str]) -> Scoreboard:
+        made = tuple(Score(study, {}, "noise", None, value, None, 0, 0) for study, value in scores)
+        return Scoreboard("paper", (0,), made, lost, ORIGIN)
+
+    first = board([("a/fig1", 1.0), ("a/fig2", 2.0)], {"b/fig1": "not run yet"})
+    second = board([("a/fig2", 3.0)], {"a/fig1": "not run yet", "b/fig1": "no Java"})
+    (tmp_path / "first.json").write_text(json.dumps(first.to_json()))
+    read = read_scoreboard(tmp_path / "first.json")
+    assert read == first
+    one, two = latest([read, second])
+    assert [(score.study, score.measured) for score in (*one.scores, *two.scores)] == [
+        ("a/fig1", 1.0),
+        ("a/fig2", 3.0),
+    ]
+    assert (one.failures, two.failures) == ({}, {"b/fig1": "no Java"})
+
+
+def test_what_is_no_scoreboard_is_told(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(BadInput, match="no scoreboard"):
+        read_scoreboard(tmp_path / "other.json")
+    with pytest.raises(BadInput, match="cannot read"):
+        read_scoreboard(tmp_path / "nothing.json")

@@ -13,7 +13,7 @@ from topicweave.cli.options import Format, Workers
 from topicweave.cli.spark import Conf, Verbose
 
 if TYPE_CHECKING:
-    from topicweave.studies.scoreboard import Scoreboard
+    from topicweave.studies.scoreboard import Origin, Scoreboard
     from topicweave.studies.study import Study
 
 
@@ -53,7 +53,8 @@ def reproduce(
 
     Finished runs are kept in DIR/runs and shared with `topicweave study run`. Stopped, the same command goes on where it was; a run that
     fails costs its own study and no other. Writes DIR/scoreboard.json and DIR/scoreboard.md. That a claim does not hold is
-    a finding and no failure.
+    a finding and no failure. `topicweave scoreboard`
+    makes one page of what was run in several places or on several days.
 
     \b
     Examples:
@@ -63,13 +64,14 @@ def reproduce(
       topicweave reproduce --scale paper --finished
 
     \b
-    JSON: {"version": "…", "scale": "smoke", "seeds": [0], "failures": {"omen/fig9": "…"},
+    JSON: {"scale": "smoke", "seeds": [0], "failures": {"omen/fig9": "…"},
+           "origin": {"date": "…", "machine": "…", "code": "…", "version": "…"},
            "scores": [{"study": "spidercast/fig12", "where": {"nodes": 1000}, "measure": "degree_mean", "paper": 10.81,
                        "measured": 10.82, "interval": 0.03, "held": 3, "judged": 3, "holds": true, "tolerance": "…"}]}
     """
     from topicweave.cli.output import json_text, make_folder, print_json, write_whole
     from topicweave.studies import STUDIES
-    from topicweave.studies.scoreboard import markdown
+    from topicweave.studies.scoreboard_page import markdown
 
     chosen = choose_papers(papers or [])
     make_folder(out / "runs")
@@ -77,8 +79,7 @@ def reproduce(
     results, failures = _carry_out(chosen, scale, all_seeds, out, finished, workers, master, conf, verbose)
     board = _judge(chosen, scale, all_seeds, results, failures)
     write_whole(out / "scoreboard.json", json_text(board.to_json()))
-    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
-    write_whole(out / "scoreboard.md", markdown(board, STUDIES, today))
+    write_whole(out / "scoreboard.md", markdown([board], STUDIES))
     if format == "json":
         print_json(board.to_json())
     else:
@@ -161,14 +162,26 @@ def _judge(
                 continue
             rows.append(plan.judge({label: results[study.name, seed, label] for label in plan.experiments}))
         scores += combine(study.name, rows)
-    return Scoreboard(scale, tuple(seeds), tuple(scores), lost)
+    return Scoreboard(scale, tuple(seeds), tuple(scores), lost, _origin())
+
+
+def _origin() -> Origin:
+    import os
+    import platform
+
+    from topicweave.experiments.runner import code_fingerprint
+    from topicweave.studies.scoreboard import Origin
+
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
+    return Origin(today, machine, code_fingerprint())
 
 
 def _show(board: Scoreboard) -> None:
     from rich.table import Table
 
     from topicweave.cli.output import show
-    from topicweave.studies.scoreboard import ours
+    from topicweave.studies.scoreboard_page import ours
 
     table = Table(box=None, pad_edge=False)
     for heading in ("paper", "hold", "do not", "reported only"):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import platform
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 import topicweave
+from topicweave.errors import BadInput
 from topicweave.measures.intervals import half_width, mean
-from topicweave.studies.study import Row, Scale, Study
+from topicweave.studies.study import Row, Scale
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -39,24 +39,31 @@ class Score(msgspec.Struct, frozen=True):
         return self.held == self.judged if self.judged else None
 
 
-@dataclass(frozen=True)
-class Scoreboard:
-    """All that was rerun."""
+class Origin(msgspec.Struct, frozen=True):
+    """When, where and by what code a scoreboard was made."""
+
+    date: str
+    machine: str
+    code: str
+    """A fingerprint of all that runs experiments."""
+    version: str = topicweave.__version__
+
+
+class Scoreboard(msgspec.Struct, frozen=True):
+    """All that was rerun in one place with the same code."""
 
     scale: Scale
     seeds: tuple[int, ...]
     scores: tuple[Score, ...]
-    failures: Mapping[str, str]
-    """Studies that could not be judged, and why."""
+    failures: dict[str, str]
+    """Studies that could not be judged, or not with all seeds, and why."""
+    origin: Origin
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "version": topicweave.__version__,
-            "scale": self.scale,
-            "seeds": list(self.seeds),
-            "scores": [{**msgspec.to_builtins(score), "holds": score.holds} for score in self.scores],
-            "failures": dict(self.failures),
-        }
+        told: dict[str, Any] = msgspec.to_builtins(self)
+        for written, score in zip(told["scores"], self.scores, strict=True):
+            written["holds"] = score.holds
+        return told
 
     def papers(self) -> list[str]:
         return list(dict.fromkeys(score.study.split("/")[0] for score in self.scores))
@@ -65,6 +72,31 @@ class Scoreboard:
         """(claims that hold, that do not, reported only) of a paper."""
         verdicts = [score.holds for score in self.scores if score.study.split("/")[0] == paper]
         return verdicts.count(True), verdicts.count(False), verdicts.count(None)
+
+
+def read_scoreboard(path: Path) -> Scoreboard:
+    """One that `topicweave reproduce` wrote."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Scoreboard)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise BadInput(f"{path} is no scoreboard of `topicweave reproduce`: {error}") from error
+
+
+def latest(boards: Sequence[Scoreboard]) -> list[Scoreboard]:
+    """The same, each study only in the last of those that judged it, or that tried if none did."""
+    judged = {score.study: place for place, board in enumerate(boards) for score in board.scores}
+    tried = {name: place for place, board in enumerate(boards) for name in board.failures}
+    place_of = tried | judged
+    return [
+        msgspec.structs.replace(
+            board,
+            scores=tuple(score for score in board.scores if place_of[score.study] == place),
+            failures={name: why for name, why in board.failures.items() if place_of[name] == place},
+        )
+        for place, board in enumerate(boards)
+    ]
 
 
 def combine(study: str, rows_by_seed: Sequence[Sequence[Row]]) -> list[Score]:
@@ -96,72 +128,3 @@ def _score(study: str, rows: Sequence[Row]) -> Score:
         judged=len(judged),
         tolerance=first.tolerance,
     )
-
-
-_SIGN = {True: "✓", False: "✗", None: "–"}
-
-
-def markdown(board: Scoreboard, studies: Mapping[str, Study], date: str) -> str:
-    """A page of all scores, with what is known of why a claim does not hold."""
-    lines = [
-        "# The papers' figures beside ours",
-        "",
-        f"Made by `topicweave reproduce --scale {board.scale} --seeds {len(board.seeds)}`, version {topicweave.__version__}, on {date}; "
-        f"seeds {', '.join(map(str, board.seeds))}; {_machine()}. Every number comes from a run; nothing here is written by hand but the reasons.",
-        "",
-        "✓ holds within the tolerance with every seed; ✗ does not; – the paper gives nothing to hold ours to.",
-        "",
-        "| paper | hold | do not | reported only |",
-        "|---|---|---|---|",
-        *(f"| {paper} | {' | '.join(map(str, board.tally(paper)))} |" for paper in board.papers()),
-        "",
-    ]
-    for name in dict.fromkeys([*(score.study for score in board.scores), *board.failures]):
-        lines += list(_study_section(board, name, studies[name]))
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _study_section(board: Scoreboard, name: str, study: Study) -> Iterator[str]:
-    scores = [score for score in board.scores if score.study == name]
-    yield f"## {name}: {study.title}"
-    yield ""
-    yield study.source
-    yield ""
-    if name in board.failures:
-        yield f"Could not be judged: {board.failures[name]}"
-        yield ""
-    if scores:
-        yield "| where | measure | paper | ours | tolerance | holds |"
-        yield "|---|---|---|---|---|---|"
-        for score in scores:
-            where = ", ".join(f"{key} {_text(value)}" for key, value in score.where.items())
-            cells = (where, score.measure, _text(score.paper), ours(score), score.tolerance, verdict(score))
-            yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
-        yield ""
-    if study.remarks and any(score.holds is False for score in scores):
-        yield f"Why not: {study.remarks}"
-        yield ""
-
-
-def ours(score: Score) -> str:
-    """Our number, with its interval where several seeds give one."""
-    text = _text(score.measured)
-    return text if score.interval is None else f"{text} ± {score.interval:.2g}"
-
-
-def verdict(score: Score) -> str:
-    """Whether it holds; and where seeds disagree, with how many."""
-    sign = _SIGN[score.holds]
-    return f"{sign} {score.held}/{score.judged}" if score.holds is False and score.held else sign
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _machine() -> str:
-    import os
-
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
