@@ -79,6 +79,12 @@ def test_under_churn_only_those_who_stay_are_counted() -> None:
     result = trial("spidercast", churn="30/5", settle=20.0)
     assert number(result, "hit_ratio") > 0.95
     assert number(result, "nodes") < 60
+    curve = result["churn_curve"]
+    assert isinstance(curve, list)
+    assert [row[0] for row in curve] == pytest.approx([5.0 * part for part in range(12)])
+    assert len({row[1] for row in curve}) > 1, "nodes come and go"
+    assert all(0 < row[2] < 60 and 0.8 < row[3] <= 1 for row in curve)
+    assert "churn_curve" not in trial("spidercast")
 
 
 def test_the_picture_is_a_connected_part_of_the_overlay() -> None:

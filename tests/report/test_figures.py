@@ -14,7 +14,6 @@ from topicweave.report.assets import STYLE
 from topicweave.report.bars import KINDS_SHOWN, control, coverage, memory, repair
 from topicweave.report.figure import COLOURS, ccdf, histogram_ccdf
 from topicweave.report.figures import (
-    after_crash,
     figures,
     grouped,
     hops_cdf,
@@ -24,6 +23,7 @@ from topicweave.report.figures import (
     noise_by_likeness,
     noise_over_nodes,
 )
+from topicweave.report.over_time import after_crash, links_under_churn, served_under_churn
 from topicweave.report.workload_figures import histogram_figures
 
 
@@ -97,6 +97,18 @@ def test_the_curve_after_a_crash_is_the_mean_of_the_seeds_that_have_the_second()
     [trace] = after_crash([twice], 0.1).traces
     assert trace["x"] == [-1, 0, 1]
     assert trace["y"] == pytest.approx([0.9, 0.6, 0.9])
+
+
+def test_curves_under_churn_are_means_over_seeds_and_leave_out_what_nobody_expected() -> None:
+    twice = replicated(
+        {"churn_curve": [[0.0, 50, 10.0, 1.0], [5.0, 48, 12.0, None]]},
+        {"churn_curve": [[0.0, 52, 14.0, 0.9], [5.0, 51, 14.0, 0.8]]},
+    )
+    [served] = served_under_churn([twice], "600/60").traces
+    assert (served["x"], served["y"]) == ([0.0, 5.0], pytest.approx([0.95, 0.8]))
+    [links] = links_under_churn([twice], "600/60").traces
+    assert links["y"] == pytest.approx([12.0, 13.0])
+    assert served_under_churn([entry("calm")], "").traces == []
 
 
 def test_whiskers_are_intervals_and_end_where_there_can_be_nothing() -> None:
@@ -187,10 +199,11 @@ def test_a_name_cannot_break_out_of_a_hover_text() -> None:
 
 def test_plotly_accepts_every_figure() -> None:
     graph_objects = pytest.importorskip("plotly.graph_objects")
-    drawn = figures(comparison(entry("a"), entry("b", hit_ratio=0.5)))
+    churned = entry("b", hit_ratio=0.5, churn_curve=[[0.0, 50, 10.0, 1.0], [5.0, 48, 12.0, 0.9]])
+    drawn = figures(comparison(entry("a"), churned))
     assert [figure.name for figure in drawn] == [
         *("links-hits", "coverage", "degrees", "links", "noise", "likeness-links", "hops", "latency"),
-        *("repair", "repair-time", "control", "memory"),
+        *("churn-served", "churn-links", "repair", "repair-time", "control", "memory"),
     ]
     for figure in drawn + histogram_figures(comparison().workload):
         json.dumps([figure.traces, figure.layout], allow_nan=False)

@@ -8,12 +8,11 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from topicweave.experiments.availability import host_sessions
 from topicweave.experiments.dissemination import CorrelatedLists, FollowersSample
 from topicweave.measures.columns import names_array
-from topicweave.measures.delivery import Receptions, hit_ratio, hops_measures, noise, noise_all
+from topicweave.measures.course import course
 from topicweave.measures.interests import Interests
 from topicweave.measures.uptime import Uptime
 from topicweave.model.workload import Workload
@@ -116,24 +115,12 @@ def run_under_churn(
     everyone = names_array(workload.node_names)
     interests = Interests.of(workload.tables()["subscriptions"], everyone)
     uptime = Uptime(everyone, workload.tables()["churn"])
-    parts = []
-    for part in range(spec.parts):
-        begin = first + part * trace.duration / spec.parts
-        end = begin + trace.duration / spec.parts
-        when = tables.publishes["time"]
-        chosen = tables.publishes.filter(pc.and_(pc.greater_equal(when, begin), pc.less(when, end)))
-        receptions = Receptions.of(chosen, tables.deliveries)
-        here = [count for time, count in population if begin <= time < end]
-        parts.append(
-            {
-                "start": begin,
-                "nodes": sum(here) / len(here) if here else 0.0,
-                "hit_ratio": hit_ratio(receptions, interests, uptime, grace=spec.grace, window=spec.window),
-                "noise": noise(receptions),
-                "noise_all": noise_all(receptions),
-                **hops_measures(receptions),
-            }
-        )
+    step = trace.duration / spec.parts
+    edges = [first + part * step for part in range(spec.parts + 1)]
+    parts = course(tables, interests, uptime, edges, grace=spec.grace, window=spec.window)
+    for part in parts:
+        here = [count for time, count in population if part["start"] <= time < part["start"] + step]
+        part["nodes"] = sum(here) / len(here) if here else 0.0
     return {"parts": parts, "changes": simulation.churn_operations, "kernel_events": simulation.kernel.events}
 
 

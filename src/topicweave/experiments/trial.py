@@ -1,6 +1,6 @@
 """A trial: what somebody who has to choose a system wants to know of it, from one run on their workload.
 
-Three acts. The overlay settles and is looked at. Events are published, and it is measured who got them and at what cost. Then a share of
+Three acts. The overlay settles and is looked at. Events are published (while nodes come and go, if so asked), and it is measured who got them and at what cost. Then a share of
 the nodes, the best connected one among them, crashes without a word, and probes on some topics, every second, show how long it takes until everybody left is served
 again.
 """
@@ -19,20 +19,29 @@ from topicweave.errors import BadInput
 from topicweave.experiments.events import drawn_events
 from topicweave.experiments.likeness import cost_by_likeness
 from topicweave.experiments.picture import picture
+from topicweave.measures.columns import names_array
+from topicweave.measures.course import course
 from topicweave.measures.delivery import Receptions, noise_by_node
 from topicweave.measures.distributions import hops_counts, latency_quantiles
 from topicweave.measures.footprint import deep_size
+from topicweave.measures.interests import Interests
 from topicweave.measures.summary import measure_run
+from topicweave.measures.uptime import Uptime
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import TopicId
 from topicweave.model.workload import Workload
 from topicweave.sim.churn import Change, Churn, always_up, exponential, from_workload
 from topicweave.sim.host import Host
 from topicweave.sim.simulation import Simulation
+from topicweave.telemetry.tables import Tables
 from topicweave.telemetry.writer import MemoryTelemetry
 
 SPREAD = 5.0
 """Seconds over which events are published."""
+CHURN_SPREAD, CHURN_PARTS = 60.0, 12
+"""The same where nodes come and go, so that they do meanwhile; and in how many parts that time is looked at."""
+GRACE = 10.0
+"""Seconds after which a newcomer is expected to receive what is published."""
 DRAIN = 10.0
 """Seconds given to the last event to arrive."""
 BEFORE = 3
@@ -54,6 +63,11 @@ class Trial(msgspec.Struct, frozen=True):
     repair_seconds: int = 20
     """How long probes go on after the crash."""
 
+    @property
+    def spread(self) -> float:
+        """Seconds over which events are published."""
+        return CHURN_SPREAD if self.churn else SPREAD
+
 
 def planned_churn(trial: Trial, workload: Workload, settle: float, seed: int) -> Churn:
     """Who comes and goes; a drawn churn begins when the overlay has settled."""
@@ -67,7 +81,7 @@ def planned_churn(trial: Trial, workload: Workload, settle: float, seed: int) ->
         return from_workload(workload)
     up, _, away = trial.churn.partition("/")
     try:
-        drawn = exponential(workload.nodes, float(up), float(away), SPREAD + DRAIN, seed)
+        drawn = exponential(workload.nodes, float(up), float(away), trial.spread + DRAIN, seed)
     except ValueError:
         raise BadInput(f"churn {trial.churn!r}: say 'trace', or seconds up and away as in '600/60'") from None
     later = tuple(Change(settle + change.time, change.node, change.up) for change in drawn.changes)
@@ -95,20 +109,24 @@ def run_trial(
         **simulation.gauges(),
     }
     for number, (publisher, topic) in enumerate(drawn_events(workload, events, seed)):
-        simulation.at(simulation.now + SPREAD * number / events, simulation.publish, publisher, topic)
-    simulation.run(settle + SPREAD + DRAIN)
+        simulation.at(settle + trial.spread * number / events, simulation.publish, publisher, topic)
+    population = _watched(simulation, settle, trial.spread) if trial.churn else []
+    simulation.run(settle + trial.spread + DRAIN)
     simulation.flush_control()
     tables = telemetry.tables()
-    under_churn = bool(trial.churn)
+    changes = _churn_table(workload, simulation) if trial.churn else None
+    grace = GRACE if trial.churn else 0.0
     result |= measure_run(
         tables,
         workload.tables()["subscriptions"],
         nodes=workload.node_names,
-        churn=_churn_table(workload, simulation) if under_churn else None,
+        churn=changes,
         end=simulation.now,
-        grace=10.0 if under_churn else 0.0,
+        grace=grace,
         window=DRAIN,
     )
+    if population and events:
+        result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
     receptions = Receptions.of(tables.publishes, tables.deliveries)
     unwanted = noise_by_node(receptions)
     if events:
@@ -122,6 +140,35 @@ def run_trial(
     result["virtual_seconds"] = simulation.now
     result["kernel_events"] = simulation.kernel.events
     return result
+
+
+def _watched(simulation: Simulation, start: float, spread: float) -> list[tuple[float, int, float]]:
+    """Run on through the churn: (time, nodes that are up, their mean number of links), part by part."""
+    population = []
+    for part in range(CHURN_PARTS + 1):
+        simulation.run(start + part * spread / CHURN_PARTS)
+        up = simulation.up()
+        links = [simulation.node(index).degree for index in up]
+        population.append((simulation.now, len(up), sum(links) / len(links) if links else 0.0))
+    return population
+
+
+def _churn_curve(
+    tables: Tables,
+    workload: Workload,
+    changes: pa.Table | None,
+    population: list[tuple[float, int, float]],
+    grace: float,
+) -> list[list[float | None]]:
+    """(seconds since the start, nodes, links per node, share served) of each part; None where nobody was to be served."""
+    everyone = names_array(workload.node_names)
+    interests = Interests.of(workload.tables()["subscriptions"], everyone)
+    edges = [time for time, _, _ in population]
+    parts = course(tables, interests, Uptime(everyone, changes), edges, grace=grace, window=DRAIN)
+    return [
+        [time - edges[0], nodes, links, None if np.isnan(part["hit_ratio"]) else part["hit_ratio"]]
+        for (time, nodes, links), part in zip(population, parts, strict=False)
+    ]
 
 
 def _quantiles(values: Any) -> list[float]:

@@ -1,20 +1,20 @@
 """The figures of a comparison, under the questions that they answer.
 
-Lines are one per system: distributions over nodes and over deliveries, and what happens over time. Bars and marks
-(`topicweave.report.bars`) have the systems along an axis.
+Lines are one per system: distributions over nodes and over deliveries here, what happens over time in
+`topicweave.report.over_time`. Bars and marks (`topicweave.report.bars`) have the systems along an axis.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
 
 from topicweave.measures.intervals import half_width, mean
-from topicweave.report import bars
+from topicweave.report import bars, over_time
 from topicweave.report.columns import one_decimal, percent
 from topicweave.report.comparison import Comparison, Entry
 from topicweave.report.figure import (
@@ -28,11 +28,11 @@ from topicweave.report.figure import (
     share_axis,
     symbol_of,
 )
+from topicweave.report.lines import lines
 
 REACH = "Is everybody reached, and at how many links?"
 LOAD = "What does a node carry?"
 SPEED = "How far is it, and how long does it take?"
-CRASH = "What happens when nodes crash?"
 UPKEEP = "What does it cost to keep up?"
 
 GROUPS, LEAST_GROUP = 5, 5
@@ -52,8 +52,10 @@ def figures(comparison: Comparison) -> list[Figure]:
         noise_by_likeness(entries),
         hops_cdf(entries),
         latency_cdf(entries),
-        after_crash(entries, comparison.setting.crash),
-        bars.repair(entries, CRASH),
+        over_time.served_under_churn(entries, comparison.setting.churn),
+        over_time.links_under_churn(entries, comparison.setting.churn),
+        over_time.after_crash(entries, comparison.setting.crash),
+        bars.repair(entries, over_time.CRASH),
         bars.control(entries, UPKEEP),
         bars.memory(entries, UPKEEP),
     )
@@ -114,7 +116,7 @@ def degree_ccdf(entries: Sequence[Entry]) -> Figure:
         "For each number of links, the share of nodes that keep at least so many (CCDF). A long tail on the right "
         "means that a few nodes carry many links.",
         "degrees of all nodes, all seeds together",
-        _lines(
+        lines(
             entries,
             lambda entry: ccdf([int(degree) for degree in entry.collected("degrees")]),
             "%{x:.4~g} links or more: %{y:.1%}",
@@ -135,7 +137,7 @@ def noise_over_nodes(entries: Sequence[Entry]) -> Figure:
         steps = max(len(quantiles) - 1, 1)
         return [step / steps for step in range(len(quantiles))], quantiles
 
-    traces = _lines(entries, points, "%{x:.0%} of the nodes: %{y:.1%} or less")
+    traces = lines(entries, points, "%{x:.0%} of the nodes: %{y:.1%} or less")
     most = max((max(trace["y"]) for trace in traces), default=0.0)
     return Figure(
         "noise",
@@ -185,8 +187,8 @@ def links_by_likeness(entries: Sequence[Entry]) -> Figure:
 
 def noise_by_likeness(entries: Sequence[Entry]) -> Figure:
     """Only of those that have any: a line of nothing says nothing."""
-    lines = _by_likeness(entries, 2, 1.0, "%{x:.0%} alike: %{y:.1%} noise")
-    traces = [trace for trace in lines if any(trace["y"])]
+    found = _by_likeness(entries, 2, 1.0, "%{x:.0%} alike: %{y:.1%} noise")
+    traces = [trace for trace in found if any(trace["y"])]
     return Figure(
         "likeness-noise",
         "Noise against likeness",
@@ -255,7 +257,7 @@ def hops_cdf(entries: Sequence[Entry]) -> Figure:
         "Hops to a subscriber",
         "The share of expected deliveries made within so many hops (CDF); each line ends at the system's hit ratio.",
         "hops_counts, summed over the seeds, and hit_ratio",
-        _lines(entries, points, "%{x:.4~g} hops: %{y:.1%}", "hv"),
+        lines(entries, points, "%{x:.4~g} hops: %{y:.1%}", "hv"),
         {"xaxis": {"title": {"text": "hops"}}, "yaxis": share_axis("expected deliveries")},
         SPEED,
     )
@@ -276,83 +278,13 @@ def latency_cdf(entries: Sequence[Entry]) -> Figure:
         "The share of expected deliveries made within so many milliseconds (CDF); each line ends at the system's hit "
         "ratio.",
         "latency_quantiles: percentiles, averaged over the seeds, and hit_ratio",
-        _lines(entries, points, "%{x:.4~g} ms: %{y:.1%}"),
+        lines(entries, points, "%{x:.4~g} ms: %{y:.1%}"),
         {
             "xaxis": {"title": {"text": "milliseconds"}, "rangemode": "tozero"},
             "yaxis": share_axis("expected deliveries"),
         },
         SPEED,
     )
-
-
-def after_crash(entries: Sequence[Entry], crash: float) -> Figure:
-    """Second by second, over the seeds that have it."""
-
-    def points(entry: Entry) -> tuple[list[float], list[float]]:
-        shares: dict[int, list[float]] = {}
-        for result in entry.results:
-            for second, share in result.get("repair_curve", ()):
-                shares.setdefault(second, []).append(share)
-        seconds = sorted(shares)
-        return [float(second) for second in seconds], [mean(shares[second]) for second in seconds]
-
-    traces = _lines(entries, points, "%{x:.0f} s: %{y:.1%}")
-    for trace in traces:
-        trace |= {"mode": "lines+markers", "marker": {"color": trace["line"]["color"], "size": 5}}
-    least = min((min(trace["y"]) for trace in traces), default=0.0)
-    return Figure(
-        "repair",
-        "Reach over time, before and after a crash",
-        f"At second 0, {crash:.0%} of the nodes crash without a word, the one with the most links among them. Every "
-        "second, events on some topics show which share of the subscribers still there is served.",
-        "repair_curve: (second, share) of probes, averaged over the seeds",
-        traces,
-        {
-            "xaxis": {"title": {"text": "seconds since the crash"}, "zeroline": False},
-            "yaxis": {
-                "title": {"text": "share of subscribers served"},
-                "tickformat": ".1~%",
-                "range": [max(0.0, least - 0.05 * (1.02 - least)), 1 + 0.05 * (1.02 - least)],
-            },
-            "shapes": [
-                {
-                    "type": "line",
-                    "x0": 0,
-                    "x1": 0,
-                    "y0": 0,
-                    "y1": 1,
-                    "yref": "paper",
-                    "line": {"width": 1.5, "dash": "dot", "color": "#c0392b"},
-                }
-            ],
-            "annotations": [
-                {
-                    "x": 0,
-                    "y": 0.02,
-                    "yref": "paper",
-                    "yanchor": "bottom",
-                    "xanchor": "left",
-                    "text": " crash",
-                    "showarrow": False,
-                }
-            ],
-        },
-        CRASH,
-    )
-
-
-def _lines(
-    entries: Sequence[Entry],
-    points: Callable[[Entry], tuple[list[float], list[float]]],
-    hover: str,
-    shape: str = "linear",
-) -> list[Trace]:
-    traces = []
-    for place, entry in enumerate(entries):
-        x, y = points(entry)
-        if x:
-            traces.append(line(place, entry.label, x, y, hover, shape))
-    return traces
 
 
 def _reached(entry: Entry) -> float:
