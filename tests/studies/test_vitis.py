@@ -18,6 +18,7 @@ def test_every_figure_has_its_experiments(study: Any, scale: Scale) -> None:
     assert systems <= {"vitis", "rvr", "opt"}
     if scale == "paper" and study.name in ("vitis/fig4", "vitis/fig6", "vitis/fig7"):
         assert {experiment.workload.nodes for experiment in plan.experiments.values()} == {10_000}
+        assert {experiment.dissemination.level for experiment in plan.experiments.values()} == {"cycles"}
 
 
 def made_up(overhead: float, hops: float, hit_ratio: float = 1.0) -> dict[str, Any]:
@@ -31,6 +32,8 @@ def made_up(overhead: float, hops: float, hit_ratio: float = 1.0) -> dict[str, A
         "requested_paths": 1.0,
         "nodes": 100,
         "events": 50,
+        "workload": {"topics": 50},
+        "settling": [],
     }
 
 
@@ -41,6 +44,15 @@ def test_one_missed_delivery_is_a_miss(missed: float, holds: bool) -> None:
     rows = plan.judge({label: made_up(0.3, 3.0, 1.0 - missed) for label in plan.experiments})
     hits = [row.holds for row in rows if row.measure == "hit_ratio"]
     assert hits == [holds] * len(plan.experiments)
+
+
+def test_rows_say_how_they_were_come_by() -> None:
+    scales: dict[Scale, str] = {"smoke": "messages", "paper": "cycles"}
+    (fig4,) = [study for study in STUDIES if study.name == "vitis/fig4"]
+    for scale, level in scales.items():
+        plan = fig4.plan(scale, 0)
+        rows = plan.judge({label: made_up(0.3, 3.0) for label in plan.experiments})
+        assert {row.where["level"] for row in rows} == {level}
 
 
 def test_overhead_that_does_not_fall_is_reported_as_such() -> None:

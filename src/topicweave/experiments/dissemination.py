@@ -10,7 +10,7 @@ then averaged. So there are four readings: `noise` and `noise_node_mean` count f
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -112,6 +112,8 @@ class Dissemination(msgspec.Struct, frozen=True):
     """Keep the overhead's distribution over nodes, and every node's degree."""
     watch_every: float = 0.0
     """Look at the ring and the relay paths while the overlay settles, every so many seconds."""
+    level: Literal["messages", "cycles"] = "messages"
+    """Nodes in the simulator, or all nodes as arrays, cycle by cycle (see `cycled_vitis`)."""
 
 
 def with_given_rates(parameters: dict[str, Any], workload: Workload) -> dict[str, Any]:
@@ -154,8 +156,8 @@ def run_dissemination(
         **simulation.gauges(),
     }
     if spec.distribution:
-        result["overhead_by_node"] = _histogram(first)
-        result["overhead_by_node_all"] = _histogram(every)
+        result["overhead_by_node"] = histogram(first)
+        result["overhead_by_node_all"] = histogram(every)
         result["degrees"] = sorted(overlay.graph.degrees.tolist())
     return result
 
@@ -198,9 +200,9 @@ def _watch(simulation: Simulation, every: float, settle: float) -> list[tuple[fl
     return seen
 
 
-def _publish(simulation: Simulation, spec: Dissemination, seed: int) -> int:
+def planned_events(workload: Workload, spec: Dissemination, seed: int) -> list[tuple[int, int]]:
+    """(topic, publisher), one after another; publishers are among those who want the topic."""
     rng = random.Random(f"dissemination/{seed}")
-    workload = simulation.workload
     wanted = [topic for topic in range(workload.topics) if len(workload.subscribers(topic))]
     if spec.each_topic:
         topics = rng.sample(wanted, len(wanted))
@@ -208,15 +210,18 @@ def _publish(simulation: Simulation, spec: Dissemination, seed: int) -> int:
         topics = rng.choices(
             wanted, weights=[float(workload.rates[topic]) for topic in wanted], k=spec.events
         )
-    start = simulation.now
-    for number, topic in enumerate(topics):
-        publisher = rng.choice(workload.subscribers(topic).tolist())
-        simulation.at(start + spec.window * number / len(topics), simulation.publish, publisher, topic)
+    return [(topic, rng.choice(workload.subscribers(topic).tolist())) for topic in topics]
+
+
+def _publish(simulation: Simulation, spec: Dissemination, seed: int) -> int:
+    events, start = planned_events(simulation.workload, spec, seed), simulation.now
+    for number, (topic, publisher) in enumerate(events):
+        simulation.at(start + spec.window * number / len(events), simulation.publish, publisher, topic)
     simulation.run(start + 2 * spec.window)
-    return len(topics)
+    return len(events)
 
 
-def _histogram(shares: Any) -> list[float]:
+def histogram(shares: Any) -> list[float]:
     """The share of nodes in each twentieth of overhead; nodes that received nothing have none."""
     counts, _ = np.histogram(np.nan_to_num(shares), bins=BINS, range=(0.0, 1.0))
     return [float(share) for share in counts / max(len(shares), 1)]

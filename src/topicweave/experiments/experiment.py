@@ -188,6 +188,17 @@ def _run(experiment: Experiment, workload: Workload) -> Result:
         )
         return run_trial(simulation, telemetry, trial, experiment.settle, experiment.events, experiment.seed)
     if experiment.dissemination is not None:
+        if experiment.dissemination.level == "cycles":
+            from topicweave.experiments.cycled_vitis import run_cycled
+
+            return run_cycled(
+                experiment.system,
+                with_given_rates(experiment.parameters, workload),
+                workload,
+                experiment.dissemination,
+                experiment.settle,
+                experiment.seed,
+            )
         simulation, telemetry = _simulate(experiment, workload)
         return run_dissemination(
             simulation, telemetry, experiment.dissemination, experiment.settle, experiment.seed

@@ -3,7 +3,7 @@
 from topicweave.studies.study import Study
 from topicweave.studies.vitis.real import fig10, fig11, fig12
 from topicweave.studies.vitis.settings import READINGS
-from topicweave.studies.vitis.synthetic import fig4, fig5, fig6, fig7, readings, ring
+from topicweave.studies.vitis.synthetic import fig4, fig5, fig6, fig7, levels, readings, ring
 
 _TITLES = {
     fig4: ("friends against small-world links: overhead and delay", "§IV-B, Figure 4"),
@@ -15,6 +15,7 @@ _TITLES = {
     fig12: ("churn by a real trace, and a flash crowd", "§IV-F, Figure 12"),
     ring: ("how soon the ring is right", "§III-A1"),
     readings: ("what the paper leaves open: hop bound, small-world targets, relays that hand on", "§III"),
+    levels: ("by messages and cycle by cycle: the same overlays", "ours"),
 }
 
 STUDIES = [

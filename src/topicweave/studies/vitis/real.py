@@ -9,7 +9,16 @@ from topicweave.experiments.churned_dissemination import TraceLists, UnderChurn
 from topicweave.experiments.dissemination import CorrelatedLists, FollowersSample
 from topicweave.experiments.experiment import Result
 from topicweave.studies.study import Plan, Row, Scale, reported
-from topicweave.studies.vitis.settings import HELD, READINGS, TABLE, Results, everything, experiment, less
+from topicweave.studies.vitis.settings import (
+    HELD,
+    READINGS,
+    TABLE,
+    Results,
+    at_level,
+    everything,
+    experiment,
+    less,
+)
 
 
 def _samples(scale: Scale, seed: int) -> dict[str, FollowersSample]:
@@ -60,7 +69,7 @@ def fig10(scale: Scale, seed: int) -> Plan:
                     ),
                     Row(where, "delay: times shorter than RVR's", 1.5, faster, faster >= 1.5, "at least 1.5"),
                 ]
-        return rows
+        return at_level(scale, rows)
 
     return Plan(experiments, judge)
 
@@ -97,7 +106,7 @@ def fig11(scale: Scale, seed: int) -> Plan:
                 reported(where, "degree_max", 708, degrees[-1]),
                 Row(where, "largest degree over the mean", "heavy tail", tail, tail >= 5, "at least 5 times"),
             ]
-        return rows
+        return at_level(scale, rows)
 
     return Plan(experiments, judge)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from topicweave.experiments import Experiment
-from topicweave.experiments.dissemination import BINS, Dissemination
+from topicweave.experiments.dissemination import BINS, CorrelatedLists, Dissemination
 from topicweave.experiments.experiment import Result
 from topicweave.studies.study import Plan, Row, Scale, claim, reported
 from topicweave.studies.vitis.settings import (
@@ -14,6 +16,7 @@ from topicweave.studies.vitis.settings import (
     READINGS,
     TABLE,
     Results,
+    at_level,
     everything,
     experiment,
     falls,
@@ -24,6 +27,7 @@ from topicweave.studies.vitis.settings import (
 
 FRIENDS = {"smoke": (0, 6, 12), "tenth": (0, 6, 12), "paper": (0, 3, 6, 9, 12)}
 TABLES = {"smoke": (15, 25), "tenth": (15, 35), "paper": (15, 20, 25, 30, 35)}
+LOOKS = (10.0, 20.0, 30.0, 40.0, 60.0, 80.0, 100.0, 125.0, 150.0)
 ALPHAS = {"smoke": (0.3, 3.0), "tenth": (0.3, 3.0), "paper": (0.3, 0.5, 1.0, 2.0, 3.0)}
 
 
@@ -82,7 +86,7 @@ def fig4(scale: Scale, seed: int) -> Plan:
                     "as claimed" if held else "reported",
                 ),
             ]
-        high, random_ = results["high", most], results["random", most]
+        high = results["high", most]
         rows += [
             claim(
                 {"system": "vitis against rvr", "workload": "high", "friends": most},
@@ -91,14 +95,8 @@ def fig4(scale: Scale, seed: int) -> Plan:
                 f"{high['hops_mean']:.2f} against {rvr['hops_mean']:.2f}",
                 high["hops_mean"] < rvr["hops_mean"],
             ),
-            reported(
-                {"system": "vitis", "workload": "random", "friends": most},
-                "paths asked for per topic",
-                None,
-                paths_per_topic(random_),
-            ),
         ]
-        return rows
+        return at_level(scale, rows)
 
     return Plan(experiments, judge)
 
@@ -136,7 +134,7 @@ def fig5(scale: Scale, seed: int) -> Plan:
                         "as claimed" if held else "reported",
                     )
                 )
-        return rows
+        return at_level(scale, rows)
 
     return Plan(experiments, judge)
 
@@ -159,6 +157,16 @@ def fig6(scale: Scale, seed: int) -> Plan:
         for (name, size), result in results.items():
             where = {"system": "rvr" if name == "rvr" else "vitis", "workload": name, "table_size": size}
             rows += everything(where, result)
+        for pattern in PATTERNS:
+            result = results[pattern, TABLE]
+            rows.append(
+                reported(
+                    {"system": "vitis", "workload": pattern, "table_size": TABLE},
+                    "paths asked for per topic, by second",
+                    None,
+                    settling_curve(result),
+                )
+            )
         for name in (*PATTERNS, "rvr"):
             ends = [results[name, size][HELD] for size in (sizes[0], sizes[-1])]
             where = {"system": "rvr" if name == "rvr" else "vitis", "workload": name, "table_size": "rising"}
@@ -177,9 +185,16 @@ def fig6(scale: Scale, seed: int) -> Plan:
                 bool(faster) and faster == list(sizes[-len(faster) :]),
             )
         )
-        return rows
+        return at_level(scale, rows)
 
     return Plan(experiments, judge)
+
+
+def settling_curve(result: Result) -> str:
+    """When relay paths have become few; by messages nobody looks."""
+    per_node = result["workload"]["topics"] / result["nodes"]
+    curve = [(time, paths / per_node) for time, _, paths in result["settling"] if time in LOOKS]
+    return ", ".join(f"{time:.0f}: {paths:.2f}" for time, paths in curve) or "not looked at"
 
 
 def fig7(scale: Scale, seed: int) -> Plan:
@@ -218,7 +233,7 @@ def fig7(scale: Scale, seed: int) -> Plan:
                     falls(gaps),
                 )
             )
-        return rows
+        return at_level(scale, rows)
 
     return Plan(experiments, judge)
 
@@ -246,8 +261,54 @@ def readings(scale: Scale, seed: int) -> Plan:
             rows += [
                 *everything(where, result),
                 reported(where, "hops_max", None, result["hops_max"]),
-                reported(where, "paths asked for per topic", None, paths_per_topic(result)),
             ]
+        return at_level(scale, rows)
+
+    return Plan(experiments, judge)
+
+
+COMPARED = (*READINGS, "hops_mean", "degree_mean", "relays_per_topic", "requested_paths")
+"""What `levels` holds the two levels to each other in."""
+
+
+def levels(scale: Scale, seed: int) -> Plan:
+    """The same workloads by messages in the simulator, and cycle by cycle."""
+    workloads = {
+        pattern: CorrelatedLists(2000, 1000, pattern, 50, 20, seed=seed)
+        if scale == "paper"
+        else lists(scale, seed, pattern)
+        for pattern in PATTERNS
+    }
+    settings = [("vitis", pattern) for pattern in PATTERNS] + [("rvr", "random")]
+    ways: tuple[Literal["messages", "cycles"], ...] = ("messages", "cycles")
+    experiments = {
+        (level, system, pattern): msgspec.structs.replace(
+            experiment(scale, seed, system, workloads[pattern], level=level), settle=60.0
+        )
+        for level in ways
+        for system, pattern in settings
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for system, pattern in settings:
+            messages, cycles = (results[level, system, pattern] for level in ways)
+            where = {"system": system, "workload": pattern, "nodes": messages["nodes"]}
+            for level in ways:
+                hit = results[level, system, pattern]["hit_ratio"]
+                rows.append(Row({**where, "level": level}, "hit_ratio", 1.0, hit, hit == 1.0, "everybody"))
+            for measure in COMPARED:
+                ratio = cycles[measure] / messages[measure]
+                rows.append(
+                    Row(
+                        where,
+                        f"{measure}: {messages[measure]:.3f} by messages, {cycles[measure]:.3f} by cycles: ratio",
+                        1.0,
+                        ratio,
+                        abs(ratio - 1.0) <= 0.15,
+                        "within 15 %",
+                    )
+                )
         return rows
 
     return Plan(experiments, judge)
@@ -283,11 +344,6 @@ def ring(scale: Scale, seed: int) -> Plan:
                 bool(right),
             )
         )
-        return rows
+        return at_level(scale, rows)
 
     return Plan(experiments, judge)
-
-
-def paths_per_topic(result: Result) -> float:
-    """Why an overhead is what it is: relay paths asked for, over topics."""
-    return float(result["requested_paths"] * result["nodes"] / result["events"])

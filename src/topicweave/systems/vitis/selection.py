@@ -15,7 +15,7 @@ from topicweave.systems.vitis.rules import select_neighbours
 Utilities = Callable[[Sequence[Descriptor]], list[float]]
 """How good friends peers would be."""
 
-_MAX_AGE_NEAR = 20
+MAX_AGE_NEAR = 20
 """Periods after which a node near on the ring that is not in the table is forgotten."""
 
 
@@ -62,7 +62,7 @@ class TableSelection:
         T-Man makes rings fast when views hold many ring neighbours (2009); the table has two, the others are only known.
         """
         sample = self._sampling.sample_descriptors(self._parameters.samples)
-        now, oldest = self._world.now, _MAX_AGE_NEAR * self._parameters.period
+        now, oldest = self._world.now, MAX_AGE_NEAR * self._parameters.period
         for known, made in self._near:
             if (age := now - made) <= oldest:
                 sample.append(Descriptor(known.id, age, known.version, known.profile))
