@@ -69,7 +69,7 @@ class CycledOverlay:
         """The workload in the order of the ring, and each node's place there."""
         small_world = self._vitis.small_world if self._vitis else parameters.table_size - 2
         # As large as fans make it in practice; the rest of the room is never touched.
-        room = min(workload.nodes, 4096)
+        room = min(workload.nodes, 2048)
         self.gossip: Gossip = new_gossip(
             self.subscribers,
             parameters.table_size,

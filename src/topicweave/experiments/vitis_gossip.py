@@ -119,9 +119,10 @@ def new_gossip(
 
 
 @njit(cache=True)
-def _find(row: Any, count: int, peer: int) -> int:
+def _find(rows: Any, node: int, count: int, peer: int) -> int:
+    """Where in a node's row a peer stands; -1 if it does not."""
     for place in range(count):
-        if row[place] == peer:
+        if rows[node, place] == peer:
             return place
     return -1
 
@@ -293,7 +294,7 @@ def _select(
         peer = peers[at]
         if peer == node:
             continue
-        if now - made[at] <= settings.stale or _find(gossip.links[node], gossip.degree[node], peer) >= 0:
+        if now - made[at] <= settings.stale or _find(gossip.links, node, gossip.degree[node], peer) >= 0:
             peers[fresh], made[fresh] = peer, made[at]
             place[peer] = fresh
             fresh += 1
@@ -319,16 +320,16 @@ def _select(
         gossip.near[node, at] = around[at]
         gossip.near_made[node, at] = made[place[around[at]]]
     gossip.near_count[node] = near
-    before = gossip.table[node, : gossip.table_count[node]].copy()
+    before = gossip.table[node : node + 1, : gossip.table_count[node]].copy()
     for at in range(held):
         gossip.table[node, at] = peers[chosen[at]]
         gossip.table_made[node, at] = made[chosen[at]]
     gossip.table_count[node] = held
-    for at in range(len(before)):
-        if _find(gossip.table[node], held, before[at]) < 0:
-            _drop(gossip, node, before[at], now + settings.linger)
+    for at in range(before.shape[1]):
+        if _find(gossip.table, node, held, before[0, at]) < 0:
+            _drop(gossip, node, before[0, at], now + settings.linger)
     for at in range(held):
-        if _find(before, len(before), gossip.table[node, at]) < 0 and _choose(
+        if _find(before, 0, before.shape[1], gossip.table[node, at]) < 0 and _choose(
             gossip, node, gossip.table[node, at]
         ):
             gossip.table_made[node, at] = now  # who meets a stranger answers at once
@@ -346,7 +347,7 @@ def _choose(gossip: Any, node: int, peer: int) -> bool:
 
 @njit(cache=True)
 def _hold(gossip: Any, node: int, peer: int, end: Any) -> bool:
-    at = _find(gossip.links[node], gossip.degree[node], peer)
+    at = _find(gossip.links, node, gossip.degree[node], peer)
     if at >= 0:
         gossip.ends[node, at] |= end
         gossip.fades_at[node, at] = math.inf
@@ -367,7 +368,7 @@ def _drop(gossip: Any, node: int, peer: int, until: float) -> None:
 
 @njit(cache=True)
 def _let_go(gossip: Any, node: int, peer: int, end: Any, until: float) -> None:
-    at = _find(gossip.links[node], gossip.degree[node], peer)
+    at = _find(gossip.links, node, gossip.degree[node], peer)
     if at >= 0:
         gossip.ends[node, at] &= ~end
         if gossip.ends[node, at] == 0 and gossip.fades_at[node, at] == math.inf:

@@ -102,6 +102,13 @@ def estimated_nodes(own: Any, successor: Any, predecessor: Any) -> int:
 
 
 @njit(cache=True)
+def onwards(one: int, other: int, nodes: int) -> int:
+    """How many nodes further round the ring the other is."""
+    steps = other - one
+    return steps if steps >= 0 else steps + nodes
+
+
+@njit(cache=True)
 def ring_sides(own: int, nodes: int, peers: Any, count: int, each: int, around: Any) -> int:
     """The next and the previous `each` of the peers, nearest first, each once (`small_world.ring_sides`)."""
     above, below = np.empty(each, np.int64), np.empty(each, np.int64)
@@ -109,7 +116,8 @@ def ring_sides(own: int, nodes: int, peers: Any, count: int, each: int, around: 
     for side in range(2):
         found, best = 0, above if side == 0 else below
         for place in range(count):
-            far = (peers[place] - own) % nodes if side == 0 else (own - peers[place]) % nodes
+            peer = peers[place]
+            far = onwards(own, peer, nodes) if side == 0 else onwards(peer, own, nodes)
             if found == sides and far >= best[found - 1]:
                 continue
             if found < sides:
@@ -175,9 +183,9 @@ def select_neighbours(
     taken = np.zeros(count, np.bool_)
     successor = predecessor = 0
     for place in range(1, count):
-        if (peers[place] - own) % nodes < (peers[successor] - own) % nodes:
+        if onwards(own, peers[place], nodes) < onwards(own, peers[successor], nodes):
             successor = place
-        if (own - peers[place]) % nodes < (own - peers[predecessor]) % nodes:
+        if onwards(peers[place], own, nodes) < onwards(peers[predecessor], own, nodes):
             predecessor = place
     chosen[0] = successor
     taken[successor] = True

@@ -29,7 +29,7 @@ READINGS = ("noise", "noise_node_mean", "noise_all", "noise_all_node_mean")
 HELD = "noise_all"
 TABLE = 15
 
-SETTLE: dict[Scale, float] = {"smoke": 30.0, "tenth": 30.0, "paper": 150.0}
+SETTLE: dict[Scale, float] = {"smoke": 30.0, "tenth": 30.0, "paper": 100.0}
 """Seconds until events are published. By then the ring is right everywhere (`vitis/ring`), and relay paths have become few; friends
 still get a little better for as long as one looks. At paper scale it was chosen by the curve of paths over cycles (figure 6 prints it)."""
 SETTLE_OPT = 30.0
