@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from topicweave.errors import BadInput
 from topicweave.experiments import Experiment, run_experiment
-from topicweave.experiments.cycled_vitis import CycledOverlay
+from topicweave.experiments.cycled_vitis import CycledOverlay, run_cycled
 from topicweave.experiments.dissemination import CorrelatedLists, Dissemination
 from topicweave.model.ids import RING_SIZE
 from topicweave.model.workload import Workload
@@ -57,6 +58,26 @@ def test_a_run_is_a_function_of_its_seed(system: str) -> None:
     first, again, other = (setting(system, "cycles", seed, lists) for seed in (3, 3, 4))
     assert first == again
     assert first["degrees"] != other["degrees"]
+
+
+def test_clusters_are_the_components_of_a_topics_subscribers() -> None:
+    workload = LISTS.load()
+    overlay = CycledOverlay(VitisParameters(table_size=4, rates="equal"), workload, seed=2)
+    overlay.run(20.0)
+    result = run_cycled(*("vitis", {"table_size": 4, "rates": "equal"}, workload, Dissemination(), 20.0, 2))
+    graph, number = nx.Graph(), overlay.number
+    graph.add_nodes_from(range(workload.nodes))
+    for node, count in enumerate(overlay.gossip.degree):
+        graph.add_edges_from((node, int(peer)) for peer in overlay.gossip.links[node, :count])
+    clusters = [
+        nx.number_connected_components(graph.subgraph(number[workload.subscribers(topic)].tolist()))
+        for topic in range(workload.topics)
+    ]
+    assert result["clusters_per_topic"] == pytest.approx(sum(clusters) / len(clusters))
+    by_name = [
+        graph.degree(int(number[workload.node_names.index(name)])) for name in sorted(workload.node_names)
+    ]
+    assert overlay.overlay(workload).graph.degrees.tolist() == by_name
 
 
 def test_links_have_two_ends_and_lookups_end_at_the_nearest_node() -> None:

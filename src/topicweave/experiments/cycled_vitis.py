@@ -146,8 +146,9 @@ class CycledOverlay:
         gossip = self.gossip
         one = np.repeat(np.arange(len(gossip.degree)), gossip.degree)
         used = np.arange(gossip.links.shape[1]) < gossip.degree[:, np.newaxis]
+        # Overlays have their nodes in the order of names.
         nodes = np.empty(len(gossip.degree), np.int64)
-        nodes[self.number] = np.arange(len(nodes))
+        nodes[self.number] = np.argsort(np.argsort(np.array(workload.node_names)))
         names = names_array(workload.node_names)
         return Overlay(names, Graph.of_edges(len(nodes), nodes[one], nodes[gossip.links[used]]))
 
