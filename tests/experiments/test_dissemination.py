@@ -72,6 +72,8 @@ def test_a_real_sample_has_users_for_topics() -> None:
 @needs_data
 def test_a_trace_has_a_flash_crowd_in_the_middle() -> None:
     trace = TraceLists(LISTS, hours=1.0, quiet=10.0, duration=100.0, crowd=0.3)
-    churn = trace.load().churn
+    workload = trace.load()
+    assert workload.initially_up().sum() >= 20, "those that settle before the stretch begins"
+    churn = workload.churn
     joins = churn["time"][(churn["change"] == 1)]
     assert ((joins >= 60.0) & (joins <= 65.0)).sum() >= 18

@@ -31,6 +31,8 @@ class TraceLists(msgspec.Struct, frozen=True, tag="vitis-trace"):
     """
 
     lists: CorrelatedLists
+    begin: float = 1.0
+    """The hour of the trace at which the stretch begins. All hosts of the trace are seen for the first time in its first minutes."""
     hours: float = 12.0
     quiet: float = 40.0
     duration: float = 400.0
@@ -71,9 +73,10 @@ class TraceLists(msgspec.Struct, frozen=True, tag="vitis-trace"):
     def _squeeze(self, sessions: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
         """The host's sessions in the stretch, in virtual seconds; gaps and sessions below a second are closed."""
         scale = self.duration / (self.hours * 3600.0)
+        before = self.begin * 3600.0 * scale
         found: list[tuple[float, float]] = []
         for start, end in sessions:
-            start, end = max(0.0, start * scale), min(self.duration, end * scale)
+            start, end = max(0.0, start * scale - before), min(self.duration, end * scale - before)
             if end - start < 1.0:
                 continue
             if found and start - found[-1][1] < 1.0:

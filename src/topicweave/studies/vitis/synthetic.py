@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from topicweave.experiments import Experiment
-from topicweave.experiments.dissemination import BINS, CorrelatedLists, Dissemination
+from topicweave.experiments.dissemination import BINS, Dissemination
 from topicweave.experiments.experiment import Result
 from topicweave.studies.study import Plan, Row, Scale, claim, reported
 from topicweave.studies.vitis.settings import (
@@ -272,12 +272,9 @@ COMPARED = (*READINGS, "hops_mean", "degree_mean", "relays_per_topic", "requeste
 
 
 def levels(scale: Scale, seed: int) -> Plan:
-    """The same workloads by messages in the simulator, and cycle by cycle."""
+    """The same workloads by messages in the simulator, and cycle by cycle; with 1,000 nodes at most."""
     workloads = {
-        pattern: CorrelatedLists(2000, 1000, pattern, 50, 20, seed=seed)
-        if scale == "paper"
-        else lists(scale, seed, pattern)
-        for pattern in PATTERNS
+        pattern: lists("tenth" if scale == "paper" else scale, seed, pattern) for pattern in PATTERNS
     }
     settings = [("vitis", pattern) for pattern in PATTERNS] + [("rvr", "random")]
     ways: tuple[Literal["messages", "cycles"], ...] = ("messages", "cycles")
