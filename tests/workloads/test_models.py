@@ -164,13 +164,41 @@ def test_homophily_brings_topics_of_a_list_together() -> None:
     assert distance(2.0) < distance(0.7) < distance(0.0)
 
 
-def test_a_topic_at_a_tree_distance_is_there_also_where_the_tree_is_not_full() -> None:
-    model = hierarchy.Hierarchy(10, 6, 1, 0.5, 2.0, 0.0)
-    topics = np.repeat(np.arange(6), 200)
-    moved = hierarchy._neighbour(model, topics, np.arange(len(topics)), 0, 1)
-    assert moved.min() == 0
-    assert moved.max() == 5
-    assert (moved != topics).all()
+@pytest.mark.parametrize("homophily", [0.0, 1.0, 4.0])
+def test_lists_grow_until_they_hold_all_topics_also_where_the_tree_is_not_full(homophily: float) -> None:
+    model = hierarchy.Hierarchy(200, 6, 1, 0.5, 2.0, homophily)
+    grown = hierarchy.grow(model, 0, 200, 1e9, 1)
+    who = np.unique(grown.node)
+    np.testing.assert_array_equal(grown.node, np.repeat(who, 6))
+    np.testing.assert_array_equal(grown.topic, np.tile(np.arange(6), len(who)))
+
+
+def test_what_is_brought_is_what_a_proposal_would_be_if_it_is_new() -> None:
+    """Proposals drawn literally and those that add nothing thrown away, against ours: the same chances for every topic."""
+    model = hierarchy.Hierarchy(1, 11, 1, 1.0, 2.0, 0.8)
+    held, draws = [2, 3, 9], 40_000
+    lists = hierarchy._Lists(hierarchy._tree(model), draws, 8)
+    rows = np.arange(draws)
+    for topic in held:
+        lists.add(rows, np.full(draws, topic), 0.0)
+    rng = np.random.default_rng(1)
+    place = np.zeros(draws, np.int64)
+    brought, any_left = lists.bring(
+        rows, place, rng.random(draws), rng.integers(1 << 63, size=draws).astype(np.uint64)
+    )
+    assert any_left.all()
+    # From topic 2: 3 at distance 1; 0 and 1 at 2; 4 to 7 at 3; 8 to 10 at 4.
+    chances = np.exp(-0.8 * np.array([1, 2, 3, 4]))
+    chances /= chances.sum()
+    each = np.repeat(chances / [1, 2, 4, 3], [1, 2, 4, 3])
+    by_topic = dict(zip([3, 0, 1, 4, 5, 6, 7, 8, 9, 10], each.tolist(), strict=True))
+    wanted = {topic: chance for topic, chance in by_topic.items() if topic not in held}
+    assert lists.new[0, 0] == pytest.approx(sum(wanted.values()))
+    counts = np.bincount(brought, minlength=11)
+    assert set(np.flatnonzero(counts)) == set(wanted)
+    expected = np.array([wanted[topic] for topic in sorted(wanted)])
+    expected *= draws / expected.sum()
+    assert stats.chisquare([counts[topic] for topic in sorted(wanted)], expected).pvalue > 1e-4
 
 
 def test_growing_peer_by_peer_has_the_law_of_the_papers_process() -> None:

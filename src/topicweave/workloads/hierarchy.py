@@ -10,7 +10,9 @@ next ring after an exponential time of mean 1/d, from one of the d. The paper's 
 average is reached", becomes one moment for all peers: that of the last subscription needed. The law is the same
 exactly, and any range of peers can be grown anywhere.
 
-A ring that proposes a topic the peer has already adds nothing (the paper does not say; a list has no repetitions).
+A ring that proposes a topic the peer has already adds nothing (the paper does not say; a list has no repetitions). With
+strong homophily nearly all rings are of that kind, so they are skipped: rings that bring something new come at a rate of their own, that of all
+rings times the chance that a proposal is new, and what they bring is drawn among what is new. That, too, is the same law.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ IndexArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 _WEIGHTS, _HOME_TOPICS, _HOME_PEERS, _WAITS, _PICKS, _DISTANCES, _LEAVES = range(31, 38)  # streams
-_CHUNK_PEERS = 1 << 13
+_CHUNK_PEERS = 1 << 12
+_NOTHING_NEW = 1e-12
+"""A chance below that is what rounding has left of none."""
 
 
 class Hierarchy(NamedTuple):
@@ -122,60 +126,123 @@ def grow(model: Hierarchy, first: int, last: int, until: float, seed: int) -> Gr
     return Growth(node, topic, time)
 
 
+class _Tree(NamedTuple):
+    """Of each topic (row) and each distance from 1 on (column)."""
+
+    leaves: IndexArray
+    """Topics at that distance: the leaves of one subtree, those that share all but the last l bits, and not the l-th. Where the
+    number of topics is no power of two the subtree may be empty; then that distance is not drawn."""
+    chance: FloatArray
+    """That a proposal is a given one of them."""
+
+
+def _tree(model: Hierarchy) -> _Tree:
+    levels = np.arange(1, model.height + 1)
+    topics = np.arange(model.topics)[:, np.newaxis]
+    leaves = np.clip(model.topics - _first_leaf(topics, levels), 0, np.left_shift(1, levels - 1))
+    weights = np.where(leaves > 0, np.exp(-model.homophily * levels), 0.0)
+    return _Tree(leaves, weights / weights.sum(axis=1, keepdims=True) / np.maximum(leaves, 1))
+
+
+def _first_leaf(topic: IndexArray, level: IndexArray) -> IndexArray:
+    return np.asarray(((topic >> (level - 1)) ^ 1) << (level - 1))
+
+
+def _distance(one: IndexArray, other: IndexArray) -> IndexArray:
+    """How many levels up the lowest common ancestor is; 0 for the same topic."""
+    return np.frexp((one ^ other).astype(np.float64))[1].astype(np.int64)
+
+
+class _Lists:
+    """Growing lists of a range of peers, one row each, and what their subscriptions may still bring."""
+
+    def __init__(self, tree: _Tree, peers: int, capacity: int) -> None:
+        self._tree = tree
+        self.size = np.zeros(peers, np.int64)
+        self.topics = np.full((peers, capacity), -1, np.int64)
+        """-1 is nothing."""
+        self.times = np.zeros((peers, capacity))
+        self.new = np.zeros((peers, capacity))
+        """The chance that a ring of each subscription brings a topic that its peer lacks."""
+
+    def add(self, rows: IndexArray, topic: IndexArray, time: FloatArray | float) -> None:
+        """One new topic for each of the rows."""
+        if (self.size[rows] == self.topics.shape[1]).any():
+            wider = ((0, 0), (0, self.topics.shape[1]))
+            self.topics = np.pad(self.topics, wider, constant_values=-1)
+            self.times, self.new = np.pad(self.times, wider), np.pad(self.new, wider)
+        known = self.topics[rows]
+        row, place = np.nonzero(known >= 0)
+        old, added = known[row, place], topic[row]
+        level = _distance(old, added) - 1
+        chance = self._tree.chance
+        self.new[rows[row], place] -= chance[old, level]
+        last = self.size[rows]
+        self.new[rows, last] = 1.0 - np.bincount(row, chance[added, level], minlength=len(rows))
+        self.topics[rows, last] = topic
+        self.times[rows, last] = time
+        self.size[rows] += 1
+
+    def bring(
+        self, rows: IndexArray, place: IndexArray, level_draw: FloatArray, leaf_draw: npt.NDArray[np.uint64]
+    ) -> tuple[IndexArray, npt.NDArray[np.bool_]]:
+        """A topic that each row lacks, as the subscription at its place proposes it; and whether there is any."""
+        tree, held = self._tree, self.topics[rows]
+        topic = held[np.arange(len(rows)), place]
+        height = tree.leaves.shape[1]
+        distance = np.where(held >= 0, _distance(held, topic[:, np.newaxis]), 0)
+        row = np.repeat(np.arange(len(rows)), held.shape[1])
+        counts = np.bincount(row * (height + 1) + distance.ravel(), minlength=len(rows) * (height + 1))
+        left = tree.leaves[topic] - counts.reshape(len(rows), height + 1)[:, 1:]
+        steps = np.cumsum(tree.chance[topic] * left, axis=1)
+        # Strictly below the last step, so that what is found is a distance that has something left.
+        level = np.minimum((steps <= (level_draw * steps[:, -1])[:, np.newaxis]).sum(axis=1), height - 1) + 1
+        room = left[np.arange(len(rows)), level - 1]
+        number = (leaf_draw % np.maximum(room, 1).astype(np.uint64)).astype(np.int64)
+        first = _first_leaf(topic, level)
+        # The number-th leaf that is not held: one further for each held one at or before it.
+        beyond = np.iinfo(np.int64).max // 2
+        taken = np.where(distance == level[:, np.newaxis], held - first[:, np.newaxis], beyond)
+        taken.sort(axis=1)
+        skipped = (taken - np.arange(taken.shape[1]) <= number[:, np.newaxis]).sum(axis=1)
+        return first + number + skipped, room > 0
+
+
 def _grow_chunk(
     model: Hierarchy, start: int, stop: int, peers: IndexArray, topics: IndexArray, until: float, seed: int
 ) -> Growth:
-    count = stop - start
-    size = np.bincount(peers - start, minlength=count)
-    capacity = max(int(size.max(initial=1)), 8)
-    # One row per peer; -1 is nothing.
-    lists = np.full((count, capacity), -1, np.int64)
-    times = np.zeros((count, capacity))
-    offsets = np.cumsum(size) - size
-    lists[peers - start, np.arange(len(peers)) - offsets[peers - start]] = topics
+    initial = np.bincount(peers - start, minlength=stop - start)
+    lists = _Lists(_tree(model), stop - start, max(int(initial.max(initial=1)), 8))
+    number = np.arange(len(peers)) - (np.cumsum(initial) - initial)[peers - start]
+    for each in range(int(initial.max(initial=0))):
+        lists.add(peers[number == each] - start, topics[number == each], 0.0)
 
-    now = np.zeros(count)
-    active = np.flatnonzero(size)  # a peer without any subscription never gets one
+    now = np.zeros(stop - start)
+    active = np.flatnonzero(lists.size)  # a peer without any subscription never gets one
     ring = 0
     while len(active):
-        peer = active + start
-        now[active] += -np.log1p(-uniforms(seed, _WAITS, peer, ring)) / size[active]
-        active = active[now[active] <= until]
-        peer = active + start
-        place = (uniforms(seed, _PICKS, peer, ring) * size[active]).astype(np.int64)
-        proposed = _neighbour(model, lists[active, place], peer, ring, seed)
-        new = ~(lists[active] == proposed[:, np.newaxis]).any(axis=1)
-        if (size[active[new]] == capacity).any():
-            lists = np.pad(lists, ((0, 0), (0, capacity)), constant_values=-1)
-            times = np.pad(times, ((0, 0), (0, capacity)))
-            capacity *= 2
-        lists[active[new], size[active[new]]] = proposed[new]
-        times[active[new], size[active[new]]] = now[active[new]]
-        size[active[new]] += 1
+        # Summed one after another, so that a sum does not depend on how wide the rows are.
+        steps = np.cumsum(np.maximum(lists.new[active], 0.0), axis=1)
+        rate = steps[:, -1]
+        with np.errstate(divide="ignore"):
+            wait = -np.log1p(-uniforms(seed, _WAITS, active + start, ring)) / rate
+        going = (now[active] + wait <= until) & (rate > _NOTHING_NEW)
+        active, steps, rate, wait = active[going], steps[going], rate[going], wait[going]
+        now[active] += wait
+        drawn = uniforms(seed, _PICKS, active + start, ring) * rate
+        place = np.minimum((steps <= drawn[:, np.newaxis]).sum(axis=1), lists.size[active] - 1)
+        brought, any_left = lists.bring(
+            active,
+            place,
+            uniforms(seed, _DISTANCES, active + start, ring),
+            hashes(seed, _LEAVES, active + start, ring),
+        )
+        lists.add(active[any_left], brought[any_left], now[active[any_left]])
         ring += 1
-    node, place = np.nonzero(lists >= 0)
-    topic, time = lists[node, place], times[node, place]
+    node, place = np.nonzero(lists.topics >= 0)
+    topic, time = lists.topics[node, place], lists.times[node, place]
     order = np.lexsort((topic, node))
     return Growth(node[order] + start, topic[order], time[order])
-
-
-def _neighbour(model: Hierarchy, topic: IndexArray, peer: IndexArray, ring: int, seed: int) -> IndexArray:
-    """A topic at a random tree distance from each: distance l is that the lowest common ancestor is l levels up.
-
-    Topics at distance l are the leaves of one subtree: those that share all but the last l bits, and not the l-th.
-    Where the number of topics is no power of two that subtree may be empty; then its distance is not drawn.
-    """
-    levels = np.arange(1, model.height + 1)
-    first_leaf = ((topic[:, np.newaxis] >> (levels - 1)) ^ 1) << (levels - 1)
-    leaves = np.clip(model.topics - first_leaf, 0, np.left_shift(1, levels - 1))
-    steps = np.cumsum(np.where(leaves > 0, np.exp(-model.homophily * levels), 0.0), axis=1)
-    # Strictly below the last step, so that what is found is a level that has leaves.
-    drawn = uniforms(seed, _DISTANCES, peer, ring) * steps[:, -1]
-    level = np.minimum((steps <= drawn[:, np.newaxis]).sum(axis=1), model.height - 1)
-    row = np.arange(len(topic))
-    width = leaves[row, level].astype(np.uint64)
-    offset = hashes(seed, _LEAVES, peer, ring) % np.maximum(width, np.uint64(1))
-    return np.asarray(first_leaf[row, level] + offset.astype(np.int64))
 
 
 def likely_horizon(model: Hierarchy, seed: int) -> float:
