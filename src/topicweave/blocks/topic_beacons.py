@@ -8,6 +8,7 @@ Rules kept
 ----------
 1. Everybody may lead the topics it wants. Neighbours tell each other, per topic, the lowest leader they lately
    heard of, so in each connected part of a topic all come to know the part's lowest member: the part's label.
+   They do so in tables that do not name the topics (`label_table`): thousands of topics cost a heartbeat little.
 2. A label carries its age. Only the leader itself makes it new, and it is dropped when it gets too old, so a
    departed leader is forgotten (ages, not clocks, are compared: see `descriptors`). Nobody knows how long a
    message was under way, so every link adds a fixed time to the age. Otherwise a label that is passed round
@@ -18,23 +19,15 @@ Rules kept
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 
 import msgspec
 
-from topicweave.model.ids import NodeId, TopicId
+from topicweave.blocks.label_table import Labels, LabelTable, labels_of
+from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
 
 TIMER = "beacon"
-
-
-class Beacon(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The lowest subscriber of a topic that the sender's part heard of, `age` seconds ago."""
-
-    topic: TopicId
-    leader: NodeId
-    age: float
 
 
 class BeaconParameters(msgspec.Struct, frozen=True):
@@ -62,7 +55,7 @@ class TopicBeacons:
         self,
         world: World,
         node_id: NodeId,
-        topics: Callable[[], Collection[TopicId]],
+        topics: Callable[[], Interest],
         lowest_known: Callable[[TopicId], NodeId | None],
         cut_off: Callable[[NodeId], None],
         parameters: BeaconParameters | None = None,
@@ -73,9 +66,7 @@ class TopicBeacons:
         self._lowest_known = lowest_known
         self._cut_off = cut_off
         self._parameters = parameters or BeaconParameters()
-        # topic -> (leader, when the leader made this label); without an entry the node itself leads.
-        self._labels: dict[TopicId, tuple[NodeId, float]] = {}
-        self._no_label = (node_id, math.inf)
+        self._labels = labels_of(frozenset(), node_id, self._parameters.max_age)
         # topic -> (who is missing, since when)
         self._suspicions: dict[TopicId, tuple[NodeId, float]] = {}
 
@@ -91,53 +82,38 @@ class TopicBeacons:
 
     def leader(self, topic: TopicId) -> NodeId:
         """The lowest member of this node's part of a topic, as far as it knows."""
-        leader, made = self._labels.get(topic, self._no_label)
-        return leader if self._world.now - made <= self._parameters.max_age else self._id
+        return self.label(topic)[0]
+
+    def label(self, topic: TopicId) -> tuple[NodeId, float]:
+        """The same, and how old that news is."""
+        return self._current().label(topic, self._world.now)
 
     def known_peers(self) -> set[NodeId]:
         """Peers named in labels and suspicions."""
-        return {leader for leader, _ in self._labels.values()} | {
-            peer for peer, _ in self._suspicions.values()
-        }
+        return self._current().leaders() | {peer for peer, _ in self._suspicions.values()}
 
-    def tell(self, shared: Iterable[TopicId]) -> tuple[Beacon, ...]:
-        """What a neighbour that wants these topics, too, should know."""
-        now, labels, no_label, own = self._world.now, self._labels, self._no_label, self._id
-        max_age = self._parameters.max_age
-        beacons = []
-        for topic in shared:
-            leader, made = labels.get(topic, no_label)
-            if leader == own or now - made > max_age:
-                beacons.append(Beacon(topic, own, 0.0))
-            else:
-                beacons.append(Beacon(topic, leader, now - made))
-        return tuple(beacons)
+    def tell(self, interest: Interest) -> LabelTable:
+        """What a neighbour of this interest should know."""
+        return self._current().tell(interest, self._world.now)
 
-    def hear(self, beacons: Iterable[Beacon]) -> None:
-        """What a neighbour knows."""
-        now, topics, labels = self._world.now, self._topics(), self._labels
-        per_link, max_age = self._parameters.per_link, self._parameters.max_age
-        for beacon in beacons:
-            topic, leader, age = beacon.topic, beacon.leader, beacon.age + per_link
-            if topic not in topics or not per_link <= age <= max_age:
-                continue
-            current, made = labels.get(topic, self._no_label)
-            if now - made > max_age:
-                current, made = self._no_label
-            if leader < current or (leader == current and now - age > made):
-                labels[topic] = (leader, now - age)
+    def hear(self, interest: Interest, table: LabelTable) -> None:
+        """What a neighbour of this interest knows."""
+        self._current().hear(interest, table, self._parameters.per_link, self._world.now)
+
+    def _current(self) -> Labels:
+        """The labels of the topics that the node wants now."""
+        topics = self._topics()
+        if topics is not self._labels.wanted:
+            self._labels = labels_of(topics, self._id, self._parameters.max_age, self._labels)
+        return self._labels
 
     def _tick(self, _key: TimerKey) -> None:
         self._world.set_timer((TIMER,), self._parameters.period)
-        topics = self._topics()
-        oldest = self._world.now - self._parameters.max_age
-        for topic in [
-            topic for topic, (_, made) in self._labels.items() if made < oldest or topic not in topics
-        ]:
-            del self._labels[topic]
-        for topic in [topic for topic in self._suspicions if topic not in topics]:
+        labels = self._current()
+        labels.expire(self._world.now)
+        for topic in [topic for topic in self._suspicions if topic not in labels.wanted]:
             del self._suspicions[topic]
-        self._check(sorted(topics))
+        self._check(labels.topics)
 
     def _check(self, topics: list[TopicId]) -> None:
         """Look at a few topics at a time, and again at those under suspicion."""

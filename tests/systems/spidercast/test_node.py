@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.systems.spidercast.lab import LATENCY, Lab, Sent
 from topicweave.blocks.broadcast_tree import Push
-from topicweave.blocks.topic_beacons import Beacon
+from topicweave.blocks.label_table import LabelTable, labels_of
 from topicweave.model.event import Event
+from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Link, Message
 from topicweave.systems.spidercast.messages import (
     Connect,
@@ -417,7 +420,7 @@ def test_made_up_neighbours_fill_no_more_than_the_room_and_are_forgotten() -> No
             lab.tell(stranger, 1, Connect(task, -5, 10**9, stranger, huge))
             lab.tell(stranger, 1, Redirect(task, stranger + 5000))
             lab.tell(
-                stranger, 1, Heartbeat(1, (TaskState(task, 0, 0),) * 50, (Beacon(NEWS, stranger, 0.0),) * 50)
+                stranger, 1, Heartbeat(1, (TaskState(task, 0, 0),) * 50, claim(stranger, node.subscriptions))
             )
     for kept in node.tasks.values():
         assert len(kept.neighbours) <= kept.selection.limit() + node.parameters.margin
@@ -434,11 +437,16 @@ def test_a_long_list_of_states_does_not_buy_as_many_answers() -> None:
     assert len(lab.sent(Leave, 1, 99)) <= len(lab.nodes[1].tasks)
 
 
+def claim(leader: NodeId, topics: Iterable[TopicId]) -> LabelTable:
+    """A table that names somebody as the lowest in all these topics."""
+    return labels_of(frozenset(topics), leader, 30.0).tell(frozenset(topics), 0.0)
+
+
 def test_nobody_listens_to_beacons_of_strangers_or_without_bridges() -> None:
-    for bridges, sender in ((0, 2), (8, 99)):
+    for bridges, sender, heard in ((0, 2, False), (8, 99, False), (8, 2, True)):
         lab = couple(bridges=bridges)
-        lab.tell(sender, 1, Heartbeat(0, (TaskState("greedy", 1, 1),), (Beacon(NEWS, 0, 0.0),)))
-        assert 0 not in lab.nodes[1].known_peers()
+        lab.tell(sender, 1, Heartbeat(0, (TaskState("greedy", 1, 1),), claim(0, lab.nodes[1].subscriptions)))
+        assert (0 in lab.nodes[1].known_peers()) is heard
 
 
 def test_made_up_events_go_nowhere() -> None:
@@ -492,9 +500,11 @@ def test_beacons_name_the_topics_shared_with_each_neighbour() -> None:
     lab.add(2, NEWS, SPORT)
     lab.add(3, JAZZ)
     lab.run(10.0)
-    assert {beacon.topic for beacon in lab.sent(Heartbeat, 1, 2)[-1].beacons} == {NEWS, SPORT}
-    assert {beacon.topic for beacon in lab.sent(Heartbeat, 1, 3)[-1].beacons} == {JAZZ}
-    assert {beacon.leader for beacon in lab.sent(Heartbeat, 2, 1)[-1].beacons} == {1}
+    for receiver, shared in ((2, {NEWS, SPORT}), (3, {JAZZ})):
+        assert lab.sent(Heartbeat, 1, receiver)[-1].labels == claim(1, shared)
+    told = lab.sent(Heartbeat, 2, 1)[-1].labels
+    assert told is not None
+    assert told.leaders == (1,)
 
 
 # Adaptive coverage.

@@ -90,9 +90,10 @@ class ShadowMember:
         else:
             # Without a label this node is in a part of its own, as far as anybody knows.
             labels = dict.fromkeys(sorted(topics), self._id)
-            for beacon in self._beacons.tell(sorted(topics - survey.spread)):
-                if beacon.leader != survey.churned and beacon.age < survey.since + age:
-                    labels[beacon.topic] = beacon.leader
+            for topic in topics - survey.spread:
+                leader, made_ago = self._beacons.label(topic)
+                if leader != survey.churned and made_ago < survey.since + age:
+                    labels[topic] = leader
             labels.update(self._labels.labels((coordinator, survey.churned), topics))
         neighbours = tuple(peer for peer in survey.members if peer in self._links.neighbours)
         lonely = self._links.lonely() & topics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from topicweave.blocks.topic_beacons import Beacon
+from topicweave.blocks.label_table import LabelTable
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Message
 
@@ -41,7 +41,7 @@ class Heartbeat(Message, frozen=True, array_like=True, tag="omen-heartbeat"):
     highest: int
     highest_age: float
     answer: bool = False
-    beacons: tuple[Beacon, ...] = ()
+    labels: LabelTable | None = None
 
 
 class InterestQuery(Message, frozen=True, array_like=True, tag="omen-interest-query"):

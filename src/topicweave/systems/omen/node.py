@@ -361,14 +361,14 @@ class OMenNode(Node):
 
     def _send_heartbeat(self, peer: NodeId, answer: bool) -> None:
         neighbour = self.links_kept.neighbours.get(peer)
-        beacons = (
-            self._beacons.tell(sorted(neighbour.interest & self._interest))
+        labels = (
+            self._beacons.tell(neighbour.interest)
             if neighbour is not None and (self.parameters.bridges or self.parameters.components == "beacons")
-            else ()
+            else None
         )
         versions = (self._interest_version, self.links_kept.version)
         self.world.send(
-            peer, Heartbeat(neighbour is not None, *versions, *self._highest.tell(), answer, beacons)
+            peer, Heartbeat(neighbour is not None, *versions, *self._highest.tell(), answer, labels)
         )
 
     def _receive_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
@@ -378,7 +378,8 @@ class OMenNode(Node):
         if message.linked != (neighbour is not None):
             self.links_kept.confirm(sender)
         elif neighbour is not None:
-            self._beacons.hear(message.beacons)
+            if message.labels is not None:
+                self._beacons.hear(neighbour.interest, message.labels)
             if neighbour.version != message.interest_version:
                 self.world.send(sender, InterestQuery())
         record = self.local.records.get(sender)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from topicweave.blocks.topic_beacons import Beacon
+from topicweave.blocks.label_table import LabelTable
 from topicweave.model.ids import Interest, NodeId
 from topicweave.port import Message
 
@@ -87,7 +87,7 @@ class Heartbeat(Message, frozen=True, array_like=True, tag="sc-heartbeat"):
 
     version: int
     states: tuple[TaskState, ...]
-    beacons: tuple[Beacon, ...] = ()
+    labels: LabelTable | None = None
 
 
 class InterestQuery(Message, frozen=True, array_like=True, tag="sc-interest-query"):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from topicweave.blocks.broadcast_tree import BroadcastTree
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.numbering import EventNumbers
-from topicweave.blocks.topic_beacons import Beacon, TopicBeacons
+from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -29,11 +29,6 @@ from topicweave.systems.spidercast.messages import (
 from topicweave.systems.spidercast.parameters import LinkParameters, SpiderCastParameters
 from topicweave.systems.spidercast.selection import BridgeSelection, CoverageSelection, Selection
 from topicweave.systems.spidercast.task import MaintenanceTask
-
-MANY_TOPICS = 500
-BEATS_FOR_MANY = 3
-"""Of more topics the beacons are told in turns: thousands in each heartbeat would cost more than all else. A label still has time to cross a part
-before it is too old (see `topic_beacons`)."""
 
 
 class OverlayNode(Node):
@@ -58,7 +53,6 @@ class OverlayNode(Node):
         # With the time of the last event: the interest ends some time after it.
         self._publishing: dict[TopicId, float] = {}
         self._topic_links: dict[TopicId, list[NodeId]] = {}  # until a link changes
-        self._beats = 0
         self._interest: Interest = frozenset(self.subscriptions)
         self._interest_version = 0
         self._known_versions: dict[NodeId, int] = {}
@@ -328,27 +322,17 @@ class OverlayNode(Node):
     # Heartbeats.
 
     def _beat(self, peers: Iterable[NodeId]) -> None:
-        labels = self._labels_of_this_beat() if self.parameters.bridges else {}
         # Neighbours of the same state and interest get the same message: it is made (and encoded) once.
-        made: dict[tuple[tuple[TaskState, ...], tuple[TopicId, ...]], Heartbeat] = {}
+        made: dict[tuple[tuple[TaskState, ...], Interest], Heartbeat] = {}
         for peer in peers:
             tasks = [task for task in self.tasks.values() if peer in task.neighbours]
             states = tuple(task.state(peer) for task in tasks)
-            shared = tuple(tasks[0].neighbours[peer].shared) if labels else ()
-            beat = made.get((states, shared))
+            interest = tasks[0].neighbours[peer].interest
+            beat = made.get((states, interest))
             if beat is None:
-                beacons = tuple(labels[topic] for topic in shared if topic in labels)
-                beat = made[states, shared] = Heartbeat(self._interest_version, states, beacons)
+                labels = self._beacons.tell(interest) if self.parameters.bridges else None
+                beat = made[states, interest] = Heartbeat(self._interest_version, states, labels)
             self.world.send(peer, beat)
-
-    def _labels_of_this_beat(self) -> dict[TopicId, Beacon]:
-        """Of all topics; of very many, a part in each heartbeat."""
-        self._beats += 1
-        topics: Iterable[TopicId] = self._interest
-        if len(self._interest) > MANY_TOPICS:
-            turn = self._beats % BEATS_FOR_MANY
-            topics = [topic for topic in self._interest if topic % BEATS_FOR_MANY == turn]
-        return {beacon.topic: beacon for beacon in self._beacons.tell(topics)}
 
     def _receive_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
         self._detector.heard(sender)
@@ -359,8 +343,9 @@ class OverlayNode(Node):
         version = self._known_versions.get(sender)
         if version is None:
             return
-        if self.parameters.bridges:
-            self._beacons.hear(message.beacons)
+        interest = self._interest_of(sender)
+        if self.parameters.bridges and message.labels is not None and interest is not None:
+            self._beacons.hear(interest, message.labels)
         if version != message.version:
             self.world.send(sender, InterestQuery())
 
