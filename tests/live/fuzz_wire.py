@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 
 import atheris
 
@@ -18,7 +19,8 @@ with atheris.instrument_imports(include=["topicweave"]):
     from topicweave.blocks.peer_sampling import Answer, Offer
     from topicweave.live import catch_up
     from topicweave.live.frames import FrameSplitter, Kind, ProtocolError
-    from topicweave.live.wire import Codec, read_addresses, read_bye, read_hello, read_number
+    from topicweave.live.interests import LONG, HearingInterests, name_of
+    from topicweave.live.wire import Codec, read_addresses, read_bye, read_hello, read_interests, read_number
     from topicweave.port import EventMessage
     from topicweave.systems.spidercast.messages import Connect, Heartbeat, InterestUpdate, Redirect
 
@@ -27,12 +29,21 @@ PULL = (Notify, NotifyInline, Pull, Pulled)
 OVERLAY = (Offer, Answer, Connect, Heartbeat, InterestUpdate, Redirect)
 MOST_TOPICS, MOST_PAYLOAD = 100, 1000
 CODEC = Codec([*TREE, *PULL, *OVERLAY, *catch_up.TYPES], MOST_TOPICS, MOST_PAYLOAD)
-READERS = {
+
+
+def hear_interests(body: bytes) -> None:
+    HearingInterests(CODEC.names, MOST_TOPICS).hear(read_interests(body))
+
+
+READERS: dict[Kind, Callable[[bytes], object]] = {
     Kind.HELLO: read_hello,
     Kind.ADDRESSES: read_addresses,
     Kind.BYE: read_bye,
     Kind.PING: read_number,
+    Kind.INTERESTS: hear_interests,
 }
+NAMED = frozenset(range(LONG))
+HELD = {name_of(b"".join(topic.to_bytes(8, "big") for topic in range(LONG))): NAMED}
 
 
 def read_frame(kind: int, body: bytes) -> None:
@@ -40,7 +51,7 @@ def read_frame(kind: int, body: bytes) -> None:
         if kind in READERS:
             READERS[Kind(kind)](body)
         return
-    for message in CODEC.decode(body):
+    for message in CODEC.decode(body, HELD):
         assert type(message) in CODEC.types
         if isinstance(message, EventMessage):
             event = message.event

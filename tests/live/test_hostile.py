@@ -20,7 +20,7 @@ from topicweave.live import LiveNode, catch_up
 from topicweave.live.frames import FrameSplitter, Kind, frame
 from topicweave.live.settings import Address
 from topicweave.live.swarm import run_swarm
-from topicweave.live.wire import Hello, hello_frame
+from topicweave.live.wire import VERSIONS, Hello, hello_frame
 from topicweave.live.world import MOST_HOPS
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import ring_id
@@ -62,7 +62,7 @@ class Attacker:
     async def enter(self) -> None:
         hello = Hello(
             "topicweave",
-            (1,),
+            VERSIONS,
             "topicweave",
             "spidercast",
             ring_id(self.name),
@@ -256,7 +256,7 @@ def test_a_slow_reader_is_bounded_and_closed() -> None:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             hello = Hello(
                 "topicweave",
-                (1,),
+                VERSIONS,
                 "topicweave",
                 "spidercast",
                 ring_id("slow"),

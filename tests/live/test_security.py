@@ -22,7 +22,7 @@ from topicweave.live.frames import FrameSplitter, Kind, ProtocolError
 from topicweave.live.keyring import Keyring
 from topicweave.live.settings import Address
 from topicweave.live.swarm import run_swarm
-from topicweave.live.wire import Codec, Hello, hello_frame
+from topicweave.live.wire import VERSIONS, Codec, Hello, hello_frame
 from topicweave.model.event import Event
 from topicweave.model.ids import ring_id
 
@@ -142,7 +142,7 @@ class Impostor:
         )
         hello = Hello(
             "topicweave",
-            (1,),
+            VERSIONS,
             "topicweave",
             system,
             ring_id(self.name),

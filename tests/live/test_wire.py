@@ -16,6 +16,7 @@ from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
 from topicweave.live import catch_up
 from topicweave.live.frames import FrameSplitter, Kind, ProtocolError, frame
+from topicweave.live.interests import TellingInterests
 from topicweave.live.settings import Address
 from topicweave.live.wire import (
     AddressOf,
@@ -25,10 +26,12 @@ from topicweave.live.wire import (
     addresses_frame,
     bye_frame,
     hello_frame,
+    interests_frame,
     number_frame,
     read_addresses,
     read_bye,
     read_hello,
+    read_interests,
 )
 from topicweave.model.event import Event
 from topicweave.model.ids import ring_id
@@ -36,7 +39,7 @@ from topicweave.port import Message
 
 TYPES: list[type[Message]] = [Push, IHave, Graft, Prune, Offer, *catch_up.TYPES]
 HELLO = Hello(
-    "topicweave", (1,), "demo", "spidercast", ring_id("alice"), "alice", Address("127.0.0.1", 7001), 42
+    "topicweave", (2,), "demo", "spidercast", ring_id("alice"), "alice", Address("127.0.0.1", 7001), 42
 )
 
 
@@ -44,6 +47,7 @@ def codec(topics: int = 100, payload: int = 1000) -> Codec:
     return Codec(TYPES, topics, payload)
 
 
+OFFER = Offer((Descriptor(1, 0.5, 2, frozenset(range(1, 33))),))
 VECTORS = {
     "hello": hello_frame(HELLO),
     "messages": codec().batch(
@@ -53,6 +57,8 @@ VECTORS = {
     "ping": number_frame(Kind.PING, 7),
     "pong": number_frame(Kind.PONG, 7),
     "bye": bye_frame(Bye("leaving", leaving=True)),
+    "interests": interests_frame(*TellingInterests().news(codec().mentioned(OFFER).values())),
+    "named": codec().batch([codec().encode_short(OFFER)]),
 }
 
 
@@ -91,7 +97,7 @@ def test_frames_of_no_or_too_many_bytes_are_refused_before_they_are_held(length:
 
 @given(st.binary(max_size=400))
 def test_no_bytes_make_a_reader_fail_otherwise_than_by_a_protocol_error(data: bytes) -> None:
-    for read in (read_hello, read_addresses, read_bye, codec().decode):
+    for read in (read_hello, read_addresses, read_bye, read_interests, codec().decode):
         with contextlib.suppress(ProtocolError):
             read(data)
 

@@ -92,7 +92,7 @@ class Labels(ABC):
         pair = self._pairs.get(theirs)
         if pair is None:
             shared = sorted(self.wanted & theirs)[:MOST_SHARED]
-            digest = hashlib.blake2b(struct.pack(f"<{len(shared)}Q", *shared), digest_size=8).digest()
+            digest = hashlib.blake2b(struct.pack(f">{len(shared)}Q", *shared), digest_size=8).digest()
             if len(self._pairs) >= KNOWN_PAIRS:
                 self._pairs.clear()
             pair = _Shared(self._places(shared), len(shared), int.from_bytes(digest, "big"))
@@ -102,6 +102,10 @@ class Labels(ABC):
     @abstractmethod
     def label(self, topic: TopicId, now: float) -> tuple[NodeId, float]:
         """The leader, and how old this news of it is."""
+
+    @abstractmethod
+    def all(self, now: float) -> dict[TopicId, tuple[NodeId, float]]:
+        """Those of all topics, in their order."""
 
     @abstractmethod
     def others(self) -> Iterable[Label]:
@@ -144,6 +148,9 @@ class FewLabels(Labels):
         leader, made = self._labels.get(topic, self._none)
         age = now - made
         return (leader, age) if 0.0 <= age <= self._max_age else (self._own, 0.0)
+
+    def all(self, now: float) -> dict[TopicId, tuple[NodeId, float]]:
+        return {topic: self.label(topic, now) for topic in self.topics}
 
     def others(self) -> Iterable[Label]:
         return [Label(topic, leader, made) for topic, (leader, made) in self._labels.items()]
@@ -211,6 +218,11 @@ class ManyLabels(Labels):
             if 0.0 <= age <= self._max_age:
                 return int(self._leaders[place]), age
         return self._own, 0.0
+
+    def all(self, now: float) -> dict[TopicId, tuple[NodeId, float]]:
+        self.expire(now)
+        ages = np.maximum(now - self._made, 0.0)
+        return dict(zip(self.topics, zip(self._leaders.tolist(), ages.tolist(), strict=True), strict=True))
 
     def others(self) -> Iterable[Label]:
         places = np.flatnonzero(self._leaders != np.uint64(self._own))

@@ -88,6 +88,15 @@ class TopicBeacons:
         """The same, and how old that news is."""
         return self._current().label(topic, self._world.now)
 
+    def labels(self) -> dict[TopicId, tuple[NodeId, float]]:
+        """Those of all topics, in ascending order."""
+        return self._current().all(self._world.now)
+
+    @property
+    def topics(self) -> list[TopicId]:
+        """In ascending order."""
+        return self._current().topics
+
     def known_peers(self) -> set[NodeId]:
         """Peers named in labels and suspicions."""
         return self._current().leaders() | {peer for peer, _ in self._suspicions.values()}

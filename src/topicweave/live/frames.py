@@ -21,6 +21,7 @@ class Kind(IntEnum):
     PING = 6
     PONG = 7
     BYE = 8
+    INTERESTS = 9
 
 
 class ProtocolError(Exception):

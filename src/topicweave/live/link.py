@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from topicweave.live.frames import FrameSplitter, Kind, ProtocolError
+from topicweave.live.interests import HearingInterests, TellingInterests
 from topicweave.live.settings import Address
 from topicweave.live.wire import (
     Bye,
@@ -23,6 +24,7 @@ from topicweave.live.wire import (
     read_addresses,
     read_bye,
     read_hello,
+    read_interests,
     read_number,
 )
 from topicweave.model.ids import NodeId
@@ -58,6 +60,8 @@ class Link(asyncio.Protocol):
         self.paused_since: float | None = None
         self.told_addresses: dict[NodeId, Address] = {}
         self.told_credentials: set[NodeId] = set()
+        self.told_interests = TellingInterests()
+        self._interests = HearingInterests(owner.codec.names, owner.limits.topics_per_peer)
         self._transport: asyncio.Transport | None = None
         self._splitter = FrameSplitter(owner.limits.hello_bytes)
         self._hello_timer = owner.loop.call_later(owner.pace.hello_timeout, self._hello_overdue)
@@ -212,7 +216,7 @@ class Link(asyncio.Protocol):
         handler(self, body)
 
     def _messages(self, body: bytes) -> None:
-        messages = self.owner.codec.decode(body)
+        messages = self.owner.codec.decode(body, self._interests.held)
         self.last_message = self.last_heard
         self._spend(len(messages))
         assert self.peer is not None
@@ -237,6 +241,10 @@ class Link(asyncio.Protocol):
         self._spend(1)
         self.told_credentials.discard(read_number(body))
         self.owner.sender.tell_credential(self, read_number(body))
+
+    def _interests_told(self, body: bytes) -> None:
+        self._spend(1)
+        self._interests.hear(read_interests(body))
 
     def _pinged(self, body: bytes) -> None:
         self._spend(1)
@@ -302,6 +310,7 @@ _HANDLERS: dict[int, Callable[[Link, bytes], None]] = {
     Kind.PING: Link._pinged,
     Kind.PONG: Link._ponged,
     Kind.BYE: Link._said_bye,
+    Kind.INTERESTS: Link._interests_told,
 }
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from topicweave.live.congestion import ENOUGH, Congestion
 from topicweave.live.frames import Kind, frame
+from topicweave.live.interests import HELD, Named
 from topicweave.live.link import MOST_TOLD, Link
 from topicweave.live.outbox import Outbox
-from topicweave.live.wire import AddressOf, addresses_frame
+from topicweave.live.wire import AddressOf, addresses_frame, interests_frame
 from topicweave.model.ids import NodeId
 from topicweave.port import EventMessage, Message
 
@@ -24,7 +25,7 @@ BATCH = 64 * 1024
 class Peer:
     """Somebody we are connected to, or about to be."""
 
-    __slots__ = ("addresses", "credentials", "dialling", "id", "link", "outbox")
+    __slots__ = ("addresses", "credentials", "dialling", "id", "interests", "link", "outbox")
 
     def __init__(self, peer: NodeId, outbox: Outbox) -> None:
         self.id = peer
@@ -34,6 +35,13 @@ class Peer:
         self.addresses: dict[NodeId, None] = {}
         """Whose addresses must arrive before what waits."""
         self.credentials: dict[NodeId, None] = {}
+        self.interests: dict[bytes, Named] = {}
+        """Those that what waits mentions by name."""
+
+    def may_mention(self, interests: Mapping[bytes, Named]) -> bool:
+        """Whether there is room for these names beside those that what waits mentions."""
+        new = sum(len(named.topics) for name, named in interests.items() if name not in self.interests)
+        return new == 0 or new + sum(len(named.topics) for named in self.interests.values()) <= 8 * HELD
 
 
 class Sender:
@@ -73,7 +81,15 @@ class Sender:
             and len(peer.credentials) < MOST_TOLD
         ):
             peer.credentials[message.event.publisher] = None
-        encoded = codec.encode(message)
+        if carries_event:
+            encoded = codec.encode(message)
+        else:
+            mentioned = codec.mentioned(message)
+            if mentioned and peer.may_mention(mentioned):
+                peer.interests.update(mentioned)
+                encoded = codec.encode_short(message)
+            else:
+                encoded = codec.encode(message)
         outbox = peer.outbox
         taken = outbox.put(encoded, carries_event)
         if taken:
@@ -116,11 +132,16 @@ class Sender:
             link.last_message = self._loop.time()
         while len(peer.outbox) and link.paused_since is None:
             link.write(self._codec.batch(peer.outbox.take(BATCH)))
+        if not len(peer.outbox):
+            peer.interests.clear()
         if peer.outbox.size <= self._much // 2:
             self.congestion.drained(peer.id)
 
     def _tell_first(self, peer: Peer, link: Link) -> None:
-        """The addresses and credentials that what waits speaks of."""
+        """The interests, addresses and credentials that what waits speaks of."""
+        if peer.interests:
+            for told in link.told_interests.news(peer.interests.values()):
+                link.write(interests_frame(told))
         news = []
         for introduced in peer.addresses:
             address = self._owner.book.get(introduced)

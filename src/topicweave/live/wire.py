@@ -6,18 +6,20 @@ Everything is MessagePack, decoded into typed structs by msgspec; nothing is eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Union
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, Union, cast
 
 import msgspec
 
 from topicweave.live.frames import Kind, ProtocolError, frame
+from topicweave.live.interests import InterestNames, InterestsTold, Named, Shape, shape_of
 from topicweave.live.settings import Address
-from topicweave.model.ids import RING_SIZE, NodeId
+from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.port import EventMessage, Message
 
 MAGIC = "topicweave"
-VERSIONS = (1,)
+VERSIONS = (2,)
 """The versions of the wire format that this code speaks."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -58,6 +60,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_hello = msgspec.msgpack.Decoder(Hello).decode
 _decode_addresses = msgspec.msgpack.Decoder(Annotated[list[AddressOf], msgspec.Meta(max_length=4096)]).decode
 _decode_bye = msgspec.msgpack.Decoder(Bye).decode
+_decode_interests = msgspec.msgpack.Decoder(InterestsTold).decode
 
 
 def hello_frame(hello: Hello) -> bytes:
@@ -66,6 +69,10 @@ def hello_frame(hello: Hello) -> bytes:
 
 def addresses_frame(addresses: Sequence[AddressOf]) -> bytes:
     return frame(Kind.ADDRESSES, _encode(addresses))
+
+
+def interests_frame(told: InterestsTold) -> bytes:
+    return frame(Kind.INTERESTS, _encode(told))
 
 
 def bye_frame(bye: Bye) -> bytes:
@@ -100,6 +107,11 @@ def read_addresses(body: bytes) -> list[AddressOf]:
     return [entry for entry in told if 0 <= entry.id < RING_SIZE and entry.address.valid()]
 
 
+def read_interests(body: bytes) -> InterestsTold:
+    told: InterestsTold = _checked(_decode_interests, body, "interests")
+    return told
+
+
 def read_bye(body: bytes) -> Bye:
     bye: Bye = _checked(_decode_bye, body, "bye")
     return bye
@@ -125,16 +137,24 @@ def array_header(length: int) -> bytes:
     return b"\xdd" + length.to_bytes(4, "big")
 
 
+_NO_INTERESTS: Mapping[bytes, Interest] = MappingProxyType({})
+
+
 class Codec:
     """Encodes and decodes the messages of one system, and of the services that every live node has."""
 
     def __init__(self, types: Iterable[type[Message]], topics_per_peer: int, payload_bytes: int) -> None:
         self.types = tuple(dict.fromkeys(types))
-        any_of_them: Any = Union[self.types]  # noqa: UP007 - made of whatever the system has
+        self._shapes: dict[type, Shape] = {
+            type_: shape for type_ in self.types if (shape := shape_of(type_)) is not None
+        }
+        self._twins = {shape.twin: shape for shape in self._shapes.values()}
+        decoded = [self._shapes[type_].twin if type_ in self._shapes else type_ for type_ in self.types]
+        any_of_them: Any = Union[tuple(decoded)]  # noqa: UP007 - made of whatever the system has
         self._decode = msgspec.msgpack.Decoder(list[any_of_them]).decode
+        self.names = InterestNames()
         self._topics_per_peer = topics_per_peer
         self._payload_bytes = payload_bytes
-        self._checks = {type_: check for type_ in self.types if (check := _interest_check(type_))}
         self.introducing = frozenset(
             type_ for type_ in self.types if type_.introduces is not Message.introduces
         )
@@ -142,56 +162,49 @@ class Codec:
         # A broadcast sends one object many times; it is encoded once.
         self._last: Message | None = None
         self._last_bytes = b""
+        self._last_short: Message | None = None
+        self._last_short_bytes = b""
 
     def encode(self, message: Message) -> bytes:
         if message is not self._last:
             self._last, self._last_bytes = message, _encode(message)
         return self._last_bytes
 
+    def mentioned(self, message: Message) -> dict[bytes, Named]:
+        """The interests in a message that may go by their names."""
+        shape = self._shapes.get(type(message))
+        if shape is None:
+            return {}
+        named = (self.names.of(interest) for interest in shape.interests(message))
+        return {one.name: one for one in named if one is not None}
+
+    def encode_short(self, message: Message) -> bytes:
+        """With the names of interests instead of themselves."""
+        if message is not self._last_short:
+            short = self._shapes[type(message)].shortened(message, self.names.of)
+            self._last_short, self._last_short_bytes = message, _encode(short)
+        return self._last_short_bytes
+
     def batch(self, encoded: Sequence[bytes]) -> bytes:
         """One frame that carries messages already encoded."""
         return frame(Kind.MESSAGES, array_header(len(encoded)) + b"".join(encoded))
 
-    def decode(self, body: bytes) -> list[Message]:
+    def decode(self, body: bytes, held: Mapping[bytes, Interest] = _NO_INTERESTS) -> list[Message]:
+        """`held`: the interests that the sender told, by name."""
         messages: list[Message] = _checked(self._decode, body, "messages")
+        if not self._twins.keys().isdisjoint(map(type, messages)):
+            messages = [self._restored(message, held) for message in messages]
         if len(body) > self._payload_bytes:
             for message in messages:
                 if isinstance(message, EventMessage) and len(message.event.payload) > self._payload_bytes:
                     raise ProtocolError(f"an event of {len(message.event.payload)} bytes")
-        if not self._checks.keys().isdisjoint(map(type, messages)):
-            for message in messages:
-                check = self._checks.get(type(message))
-                if check is not None and check(message, self._topics_per_peer):
-                    raise ProtocolError(f"more than {self._topics_per_peer} topics of one node")
         return messages
 
-
-Check = Callable[[Any, int], bool]
-
-
-def _interest_check(type_: type[msgspec.Struct]) -> Check | None:
-    """Tells whether a struct holds an interest of more topics than allowed; None if it holds no interest.
-
-    Interests are the only sets in messages, so one rule covers the messages of all systems, also of those yet to come.
-    """
-    info = msgspec.inspect.type_info(type_)
-    assert isinstance(info, msgspec.inspect.StructType)
-    sets: list[str] = []
-    nested: list[tuple[str, Check]] = []
-    for field in info.fields:
-        kind = field.type
-        if isinstance(kind, msgspec.inspect.FrozenSetType | msgspec.inspect.SetType):
-            sets.append(field.name)
-        elif isinstance(kind, msgspec.inspect.VarTupleType | msgspec.inspect.ListType):
-            item = kind.item_type
-            if isinstance(item, msgspec.inspect.StructType) and (check := _interest_check(item.cls)):
-                nested.append((field.name, check))
-    if not sets and not nested:
-        return None
-
-    def too_many(struct: Any, limit: int) -> bool:
-        if any(len(getattr(struct, name)) > limit for name in sets):
-            return True
-        return any(check(item, limit) for name, check in nested for item in getattr(struct, name))
-
-    return too_many
+    def _restored(self, message: Message, held: Mapping[bytes, Interest]) -> Message:
+        shape = self._twins.get(type(message))
+        if shape is None:
+            return message
+        restored = shape.restored(message, held)
+        if any(len(interest) > self._topics_per_peer for interest in shape.interests(restored)):
+            raise ProtocolError(f"more than {self._topics_per_peer} topics of one node")
+        return cast(Message, restored)

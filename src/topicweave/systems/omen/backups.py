@@ -15,7 +15,7 @@ from functools import reduce
 from operator import or_
 from typing import Literal
 
-from topicweave.model.ids import Interest, NodeId
+from topicweave.model.ids import Interest, NodeId, TopicId
 
 Covers = Literal["repeated", "multi"]
 Candidates = Mapping[NodeId, Interest]
@@ -45,7 +45,7 @@ def build_backups_greedily(
     Of equals the lowest: the paper's greedy has no randomness to it, and that is what makes it unfair (§6.3).
     """
 
-    def most_useful(useful: _Shares, _wanting: _Wanting, uncovered: int) -> NodeId | None:
+    def most_useful(useful: _Shares, uncovered: int) -> NodeId | None:
         chosen, best = None, 0
         for peer, share in useful.items():
             gain = (share & uncovered).bit_count()
@@ -68,12 +68,12 @@ def build_backups_by_primal_dual(
     Of equals a random one.
     """
 
-    def for_a_random_topic(useful: _Shares, wanting: _Wanting, uncovered: int) -> NodeId | None:
+    def for_a_random_topic(useful: _Shares, uncovered: int) -> NodeId | None:
         while uncovered:
             topic = _nth_bit(uncovered, rng.randrange(uncovered.bit_count()))
             best, equals = 0, list[NodeId]()
-            for peer in wanting.get(topic, ()):
-                if share := useful.get(peer):
+            for peer, share in useful.items():
+                if share & topic:
                     gain = (share & uncovered).bit_count()
                     if gain > best:
                         best, equals = gain, [peer]
@@ -95,15 +95,31 @@ BUILDERS: dict[str, Builder] = {
 
 _Shares = dict[NodeId, int]
 """What each candidate shares with v', as a bit per topic; those taken are gone from it."""
-_Wanting = dict[int, list[NodeId]]
-"""The candidates that share a topic, taken or not."""
 
 
 def _nth_bit(bits: int, place: int) -> int:
-    """The bit of a set that has `place` lower ones before it."""
-    for _ in range(place):
-        bits &= bits - 1
-    return bits & -bits
+    """The bit of a set that has `place` lower ones before it, found by halves."""
+    below, width = 0, bits.bit_length()
+    while width > 1:
+        half = width // 2
+        low = bits & ((1 << half) - 1)
+        count = low.bit_count()
+        if place < count:
+            bits, width = low, half
+        else:
+            bits, width = bits >> half, width - half
+            below, place = below + half, place - count
+    return 1 << below
+
+
+def _share(places: Mapping[TopicId, int], shared: Collection[TopicId]) -> int:
+    """A bit for each of these topics; by way of bytes, since setting them one by one copies all of them each time."""
+    if len(shared) == len(places):
+        return (1 << len(places)) - 1
+    digits = bytearray(b"0" * len(places))
+    for topic in shared:
+        digits[-1 - places[topic]] = 49  # "1"
+    return int(digits, 2)
 
 
 def _cover(
@@ -111,25 +127,19 @@ def _cover(
     candidates: Candidates,
     coverage: int,
     covers: Covers,
-    choose: Callable[[_Shares, _Wanting, int], NodeId | None],
+    choose: Callable[[_Shares, int], NodeId | None],
 ) -> list[NodeId]:
-    bit = {topic: 1 << place for place, topic in enumerate(sorted(topics))}
-    everything = (1 << len(bit)) - 1
+    places = {topic: place for place, topic in enumerate(sorted(topics))}
+    everything = (1 << len(places)) - 1
     # Only what a candidate shares matters, and whoever shares nothing can never be chosen (Eq. 2).
-    useful: _Shares = {}
-    wanting: _Wanting = {}
-    for peer, interest in candidates.items():
-        if shared := interest & topics:
-            bits = 0
-            for topic in shared:
-                bits |= bit[topic]
-                wanting.setdefault(bit[topic], []).append(peer)
-            useful[peer] = bits
+    useful: _Shares = {
+        peer: _share(places, shared) for peer, interest in candidates.items() if (shared := interest & topics)
+    }
     chosen: list[NodeId] = []
     if covers == "multi":
         # lacking[i]: the topics that lack more than i covers, so that lacking[0] is what is not covered enough.
         lacking = [everything & _all_of(useful)] * coverage
-        while coverage and lacking[0] and (taken := choose(useful, wanting, lacking[0])) is not None:
+        while coverage and lacking[0] and (taken := choose(useful, lacking[0])) is not None:
             share = useful.pop(taken)
             for place in range(coverage):
                 deeper = lacking[place + 1] if place + 1 < coverage else 0
@@ -138,7 +148,7 @@ def _cover(
         return chosen
     for _ in range(coverage):
         uncovered = everything & _all_of(useful)
-        while uncovered and (taken := choose(useful, wanting, uncovered)) is not None:
+        while uncovered and (taken := choose(useful, uncovered)) is not None:
             uncovered &= ~useful.pop(taken)
             chosen.append(taken)
     return chosen

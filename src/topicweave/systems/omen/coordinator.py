@@ -27,6 +27,7 @@ from topicweave.systems.omen.repairs import Repairs
 
 TOPICS_PER_LOOK = 8
 CANDIDATES_PER_TOPIC = 5
+MANY_TOPICS = 256
 
 
 class Coordinator:
@@ -207,14 +208,31 @@ class Coordinator:
 
     def _pool(self, topics: Collection[TopicId]) -> dict[NodeId, Interest]:
         """A few subscribers of each topic, as the interest view knows them; and this node."""
-        pool = {}
-        for topic in sorted(topics):
+        pool = self._pool_of_many(topics) if len(topics) > MANY_TOPICS else {}
+        for topic in sorted(topics) if not pool else ():
             known = self._view.subscribers(topic).tolist()
             for peer in self._world.random.sample(known, min(CANDIDATES_PER_TOPIC, len(known))):
                 pool[peer] = self._view.interest_of(peer)
         interest = self._interest()
         if interest.intersection(topics):
             pool[self._id] = interest
+        return pool
+
+    def _pool_of_many(self, topics: Collection[TopicId]) -> dict[NodeId, Interest]:
+        """The same peer by peer, which is faster where many want the same thousands of topics: in random order, those that some topic still lacks."""
+        peers = self._view.peers()
+        self._world.random.shuffle(peers)
+        lacking = [set(topics) for _ in range(CANDIDATES_PER_TOPIC)]
+        pool = {}
+        for peer in peers:
+            interest = self._view.interest_of(peer)
+            shared = interest & lacking[-1]  # what is covered least often of all
+            if shared:
+                pool[peer] = interest
+                for still in lacking:
+                    first = shared & still
+                    still -= first
+                    shared -= first
         return pool
 
     # Mending parts (beyond the paper).
@@ -226,7 +244,7 @@ class Coordinator:
     def _look_at_parts(self) -> None:
         """The lowest member of a part of a topic joins it to others, if it goes on to know of lower subscribers."""
         now, rng = self._world.now, self._world.random
-        topics = sorted(self._interest())
+        topics = self._beacons.topics
         some = rng.sample(topics, min(TOPICS_PER_LOOK, len(topics)))
         for topic in {**dict.fromkeys(some), **self._parted}:
             lower = self._beacons.leader(topic) == self._id and self._knows_lower(topic)

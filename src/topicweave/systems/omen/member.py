@@ -85,15 +85,18 @@ class ShadowMember:
     def report(self, coordinator: NodeId, survey: Survey, age: float) -> Report:
         """What this node has to say, `age` seconds after it was asked."""
         topics = survey.topics & self._interest()
+        known = self._beacons.labels()
         if survey.since is None:
-            labels = {topic: self._beacons.leader(topic) for topic in sorted(topics)}
+            labels = {topic: leader for topic, (leader, _) in known.items() if topic in topics}
         else:
             # Without a label this node is in a part of its own, as far as anybody knows.
-            labels = dict.fromkeys(sorted(topics), self._id)
-            for topic in topics - survey.spread:
-                leader, made_ago = self._beacons.label(topic)
-                if leader != survey.churned and made_ago < survey.since + age:
-                    labels[topic] = leader
+            labels = {
+                topic: leader
+                if leader != survey.churned and made_ago < survey.since + age and topic not in survey.spread
+                else self._id
+                for topic, (leader, made_ago) in known.items()
+                if topic in topics
+            }
             labels.update(self._labels.labels((coordinator, survey.churned), topics))
         neighbours = tuple(peer for peer in survey.members if peer in self._links.neighbours)
         lonely = self._links.lonely() & topics
