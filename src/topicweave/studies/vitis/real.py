@@ -30,7 +30,7 @@ def _samples(scale: Scale, seed: int) -> dict[str, FollowersSample]:
 
 def fig10(scale: Scale, seed: int) -> Plan:
     """Subscriptions of a real social graph: Vitis, RVR and OPT."""
-    sizes = {"smoke": (15,), "tenth": (15, 35), "paper": (15, 25, 35)}[scale]
+    sizes = {"smoke": (15,), "tenth": (15, 35), "paper": (15, 35)}[scale]
     samples = _samples(scale, seed)
     experiments: dict[Any, Experiment] = {
         (graph, system, size): experiment(scale, seed, system, sample, table_size=size)
