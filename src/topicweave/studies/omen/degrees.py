@@ -6,6 +6,7 @@ from typing import Any
 
 from topicweave.designs import DEFAULT_RHO
 from topicweave.experiments import Experiment
+from topicweave.experiments.mending_workloads import SyntheticLists
 from topicweave.studies.omen.runs import Lists, Results, mended, restored, samples
 from topicweave.studies.study import Plan, Row, Scale, at_most, claim, reported
 
@@ -64,6 +65,10 @@ def table1(scale: Scale, seed: int) -> Plan:
     return Plan(experiments, judge)
 
 
+LARGE = 10_000
+SYNTHETIC = ("uniform", "zipf", "expo")
+
+
 def _degree_workloads(scale: Scale, seed: int) -> dict[str, tuple[Lists, int]]:
     """By name: workload and rounds."""
     chosen: dict[str, tuple[Lists, int]] = {
@@ -71,8 +76,9 @@ def _degree_workloads(scale: Scale, seed: int) -> dict[str, tuple[Lists, int]]:
     }
     if scale == "paper":
         chosen |= {name: (lists, 2000) for name, lists in samples(scale, seed, "twitter", how_many=2).items()}
-        large = samples(scale, seed, "livejournal", 10_000, 1)
-        chosen |= {name: (lists, 200) for name, lists in large.items()}
+        chosen |= {f"{kind} 2K": (SyntheticLists(2000, 200, kind, seed=seed), 1000) for kind in SYNTHETIC}
+        large = samples(scale, seed, "livejournal", LARGE, 1)
+        chosen |= {name: (lists, 1000) for name, lists in large.items()}
     return chosen
 
 
@@ -82,14 +88,12 @@ def fig9(scale: Scale, seed: int) -> Plan:
     names = ("omen", "omen-g", "lowoda-re", "spidercast(3,1)", "spidercast(4,0)")
     experiments: dict[Any, Experiment] = {}
     for name, (lists, rounds) in workloads.items():
-        large = rounds < 1000
+        large = lists.nodes == LARGE
         for system in names:
             if large and system in ("omen-g", "spidercast(4,0)"):
                 continue
-            # SpiderCast is slow to run, and has done most of its growing within 200 rounds (§6.5).
-            few = rounds // 10 if system.startswith("spidercast") else rounds
             experiments[name, system] = mended(
-                *(system, lists, scale, seed, few), looks=5 if large else 20, warm_up=6 if large else 15
+                *(system, lists, scale, seed, rounds), looks=5 if large else 20, warm_up=6 if large else 15
             )
     first, lists = next((name, lists) for name, (lists, _) in workloads.items())
     factors = (1, 2, 3, 5)
