@@ -744,14 +744,14 @@ def test_the_cache_is_bounded_by_bytes_and_holds_one_event_whatever_its_size() -
         swarm.tell(1, 0, Push(event, 1))
     assert list(tree._cache) == [event.id for event in events[-3:]]
     tree.publish(events[-1])  # the same once more must not be counted twice
-    assert tree._cache_size == 900
+    assert tree._cache.bytes == 900
     huge = swarm.event(9, payload=bytes(5000))
     swarm.tell(1, 0, Push(huge, 1))
     assert list(tree._cache) == [huge.id]
     small = swarm.event(9, payload=bytes(10))
     swarm.tell(1, 0, Push(small, 1))
     assert list(tree._cache) == [small.id]
-    assert tree._cache_size == 10
+    assert tree._cache.bytes == 10
 
 
 def test_a_departed_peer_is_forgotten_altogether() -> None:

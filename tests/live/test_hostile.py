@@ -268,7 +268,7 @@ def test_a_slow_reader_is_bounded_and_closed() -> None:
             await eventually(lambda: ring_id("slow") in victim.transport.connected)
             waiting = 0
             for _ in range(200):
-                victim.transport.sender.send(ring_id("slow"), Push(Event(1, 2, 3, 4, bytes(50_000)), 1), True)
+                victim.transport.sender.send_event(ring_id("slow"), Push(Event(1, 2, 3, 4, bytes(50_000)), 1))
                 await asyncio.sleep(0)
                 waiting = max(waiting, victim.transport.waiting_bytes)
                 slow.send(frame(Kind.PING, bytes(8)))

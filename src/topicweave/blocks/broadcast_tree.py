@@ -29,12 +29,13 @@ topic), and there is one timer per stream: a burst costs as many announcements a
 from __future__ import annotations
 
 import math
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
 
+from topicweave.blocks.event_cache import EventCache
 from topicweave.blocks.seen import SeenEvents
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
@@ -163,10 +164,7 @@ class BroadcastTree:
         self._deliver = deliver
         self._parameters = parameters or BroadcastTreeParameters()
         self._seen = SeenEvents()
-        # By plain tuples (publisher, topic, epoch, sequence): this is looked at for each event.
-        self._cache: dict[tuple[int, int, int, int], EventMessage] = {}
-        self._cached: deque[tuple[int, int, int, int]] = deque()
-        self._cache_size = 0
+        self._cache = EventCache(self._parameters.cache_events, self._parameters.cache_bytes)
         # Topic -> lazy peer -> when it was last told so (never: minus infinity).
         self._lazy: dict[TopicId, dict[NodeId, float]] = {}
         self._missing: OrderedDict[Stream, _Missing] = OrderedDict()
@@ -198,10 +196,12 @@ class BroadcastTree:
 
         An event nobody could be given is kept, and sent over the first link that comes up for its topic.
         """
-        self._seen.first_time(event)
-        self._note_publisher(event)
         push = Push(event, 1)
-        self._remember(push)
+        if self._seen.first_time(event):
+            self._cache.add(push)
+        known = self._reference.get(event.topic)
+        if known is None or event.publisher <= known[0]:
+            self._reference[event.topic] = event.publisher, self._world.now
         if lazy := self._lazy.get(event.topic):
             links = list(self._links(event.topic))
             if links and lazy.keys() >= set(links):
@@ -270,19 +270,16 @@ class BroadcastTree:
         if not new:
             self._turn_down(sender, event)
             return
-        self._note_publisher(event)
+        known = self._reference.get(topic)
+        if known is None or event.publisher <= known[0]:
+            self._reference[topic] = event.publisher, self._world.now
         lazy = self._lazy.get(topic)
         if lazy is not None and sender in lazy:
             self._make_eager(topic, sender)
         push = Push(event, message.hops + 1)
-        self._remember(push)
+        self._cache.add(push)
         self._deliver(event)
         self._spread(push, sender)
-
-    def _note_publisher(self, event: Event) -> None:
-        known = self._reference.get(event.topic)
-        if known is None or event.publisher <= known[0]:
-            self._reference[event.topic] = event.publisher, self._world.now
 
     def _turn_down(self, sender: NodeId, event: Event) -> None:
         """A second copy came: one prune for all that are under way."""
@@ -484,17 +481,3 @@ class BroadcastTree:
             del lazy[peer]
             if not lazy:
                 del self._lazy[topic]
-
-    def _remember(self, push: EventMessage) -> None:
-        event = push.event
-        key = (event.publisher, event.topic, event.epoch, event.sequence)
-        cache, parameters = self._cache, self._parameters
-        if key in cache:
-            return
-        cache[key] = push
-        self._cached.append(key)
-        self._cache_size += len(event.payload)
-        while len(cache) > parameters.cache_events or (
-            self._cache_size > parameters.cache_bytes and len(cache) > 1
-        ):
-            self._cache_size -= len(cache.pop(self._cached.popleft()).event.payload)

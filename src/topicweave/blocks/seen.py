@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from topicweave.model.ids import NodeId, TopicId
 
-WINDOW = 1 << 16
+WINDOW = 1 << 24
 MOST_GAPS = 256
 """Of one stream, while there is room; when all streams together have `ALL_GAPS`, `FEW_GAPS` of each."""
 FEW_GAPS = 8

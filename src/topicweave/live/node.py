@@ -15,7 +15,7 @@ import logging
 import random
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -280,15 +280,15 @@ class LiveNode:
     def subscriptions(self) -> list[str]:
         return sorted(self.topics.of(topic) for topic in self.node.subscriptions)
 
-    async def publish(
+    def publish(
         self, topic: str, payload: bytes, *, wait_for: int = 0, timeout: float = 5.0
-    ) -> Receipt:
+    ) -> Coroutine[Any, Any, Receipt]:
         """Send an event to everybody who wants the topic.
 
         Waits, but not for long, while a neighbour's queue is more than half full. With `wait_for=k`, returns when k
         neighbours have said that they have it, or when the time is over.
         """
-        return await self._publisher.publish(self.topics.id_of(topic), payload, wait_for, timeout)
+        return self._publisher.publish(self.topics.id_of(topic), payload, wait_for, timeout)
 
     def events(self) -> AsyncIterator[Received]:
         """Events as they come; for one reader. Others open feeds of their own."""
@@ -336,17 +336,19 @@ class LiveNode:
         if not self._feeds:
             return
         skip = len(SIGNATURE_ROOM) if self.keyring is not None else 0
-        names: dict[NodeId, str] = {}
-        topic_name = self.topics.of
         received = []
+        # Of a burst, most events are of one publisher and one topic: their names are looked up once.
+        publisher, topic = -1, -1
+        publisher_name = topic_name = ""
         for event in events:
-            publisher = names.get(event.publisher)
-            if publisher is None:
-                publisher = names[event.publisher] = self.name_of_node(event.publisher)
+            if event.publisher != publisher:
+                publisher = event.publisher
+                publisher_name = self.name_of_node(publisher)
+            if event.topic != topic:
+                topic = event.topic
+                topic_name = self.topics.of(topic)
             payload = event.payload[skip:] if skip else event.payload
-            received.append(
-                Received(topic_name(event.topic), payload, publisher, event.epoch, event.sequence)
-            )
+            received.append(Received(topic_name, payload, publisher_name, event.epoch, event.sequence))
         for feed in self._feeds:
             feed.put(received)
 

@@ -60,45 +60,46 @@ class Sender:
         self._barriers: dict[int, Callable[[NodeId], None]] = {}
         self._barrier_number = 0
 
-    def send(self, to: NodeId, message: Message, carries_event: bool = False) -> bool:
-        """Whether the message was taken: it is sent, or waits for a connection."""
-        peer = self._owner.peers.get(to)
+    def send(self, to: NodeId, message: Message) -> bool:
+        """Whether a message without an event was taken: it is sent, or waits for a connection."""
+        peer = self._owner.peers.get(to) or self._owner.new_peer(to)
         if peer is None:
-            peer = self._owner.new_peer(to)
-            if peer is None:
-                if carries_event:
-                    self._counters.events_dropped += 1
-                self._counters.unroutable += 1
-                return False
+            self._counters.unroutable += 1
+            return False
         codec = self._codec
         if type(message) in codec.introducing:
             for introduced in message.introduces():
                 if len(peer.addresses) < MOST_TOLD:
                     peer.addresses[introduced] = None
-        if (
-            self._owner.keyring is not None
-            and isinstance(message, EventMessage)
-            and len(peer.credentials) < MOST_TOLD
-        ):
-            peer.credentials[message.event.publisher] = None
-        if carries_event:
-            encoded = codec.encode(message)
+        mentioned = codec.mentioned(message)
+        if mentioned and peer.may_mention(mentioned):
+            peer.interests.update(mentioned)
+            encoded = codec.encode_short(message)
         else:
-            mentioned = codec.mentioned(message)
-            if mentioned and peer.may_mention(mentioned):
-                peer.interests.update(mentioned)
-                encoded = codec.encode_short(message)
-            else:
-                encoded = codec.encode(message)
+            encoded = codec.encode(message)
+        return self._put(peer, encoded, carries_event=False)
+
+    def send_event(self, to: NodeId, message: EventMessage) -> bool:
+        """The same for a message that carries an event."""
+        peer = self._owner.peers.get(to) or self._owner.new_peer(to)
+        if peer is None:
+            self._counters.events_dropped += 1
+            self._counters.unroutable += 1
+            return False
+        if self._owner.keyring is not None and len(peer.credentials) < MOST_TOLD:
+            peer.credentials[message.event.publisher] = None
+        return self._put(peer, self._codec.encode(message), carries_event=True)
+
+    def _put(self, peer: Peer, encoded: bytes, carries_event: bool) -> bool:
         outbox = peer.outbox
         taken = outbox.put(encoded, carries_event)
         if taken:
             self._counters.messages_sent += 1
             if outbox.size > self._much:
-                self.congestion.filled(to)
+                self.congestion.filled(peer.id)
         if not self._dirty:
             self._loop.call_soon(self.flush_all)
-        self._dirty[to] = peer
+        self._dirty[peer.id] = peer
         self.unflushed += len(encoded)
         return taken
 

@@ -62,8 +62,9 @@ class Pace(msgspec.Struct, frozen=True):
     """Of the system, as far as it has parameters of these names."""
 
 
-CACHED = 16_384
-"""Events that a broadcast tree keeps for grafts (within its bytes): half a second's worth at full speed."""
+CACHED, CACHED_BYTES = 65_536, 16 * 1024 * 1024
+"""Events, and bytes of them, that a broadcast tree keeps for grafts: two seconds' worth at full speed. A part of the tree that prunes of a burst have cut off
+needs one to find that out and to mend."""
 
 PACES: dict[Preset, Pace] = {
     "local": Pace(
@@ -76,7 +77,14 @@ PACES: dict[Preset, Pace] = {
         3,
         2.0,
         5.0,
-        {"tree": {"announce_period": 0.01, "graft_timeout": 0.1, "cache_events": CACHED}},
+        {
+            "tree": {
+                "announce_period": 0.01,
+                "graft_timeout": 0.1,
+                "cache_events": CACHED,
+                "cache_bytes": CACHED_BYTES,
+            }
+        },
     ),
     "lan": Pace(
         3.0,
@@ -88,7 +96,14 @@ PACES: dict[Preset, Pace] = {
         3,
         5.0,
         10.0,
-        {"tree": {"announce_period": 0.03, "graft_timeout": 0.2, "cache_events": CACHED}},
+        {
+            "tree": {
+                "announce_period": 0.03,
+                "graft_timeout": 0.2,
+                "cache_events": CACHED,
+                "cache_bytes": CACHED_BYTES,
+            }
+        },
     ),
     "wan": Pace(
         10.0,
@@ -105,7 +120,7 @@ PACES: dict[Preset, Pace] = {
             "heartbeat_period": 3.0,
             "suspect_after": 12.0,
             "quarantine": 15.0,
-            "tree": {"cache_events": CACHED},
+            "tree": {"cache_events": CACHED, "cache_bytes": CACHED_BYTES},
         },
     ),
 }

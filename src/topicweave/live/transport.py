@@ -52,16 +52,13 @@ log = logging.getLogger("topicweave.live")
 class Events:
     """What the transport tells; a world fills these in."""
 
-    def received(self, sender: NodeId, message: Message) -> None: ...
+    def received(self, sender: NodeId, messages: Sequence[Message]) -> None: ...
 
     def lost(self, peer: NodeId) -> None: ...
 
     def linked(self, peer: NodeId) -> bool:
         """Whether the overlay has a link to the peer."""
         return False
-
-    def failed(self, sender: NodeId, error: Exception) -> None:
-        """A message made the node fail."""
 
 
 class Transport:
@@ -297,18 +294,8 @@ class Transport:
             self.loop.call_later(self.delay(sender), self._hand_over, sender, (message,))
 
     def _hand_over(self, sender: NodeId, messages: Sequence[Message]) -> None:
-        if self.closed or self.cut(sender):
-            return
-        receive = self._events.received
-        for message in messages:
-            try:
-                receive(sender, message)
-            except Exception as error:
-                # Whatever a message does to a node, the others are served on; the link it came over is not.
-                self._events.failed(sender, error)
-                peer = self.peers.get(sender)
-                if peer is not None and peer.link is not None:
-                    peer.link.abort()
+        if not self.closed and not self.cut(sender):
+            self._events.received(sender, messages)
 
     def ask_for_credential(self, peer: NodeId, publisher: NodeId) -> None:
         entry = self.peers.get(peer)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -111,7 +111,7 @@ class LiveWorld(Events):
             if message.event.publisher == transport.id:
                 self._send_own(transport, peer, message)
             else:
-                transport.sender.send(peer, message, carries_event=True)
+                transport.sender.send_event(peer, message)
             return
         if self.control is not None:
             tally = self.control.setdefault(str(message.__struct_config__.tag), [0, 0])
@@ -158,7 +158,8 @@ class LiveWorld(Events):
 
     def note_own(self, event: Event) -> None:
         """Keep an event of this node's own for others, also on a topic that it does not want itself."""
-        self._log_event(self._sealed(event), 0)
+        if self.log.size_of(event.topic):
+            self._log_event(self._sealed(event), 0)
 
     def flush(self) -> None:
         """Make permanent what was written, then let the application have what was waiting for that."""
@@ -187,29 +188,43 @@ class LiveWorld(Events):
 
     # Told by the transport.
 
-    def received(self, sender: NodeId, message: Message) -> None:
-        node = self.node
-        if node is None or self._stopped:
-            return
-        if isinstance(message, EventMessage):
-            counters = self._counters
-            if message.hops > MOST_HOPS:
-                counters.far_travelled += 1
+    def received(self, sender: NodeId, messages: Sequence[Message]) -> None:
+        """One after the other. Whatever one of them does to the node, the others are served on; the link it came over is not."""
+        for message in messages:
+            node = self.node
+            if node is None or self._stopped:
                 return
-            if self.keyring is not None and not self._authentic(self.keyring, sender, message.event):
-                return
-            wanted = message.event.topic in node.subscriptions
-            if wanted:
-                counters.receptions_wanted += 1
-            else:
-                counters.receptions_unwanted += 1
+            try:
+                if isinstance(message, EventMessage):
+                    if not self._admits(node, sender, message):
+                        continue
+                    self._arriving = message
+                if type(message) in _CATCH_UP:
+                    self.catch_up.receive(sender, message)
+                else:
+                    node.receive(sender, message)
+            except Exception as error:
+                self._note_error(error)
+                if self._transport is not None:
+                    self._transport.close_link(sender)
+
+    def _admits(self, node: Node, sender: NodeId, message: EventMessage) -> bool:
+        """Whether the node may see an event; in any case somebody may have to know that it came."""
+        event, counters = message.event, self._counters
+        if message.hops > MOST_HOPS:
+            counters.far_travelled += 1
+            return False
+        if self.keyring is not None and not self._authentic(self.keyring, sender, event):
+            return False
+        wanted = event.topic in node.subscriptions
+        if wanted:
+            counters.receptions_wanted += 1
+        else:
+            counters.receptions_unwanted += 1
+        if self.observers:
             for observer in self.observers:
                 observer(sender, message, wanted)
-            self._arriving = message
-        if type(message) in _CATCH_UP:
-            self.catch_up.receive(sender, message)
-        else:
-            node.receive(sender, message)
+        return True
 
     def lost(self, peer: NodeId) -> None:
         if self.node is not None and not self._stopped:
@@ -218,15 +233,12 @@ class LiveWorld(Events):
     def linked(self, peer: NodeId) -> bool:
         return self.node is not None and any(link.peer == peer for link in self.node.links())
 
-    def failed(self, sender: NodeId, error: Exception) -> None:
-        self._note_error(error)
-
     # Events.
 
     def _send_own(self, transport: Transport, peer: NodeId, message: EventMessage) -> None:
         if self.keyring is not None and not isinstance(message, CatchUp):
             message = self._sealed_message(message)
-        taken = transport.sender.send(peer, message, carries_event=True)
+        taken = transport.sender.send_event(peer, message)
         told = self.on_sent if taken else self.on_refused
         if told is not None:
             told(peer, message)
@@ -287,13 +299,15 @@ class LiveWorld(Events):
         """Of a burst, only as many events of a topic as its cache holds."""
         room: dict[TopicId, int] = {}
         kept = []
-        for event, hops in reversed(arrived):
-            left = room.get(event.topic)
-            if left is None:
-                left = self.log.size_of(event.topic)
+        topic, left = -1, 0
+        for entry in reversed(arrived):
+            if entry[0].topic != topic:
+                room[topic] = left
+                topic = entry[0].topic
+                left = room[topic] if topic in room else self.log.size_of(topic)
             if left:
-                kept.append((event, hops))
-            room[event.topic] = max(left - 1, 0)
+                left -= 1
+                kept.append(entry)
         for event, hops in reversed(kept):
             self._log_event(event, hops)
 
