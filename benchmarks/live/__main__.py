@@ -7,14 +7,17 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.live import fan_out, gossipsub, mesh, start
+from benchmarks.live import fan_out, gossipsub, mesh, start, topics
 from benchmarks.live.contest import attempt
+from benchmarks.live.figures import Figures
+
+FIGURES = ("arrived", "deliveries/s", "p50 ms", "p99 ms")
 
 
 def meshes(quick: bool) -> Table:
     bursts = 2 if quick else 10
     table = Table(title="20 nodes in one process, bursts of 100 events of 128 bytes, best of " + str(bursts))
-    for column in ("mesh", "arrived", "deliveries/s", "p50 ms", "p99 ms"):
+    for column in ("mesh", *FIGURES):
         table.add_column(column, justify="left" if column == "mesh" else "right")
     for name, function, arguments in (
         ("topicweave, unsigned", mesh.topicweave, (False, bursts)),
@@ -26,14 +29,13 @@ def meshes(quick: bool) -> Table:
         if isinstance(result, str):
             table.add_row(name, result)
         else:
-            table.add_row(
-                name,
-                f"{result.arrived:.1%}",
-                f"{result.per_second:,.0f}",
-                f"{result.p50 * 1e3:.1f}",
-                f"{result.p99 * 1e3:.1f}",
-            )
+            table.add_row(name, *_figures(result))
     return table
+
+
+def _figures(result: Figures) -> tuple[str, ...]:
+    times = (f"{result.p50 * 1e3:.1f}", f"{result.p99 * 1e3:.1f}")
+    return f"{result.arrived:.1%}", f"{result.per_second:,.0f}", *times
 
 
 def fan_outs(quick: bool) -> Table:
@@ -52,21 +54,24 @@ def fan_outs(quick: bool) -> Table:
 
 
 def many_topics(quick: bool) -> Table:
-    topics, bursts = (500, 2) if quick else (5000, 5)
-    table = Table(title=f"20 nodes in one process, {topics:,} topics each: the same burst")
-    for column in ("topics per node", "arrived", "deliveries/s", "p50 ms", "p99 ms"):
-        table.add_column(column, justify="right")
-    for count in (1, topics):
-        result = attempt(mesh.topicweave, False, bursts, count)
+    most, bursts = (500, 2) if quick else (5000, 5)
+    table = Table(
+        title="20 nodes in one process that want the same topics: coming up, at rest, and the same bursts"
+    )
+    for column in ("system", "topics", "up s", "core per node", "kB/s per node", *FIGURES):
+        table.add_column(column, justify="left" if column == "system" else "right")
+    for system, count in (("spidercast", 1), ("spidercast", most), ("omen", most)):
+        result = attempt(topics.many_topics, system, count, bursts)
         if isinstance(result, str):
-            table.add_row(f"{count:,}", result)
+            table.add_row(system, f"{count:,}", result)
         else:
             table.add_row(
+                system,
                 f"{count:,}",
-                f"{result.arrived:.1%}",
-                f"{result.per_second:,.0f}",
-                f"{result.p50 * 1e3:.1f}",
-                f"{result.p99 * 1e3:.1f}",
+                f"{result.up:.1f}",
+                f"{result.processor:.2%}",
+                f"{result.bytes / 1e3:.1f}",
+                *_figures(result.burst),
             )
     return table
 

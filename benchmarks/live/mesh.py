@@ -17,11 +17,11 @@ from benchmarks.live.figures import Figures, Tally, stamped
 NODES = 20
 BURST = 100
 PATIENCE = 20.0
+TOPIC = "bench"
 DUE = BURST * (NODES - 1)
 
 
-def topicweave(signed: bool, bursts: int, topics: int = 1) -> Figures:
-    """Our nodes; `topics` each, of which the first one is used."""
+def topicweave(signed: bool, bursts: int) -> Figures:
     from topicweave.live import LiveNode, Settings
     from topicweave.live.authority import issue, new_swarm
     from topicweave.live.node import run
@@ -37,8 +37,7 @@ def topicweave(signed: bool, bursts: int, topics: int = 1) -> Figures:
                 swarm = new_swarm(Path(folder) / "swarm")
                 keys = [str(issue(swarm, f"node-{number}")) for number in range(NODES)]
                 settings = Settings(keys=keys[0], preset="local")
-            wanted = [f"topic-{number}" for number in range(topics)]
-            async with run_swarm([wanted] * NODES, settings, keys=keys) as nodes:
+            async with run_swarm([[TOPIC]] * NODES, settings, keys=keys) as nodes:
                 tally = Tally()
                 probes: set[tuple[str, bytes]] = set()
 
@@ -50,11 +49,11 @@ def topicweave(signed: bool, bursts: int, topics: int = 1) -> Figures:
                             tally.add(event.payload)
 
                 readers = [asyncio.create_task(read(node)) for node in nodes]
-                await probe(nodes, wanted[0], probes)
+                await probe(nodes, TOPIC, probes)
                 for _ in range(bursts):
                     tally.restart()
                     for number in range(BURST):
-                        await nodes[number % NODES].publish(wanted[0], stamped(number))
+                        await nodes[number % NODES].publish(TOPIC, stamped(number))
                     deadline = time.monotonic() + PATIENCE
                     while len(tally.ages) < DUE and time.monotonic() < deadline:
                         await asyncio.sleep(0)
