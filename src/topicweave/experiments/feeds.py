@@ -183,7 +183,9 @@ class _Run:
                 )
                 for start, end in sessions
             ]
-            yield [(start, end) for start, end in stretched if end > start]
+            # A host that left before it had come is none of those that come and go.
+            if there := [(start, end) for start, end in stretched if end > start]:
+                yield there
 
     def carry_out(self) -> Result:
         spec, simulation = self.spec, self.simulation
