@@ -112,6 +112,12 @@ def fig5(scale: Scale, seed: int) -> Plan:
 
 
 _REMARKS = {
+    "fig9c": (
+        "the followers want 8 of the 100 feeds on average, 45 % of them four or fewer, which leaves little overlap beyond coverage, with or without "
+        "distance: our reading, not tested."
+    ),
+    "fig11b": "children of the publisher get most of the rejoins; messages sent and received both count.",
+    "fig11d": "a node with one more feed often has its parent there among its neighbours already, and one ping serves all roles.",
     "fig1": (
         "other data: LiveJournal cut to 50,000 users with at most 100 friends each, where the best friends of a user with many feeds are mostly "
         "outside of the sample."
