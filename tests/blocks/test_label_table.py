@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -128,11 +129,11 @@ def test_a_table_of_other_topics_is_passed_over(size: int) -> None:
         lambda table: msgspec.structs.replace(table, shared=table.shared ^ 1),
     ],
 )
-def test_what_makes_no_sense_changes_nothing(size: int, spoil: object) -> None:
+def test_what_makes_no_sense_changes_nothing(size: int, spoil: Callable[[LabelTable], LabelTable]) -> None:
     topics = frozenset(range(size))
     labels = labels_of(topics, 9, MAX_AGE)
     table = labels_of(topics, 1, MAX_AGE).tell(topics, 0.0)
-    labels.hear(topics, spoil(table), PER_LINK, 0.0)  # type: ignore[operator]
+    labels.hear(topics, spoil(table), PER_LINK, 0.0)
     assert labels.leaders() == set()
     labels.hear(topics, table, PER_LINK, 0.0)
     assert labels.leaders() == {1}

@@ -18,6 +18,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from types import GenericAlias
 from typing import Annotated, Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -184,11 +185,11 @@ class Shape:
                 item = kind.item_type
                 if isinstance(item, msgspec.inspect.StructType) and (inner := shape_of(item.cls)):
                     self._nested.append((place, inner))
-                    twin = tuple[inner.twin, ...]  # type: ignore[name-defined]
+                    twin = GenericAlias(tuple, (inner.twin, ...))
             default = () if field.required else (field.default,)
             fields.append((field.name, twin, *default))
         config = type_.__struct_config__
-        self.twin = msgspec.defstruct(
+        self.twin: type[msgspec.Struct] = msgspec.defstruct(
             type_.__name__, fields, tag=config.tag, array_like=True, frozen=True, gc=False
         )
 
