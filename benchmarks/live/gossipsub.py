@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from contextlib import AsyncExitStack
 
+from benchmarks.live.bursts import BURST, DUE, NODES
 from benchmarks.live.figures import Figures, Tally, stamped
-from benchmarks.live.mesh import BURST, DUE, NODES
 
 TOPIC = "bench"
 DIALS = (1, 2, 5)

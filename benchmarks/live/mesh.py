@@ -12,17 +12,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.live.bursts import BURST, DUE, NODES, PATIENCE, Mesh
 from benchmarks.live.figures import Figures, Tally, stamped
 
-NODES = 20
-BURST = 100
-PATIENCE = 20.0
 TOPIC = "bench"
-DUE = BURST * (NODES - 1)
 
 
 def topicweave(signed: bool, bursts: int) -> Figures:
-    from topicweave.live import LiveNode, Settings
+    from topicweave.live import Settings
     from topicweave.live.authority import issue, new_swarm
     from topicweave.live.node import run
     from topicweave.live.swarm import run_swarm
@@ -38,44 +35,13 @@ def topicweave(signed: bool, bursts: int) -> Figures:
                 keys = [str(issue(swarm, f"node-{number}")) for number in range(NODES)]
                 settings = Settings(keys=keys[0], preset="local")
             async with run_swarm([[TOPIC]] * NODES, settings, keys=keys) as nodes:
-                tally = Tally()
-                probes: set[tuple[str, bytes]] = set()
-
-                async def read(node: LiveNode) -> None:
-                    async for event in node.events():
-                        if event.payload.startswith(b"probe"):
-                            probes.add((node.name, event.payload))
-                        elif event.publisher != node.name:
-                            tally.add(event.payload)
-
-                readers = [asyncio.create_task(read(node)) for node in nodes]
-                await probe(nodes, TOPIC, probes)
-                for _ in range(bursts):
-                    tally.restart()
-                    for number in range(BURST):
-                        await nodes[number % NODES].publish(TOPIC, stamped(number))
-                    deadline = time.monotonic() + PATIENCE
-                    while len(tally.ages) < DUE and time.monotonic() < deadline:
-                        await asyncio.sleep(0)
-                    best.append(tally.figures(DUE))
-                for reader in readers:
-                    reader.cancel()
-
-    async def probe(nodes: list[LiveNode], topic: str, probes: set[tuple[str, bytes]]) -> None:
-        deadline = time.monotonic() + 3 * PATIENCE
-        while time.monotonic() < deadline:
-            probes.clear()
-            for number, node in enumerate(nodes):
-                await node.publish(topic, b"probe %d" % number)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(5.0):
-                    while len(probes) < NODES * NODES:
-                        await asyncio.sleep(0.01)
-                    return
-        raise RuntimeError("the mesh did not come up")
+                mesh = Mesh(nodes, TOPIC)
+                await mesh.up()
+                best.append(await mesh.best_burst(bursts))
+                mesh.close()
 
     run(main)
-    return max(best, key=lambda one: (one.arrived, one.per_second))
+    return best[0]
 
 
 def isolated() -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from typing import NamedTuple
 
-from benchmarks.live.figures import Figures, Tally, stamped
-from benchmarks.live.mesh import BURST, DUE, NODES, PATIENCE
+from benchmarks.live.bursts import NODES, Mesh
+from benchmarks.live.figures import Figures
 
 REST = 10.0
 
@@ -30,43 +29,13 @@ def many_topics(system: str, topics: int, bursts: int) -> Cost:
 
     results: list[Cost] = []
     wanted = [f"topic-{number}" for number in range(topics)]
-    tally = Tally()
-    probes: set[tuple[str, bytes]] = set()
-
-    async def read(node: LiveNode) -> None:
-        async for event in node.events():
-            if event.payload.startswith(b"probe"):
-                probes.add((node.name, event.payload))
-            elif event.publisher != node.name:
-                tally.add(event.payload)
-
-    async def everybody_reached(nodes: list[LiveNode]) -> bool:
-        probes.clear()
-        for number, node in enumerate(nodes):
-            await node.publish(wanted[0], b"probe %d" % number)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(5.0):
-                while len(probes) < NODES * NODES:
-                    await asyncio.sleep(0.01)
-        return len(probes) == NODES * NODES
-
-    async def burst(nodes: list[LiveNode]) -> Figures:
-        tally.restart()
-        for number in range(BURST):
-            await nodes[number % NODES].publish(wanted[0], stamped(number))
-        deadline = time.monotonic() + PATIENCE
-        while len(tally.ages) < DUE and time.monotonic() < deadline:
-            await asyncio.sleep(0)
-        return tally.figures(DUE)
 
     async def main() -> None:
         began = time.monotonic()
         settings = Settings(insecure=True, preset="local", system=system)
         async with run_swarm([wanted] * NODES, settings) as nodes:
-            readers = [asyncio.create_task(read(node)) for node in nodes]
-            while not await everybody_reached(nodes):
-                if time.monotonic() > began + 3 * PATIENCE:
-                    raise RuntimeError("the mesh did not come up in a minute")
+            mesh = Mesh(nodes, wanted[0])
+            await mesh.up()
             up = time.monotonic() - began
             await asyncio.sleep(REST)  # Links that are not needed go.
             sent, spent, since = total_sent(nodes), time.process_time(), time.monotonic()
@@ -74,11 +43,8 @@ def many_topics(system: str, topics: int, bursts: int) -> Cost:
             elapsed = NODES * (time.monotonic() - since)
             processor = (time.process_time() - spent) / elapsed
             sent = total_sent(nodes) - sent
-            figures = [await burst(nodes) for _ in range(bursts)]
-            best = max(figures, key=lambda one: (one.arrived, one.per_second))
-            results.append(Cost(up, processor, sent / elapsed, best))
-            for reader in readers:
-                reader.cancel()
+            results.append(Cost(up, processor, sent / elapsed, await mesh.best_burst(bursts)))
+            mesh.close()
 
     def total_sent(nodes: list[LiveNode]) -> int:
         return sum(node.counters.bytes_sent for node in nodes)
