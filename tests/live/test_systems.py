@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.live.together import eventually, local, run, taken, total
+from topicweave.live import LiveNode
 from topicweave.live.swarm import draw_interests, run_swarm
 from topicweave.systems.registry import SYSTEMS
+
+MOST_ROUNDS = 40
+IN_A_ROW = 3
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -24,45 +28,14 @@ def serve_everybody(system: str, nodes: int, topics: int, topics_per_node: int) 
     interests = draw_interests(nodes, topics, topics_per_node, seed=3)
     # Without catching up, so that the system itself has to do it.
     settings = local(system=system, cache=0)
-    connects = SYSTEMS[system].connects_topics
 
     async def test() -> None:
         async with run_swarm(interests, settings, seed=3) as swarm:
-            wanted = sorted({topic for interest in interests for topic in interest})
-            subscribers = {topic: [n for n in swarm if topic in n.subscriptions] for topic in wanted}
-            reached: dict[str, bool] = {}
-
-            async def settled() -> None:
-                """Probe each topic until a probe reaches all: a system settles in its own time."""
-                for topic in wanted:
-                    # One that promises nothing is not waited for.
-                    for attempt in range(40 if connects else 3):
-                        publisher = subscribers[topic][attempt % len(subscribers[topic])]
-                        probe = f"probe {topic} {attempt}".encode()
-                        await publisher.publish(topic, probe)
-
-                        def everybody(topic: str = topic, probe: bytes = probe) -> bool:
-                            return all((topic, probe) in taken(node) for node in subscribers[topic])
-
-                        try:
-                            await eventually(everybody, patience=1.5)
-                        except AssertionError:
-                            continue
-                        reached[topic] = True
-                        break
-
-            await settled()
-            if connects:
-                assert set(reached) == set(wanted), f"never served: {set(wanted) - set(reached)}"
-                for round_ in range(3):
-                    for topic in wanted:
-                        publisher = subscribers[topic][round_ % len(subscribers[topic])]
-                        await publisher.publish(topic, f"event {topic} {round_}".encode())
-                for node in swarm:
-                    expected = {(t, f"event {t} {r}".encode()) for t in node.subscriptions for r in range(3)}
-                    await eventually(lambda node=node, expected=expected: expected <= set(taken(node)))  # type: ignore[misc]
-            else:
-                assert reached, "not a single topic was served"
+            if SYSTEMS[system].connects_topics:
+                await served_in_a_row(swarm)
+            else:  # One that promises nothing is not waited for.
+                missed = [await round_of_events(swarm, attempt) for attempt in range(3)]
+                assert min(map(len, missed)) < sum(len(node.subscriptions) for node in swarm), "nobody served"
             for node in swarm:
                 events = taken(node)
                 assert {topic for topic, _ in events} <= set(node.subscriptions), "only what was asked for"
@@ -71,3 +44,42 @@ def serve_everybody(system: str, nodes: int, topics: int, topics_per_node: int) 
                 assert total(swarm, counter) == 0, counter
 
     run(test)
+
+
+async def served_in_a_row(swarm: list[LiveNode]) -> None:
+    """Every topic has an event in every round; some rounds in a row must miss nobody.
+
+    A system settles in its own time, and while links are still moved an event may meet a place that is between two of them. How
+    long that takes depends on the machine; that it ends does not.
+    """
+    complete, missed = 0, set[tuple[int, str]]()
+    for attempt in range(MOST_ROUNDS):
+        missed = await round_of_events(swarm, attempt)
+        complete = 0 if missed else complete + 1
+        if complete == IN_A_ROW:
+            return
+    pytest.fail(
+        f"no {IN_A_ROW} of {MOST_ROUNDS} rounds in a row served everybody; the last missed {sorted(missed)}"
+    )
+
+
+async def round_of_events(swarm: list[LiveNode], attempt: int) -> set[tuple[int, str]]:
+    """One event on each topic, from another subscriber each time; who of the subscribers did not get it."""
+    for topic in sorted({topic for node in swarm for topic in node.subscriptions}):
+        subscribers = [node for node in swarm if topic in node.subscriptions]
+        await subscribers[attempt % len(subscribers)].publish(topic, str(attempt).encode())
+
+    def missed() -> set[tuple[int, str]]:
+        expected = {(place, topic) for place, node in enumerate(swarm) for topic in node.subscriptions}
+        return expected - {
+            (place, topic)
+            for place, node in enumerate(swarm)
+            for topic, payload in taken(node)
+            if payload == str(attempt).encode()
+        }
+
+    try:
+        await eventually(lambda: not missed(), patience=3.0)
+    except AssertionError:
+        return missed()
+    return set()
