@@ -17,11 +17,11 @@ from topicweave.testing.invariants import DeliveryLog
 
 
 def network(
-    nodes: int, seed: int = 1, **more: object
+    nodes: int, seed: int = 1, width: float = 80, **more: object
 ) -> tuple[Simulation, DeliveryLog, list[tuple[float, float]]]:
     rng = random.Random(seed)
     workload = Workload.from_lists({f"n{n:03d}": ["feed"] if n % 4 == 0 else [] for n in range(nodes)})
-    places = [(rng.uniform(0, 80), rng.uniform(0, 80)) for _ in range(nodes)]
+    places = [(rng.uniform(0, width), rng.uniform(0, width)) for _ in range(nodes)]
     settings = SCRIBE.settings(publishers={workload.topic_ids[0]: workload.node_ids[0]})
     simulation = Simulation(workload, SCRIBE, settings, seed=seed, latency=Coordinates(places), **more)  # type: ignore[arg-type]
     return simulation, DeliveryLog(simulation), places
@@ -100,6 +100,30 @@ def test_near_peers_are_preferred() -> None:
             chosen.append(far[0])
             possible += far[1:]
     assert sum(chosen) / len(chosen) < 0.8 * sum(possible) / len(possible)
+
+
+def test_of_equally_near_peers_all_choose_the_same() -> None:
+    """Differences below what a round trip can tell are not acted upon: paths meet."""
+    simulation, _, _ = network(200, width=1)
+    simulation.run(20.0)
+    for index in simulation.up():
+        node = simulation.node(index)
+        assert isinstance(node, ScribeNode)
+        table = node._table()
+        assert table
+        assert all(table[place] == min(peers) for place, peers in node._places.items())
+
+
+def test_the_least_of_several_round_trips_counts() -> None:
+    """The first one may have had to wait for a connection, or for a busy machine."""
+    simulation, _, _ = network(60)
+    simulation.run(2.0)
+    node = simulation.node(0)
+    assert isinstance(node, ScribeNode)
+    peer, before = max(node._seconds.items(), key=lambda item: (item[1], item[0]))
+    node._seconds[peer] = 9.0
+    simulation.run(20.0)
+    assert node._seconds[peer] == before
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

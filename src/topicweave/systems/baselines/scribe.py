@@ -6,7 +6,8 @@ JSAC 2002; A. Rowstron, P. Druschel: "Pastry", Middleware 2001.
 Rules kept
 ----------
 1. Routing as in Pastry: a leaf set of the nearest identifiers on both sides, and a table whose row r, column c leads to a peer that shares r
-   digits (of four bits) with the node and has digit c next. Among the peers for one place the nearest by measured round trip is taken.
+   digits (of four bits) with the node and has digit c next. Among the peers for one place the nearest is taken, by the least of `MEASUREMENTS`
+   round trips (the first one has to wait for the connection); of equally near ones (`RESOLUTION`) the one of lowest identifier.
 2. A subscriber's requests go hop by hop towards the root; whoever passes one on becomes part of the feed's tree, wanted or not (`RelayPaths`,
    the block that RVR uses, too). Events are pushed along the tree at once.
 3. The root is the publisher's own node where publishers are given (the optimisation that Rappel's authors enforced), else the node
@@ -38,6 +39,10 @@ DIGIT = 4
 DIGITS = 64 // DIGIT
 LOOK = "scribe-look"
 MOST_HOPS = 200
+MEASUREMENTS = 3
+RESOLUTION = 0.01
+"""Seconds. Round trips that differ by less differ by how busy machines were, and nodes that choose by that each choose another
+peer of several equally near ones: paths that would meet do not, and more nodes relay."""
 
 
 class ScribeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,6 +139,7 @@ class ScribeNode(Node):
         self._leaves: list[NodeId] = [node_id]
         self._places: dict[tuple[int, int], list[NodeId]] = {}
         self._seconds: dict[NodeId, float] = {}
+        self._measurements: dict[NodeId, int] = {}  # that are still to be made
         self._asked: dict[int, tuple[NodeId, float]] = {}
         self._number = 0
         self._looked_at = -1
@@ -190,6 +196,7 @@ class ScribeNode(Node):
     def peer_lost(self, peer: NodeId) -> None:
         self._view.lost(peer)
         self._seconds.pop(peer, None)
+        self._measurements.pop(peer, None)
         self._looked_at = -1
         self._learn()
         self.relays.lost(peer)
@@ -229,6 +236,7 @@ class ScribeNode(Node):
     def _look(self, key: TimerKey) -> None:
         self.world.set_timer(key, self.parameters.look_every)
         self._learn()
+        self._measure()
 
     def _learn(self) -> None:
         """Leaf set and table of those known now; peers never measured are."""
@@ -246,10 +254,18 @@ class ScribeNode(Node):
         around = [known[(place + step) % len(known)] for step in range(-count, count)]
         self._leaves = [*around[:count], self.id, *around[count:]]
         self._fill(np.array(known, dtype=np.uint64))
-        measured = {peer for peers in self._places.values() for peer in peers}
-        self._seconds = {peer: seconds for peer, seconds in self._seconds.items() if peer in measured}
-        self._asked = {number: asked for number, asked in self._asked.items() if asked[0] in measured}
-        for peer in sorted(measured - self._seconds.keys()):
+        chosen = {peer for peers in self._places.values() for peer in peers}
+        self._seconds = {peer: seconds for peer, seconds in self._seconds.items() if peer in chosen}
+        self._asked = {number: asked for number, asked in self._asked.items() if asked[0] in chosen}
+        self._measurements = {
+            peer: self._measurements.get(peer, 0 if peer in self._seconds else MEASUREMENTS)
+            for peer in sorted(chosen)
+        }
+
+    def _measure(self) -> None:
+        """Ask everybody who has not been measured often enough how far away it is."""
+        for peer in [peer for peer, left in self._measurements.items() if left]:
+            self._measurements[peer] -= 1
             self._number += 1
             self._asked[self._number] = (peer, self.world.now)
             self.world.send(peer, Measure(self._number))
@@ -285,8 +301,10 @@ class ScribeNode(Node):
     def _receive_measured(self, sender: NodeId, message: Measured) -> None:
         peer, sent = self._asked.pop(message.number, (None, 0.0))
         if peer == sender:
-            self._seconds[sender] = self.world.now - sent
-            self._router = None
+            seconds = round((self.world.now - sent) / RESOLUTION) * RESOLUTION
+            if seconds < self._seconds.get(sender, float("inf")):
+                self._seconds[sender] = seconds
+                self._router = None
 
     # Events.
 
