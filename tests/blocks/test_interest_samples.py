@@ -1,15 +1,27 @@
-"""Samples of subscribers: uniform whatever the tree's shape, and whom to ask for which tree."""
+"""Samples of subscribers: uniform whatever the tree's shape; how views travel; and whom to ask for which tree."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicweave.blocks.interest_samples import Interested, choose_guides, combine
+from tests.blocks.test_ring import ring_of
+from topicweave.blocks.harmonic_links import as_point
+from topicweave.blocks.interest_samples import (
+    Interested,
+    InterestSamples,
+    SampleParameters,
+    SampleReport,
+    SampleView,
+    choose_guides,
+    combine,
+)
 from topicweave.blocks.ring import Contact
+from topicweave.model.ids import RING_SIZE, TopicId
 
 
 def person(number: int) -> Interested:
@@ -58,3 +70,33 @@ def test_few_are_asked_for_much() -> None:
     assert choose_guides([10, 11, 12, 13, 14], known) == {1: [10, 11, 12], 2: [13]}
     assert choose_guides([10, 13], known, most=1) == {1: [10]}
     assert choose_guides([10], {}) == {}
+
+
+def test_first_views_are_passed_down_at_once_and_newer_ones_together() -> None:
+    """Each topic has a home of its own, and each home sends its view when it is ready."""
+    net, nodes = ring_of(20)
+    net.run(15.0)
+    node = nodes[min(nodes)]
+    by_hop = {node.ring.next_hop(as_point(topic)): topic for topic in range(0, RING_SIZE, RING_SIZE // 97)}
+    up = {topic: hop for hop, topic in by_hop.items() if hop != node.id}
+    here, there = list(up)[:2]
+    samples = InterestSamples(node.world, node.ring, {here, there}, lambda: None, SampleParameters(), 100)
+    receive = samples.receivers()
+    child = 12345
+    receive[SampleReport](child, SampleReport((here, there), (1, 1), ((0,), (0,)), (person(1),)))
+
+    def passed_down(act: Callable[[], object]) -> list[tuple[TopicId, ...]]:
+        net.overheard = []
+        act()
+        return [it.topics for to, it in net.overheard if to == child and isinstance(it, SampleView)]
+
+    def view(topic: TopicId) -> Callable[[], object]:
+        return lambda: receive[SampleView](up[topic], SampleView((topic,), ((0,),), (person(2),)))
+
+    assert passed_down(view(here)) == [(here,)]
+    assert passed_down(view(there)) == [(there,)]
+    samples.beat()
+    assert passed_down(view(here)) == []
+    assert passed_down(view(there)) == []
+    assert passed_down(samples.beat) == [(here, there)], "in one message"
+    assert passed_down(samples.beat) == []

@@ -10,7 +10,8 @@ Rules kept
    In between, a branch that has grown much since it last reported does so at the next beat: newcomers choose their places by
    who is there.
 3. Whoever reports for the first time is answered at once with the view that there is, or the question goes on up: a
-   newcomer needs a view before it can choose its place.
+   newcomer needs a view before it can choose its place. A topic's first view is passed down at once, too; a newer one waits for the next beat, since
+   those of many topics, from as many homes, then go together, and name people once.
 4. All of it is soft state: what is not reported again is forgotten after a few rounds.
 5. People occur in many topics' samples, so a message names each once, and topics refer to them by number.
 """
@@ -144,6 +145,7 @@ class InterestSamples:
             TopicId, int
         ] = {}  # how many subscribers the last report (or view, at home) stood for
         self._grown: dict[TopicId, None] = {}
+        self._newer: dict[TopicId, None] = {}  # views to be passed down
         self._round_at = world.now
         self._excluded: dict[NodeId, float] = {}
         self.version = 0
@@ -203,6 +205,8 @@ class InterestSamples:
         now = self._world.now
         if self._control.own is None or not self._parameters.size:
             return
+        newer, self._newer = self._newer, {}
+        self._pass_down(topic for topic in newer if topic in self._views)
         if now < self._round_at:
             self._report(self._grown)
             return
@@ -302,14 +306,17 @@ class InterestSamples:
         if self._control.own is None:
             return
         until = self._world.now + self._parameters.keep_rounds * self._parameters.round_period
-        news, next_hop = [], self._control.next_hop
+        first, next_hop = [], self._control.next_hop
         for topic, numbers in zip(topics, samples, strict=True):
             # From the next node on the way home only: so views never go round in circles.
             if (topic in self._wanted or topic in self._reports) and next_hop(as_point(topic)) == sender:
+                if topic in self._views:
+                    self._newer[topic] = None
+                else:
+                    first.append(topic)
                 self._views[topic] = (until, tuple([people[number] for number in numbers]))
-                news.append(topic)
         self.version += 1
-        self._pass_down(news)
+        self._pass_down(first)
 
     def _believable(self, people: Sequence[Interested], samples: Sequence[Sequence[int]]) -> bool:
         most, size = len(people), max(self._parameters.size, 64)

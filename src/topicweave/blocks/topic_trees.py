@@ -14,9 +14,12 @@ Rules kept
 3. Only subscribers ask. A node that neither wants a topic nor has children for it leaves the tree.
 4. Children tell their parent so every period, and the parent answers with their ends. A child that is no longer where a
    route would go is told; so are all below it, and every subscriber among them asks anew. Until it has got another
-   parent, the old one serves it, for a while.
+   parent, the old one serves it, for a while; and for a period more, since an event may have passed the new one before the child
+   was there, and not have reached the old one when the child leaves it.
 5. Whoever finds that it is not the home any more, or loses its parent, tells all below, too.
-6. A request is handed on down once per period. Where tables disagree about somebody's place a route may be a circle for a
+6. A node that has no fingers yet waits for some, for a while, before it asks. While a network starts there are only ring neighbours, and routes
+   over these lead through half of it.
+7. A request is handed on down once per period. Where tables disagree about somebody's place a route may be a circle for a
    while, and on a network that duplicates messages each round would bring more of them.
 
 Deviation: the paper stops climbing at a node whose next hop towards the subscriber is already its child in the tree (Algorithm 2,
@@ -57,11 +60,15 @@ class TreeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Periods after which a silent parent or child is given up."""
     linger: float = 5.0
     """Periods for which a misplaced child is still served."""
+    patience: float = 5.0
+    """Periods for which a node that has no fingers waits before it asks for a place in trees."""
     most_children: int = 500_000
 
     def __post_init__(self) -> None:
-        if not (self.silent_after > 1 and self.linger > 0 and self.most_children > 0):
-            raise ValueError("need silent_after above 1 period, linger and most_children above 0")
+        if not (self.silent_after > 1 and self.linger > 0 and self.patience >= 0 and self.most_children > 0):
+            raise ValueError(
+                "need silent_after above 1 period, linger and most_children above 0, and patience of 0 or more"
+            )
 
 
 Guides = Callable[[Collection[TopicId]], Mapping[NodeId, list[TopicId]]]
@@ -87,14 +94,18 @@ class TopicTrees:
         self._ring = ring
         self._wanted = wanted
         self._guides = guides
+        self._period = period
         self._silent = parameters.silent_after * period
         self._linger = parameters.linger * period
+        self._patience = parameters.patience * period
+        self._asks_from: float | None = None
         self._most = parameters.most_children
         self._roots: set[TopicId] = set()
         self._parent: dict[TopicId, NodeId] = {}
         self._end: dict[TopicId, Place] = {}
         self._under: dict[NodeId, dict[TopicId, None]] = {}  # by parent
         self._parent_heard: dict[NodeId, float] = {}
+        self._leaving: dict[NodeId, dict[TopicId, float]] = {}  # former parents, and since when
         self._misplaced: dict[TopicId, None] = {}  # that this node has to ask anew for, or was told to
         self._children: dict[TopicId, dict[NodeId, float]] = {}  # since when
         self._over: dict[NodeId, dict[TopicId, None]] = {}  # by child
@@ -155,7 +166,9 @@ class TopicTrees:
 
     def known_peers(self) -> set[NodeId]:
         fading = (peers for peers in self._fading.values())
-        return {*self._under, *self._over, *self._parent_heard, *self._child_heard}.union(*fading)
+        return {*self._under, *self._leaving, *self._over, *self._parent_heard, *self._child_heard}.union(
+            *fading
+        )
 
     # What a node tells.
 
@@ -178,6 +191,7 @@ class TopicTrees:
         self._orphan(peer, list(self._under.get(peer, ())))
         for memory in (self._parent_heard, self._child_heard, self._pings, self._pinged, self._ends_heard):
             memory.pop(peer, None)
+        self._leaving.pop(peer, None)
         self._answers.pop(peer, None)
 
     def unwanted(self, topic: TopicId) -> None:
@@ -190,8 +204,9 @@ class TopicTrees:
         """Let the children look for another parent at once."""
         for child, topics in self._over.items():
             self._world.send(child, TreeMisplaced(tuple(topics)))
-        for parent, topics in self._under.items():
-            self._world.send(parent, TreeLeft(tuple(topics)))
+        for parent in {**self._under, **self._leaving}:
+            left = (*self._under.get(parent, ()), *self._leaving.get(parent, ()))
+            self._world.send(parent, TreeLeft(left))
 
     def beat(self) -> None:
         """Once per period."""
@@ -207,17 +222,19 @@ class TopicTrees:
         if self._unchecked:
             self._unchecked = False
             self._check(list(self._children))
+        self._leave_former_parents(now)
         for parent, topics in self._under.items():
             ping = self._pings.get(parent)
             if ping is None:
-                ping = self._pings[parent] = TreeAttached(tuple(topics))
+                former = self._leaving.get(parent, {})
+                ping = self._pings[parent] = TreeAttached((*topics, *former))
             self._world.send(parent, ping)
         self.join()
 
     def join(self) -> None:
         """Ask for a place in the trees of all wanted topics that the node is not in (Algorithm 2)."""
         own = self._ring.own
-        if own is None or self._control.own is None or len(self._ring.table) < 2:
+        if own is None or self._control.own is None or len(self._ring.table) < 2 or not self._may_ask():
             return
         missing = []
         for topic in self._wanted:
@@ -241,6 +258,15 @@ class TopicTrees:
             attempts[topic] = attempts.get(topic, 0) + 1
         if rest:
             self._route_join(list(rest), own, climb=False, hops=0)
+
+    def _may_ask(self) -> bool:
+        """Whether routes are short by now, or have had the time to get so (rule 6)."""
+        now = self._world.now
+        if self._asks_from is None:
+            self._asks_from = now + self._patience
+        if now < self._asks_from and self._ring.fingers:
+            self._asks_from = now  # From now on, even if it loses them all.
+        return now >= self._asks_from
 
     # Requests (rule 2).
 
@@ -464,19 +490,42 @@ class TopicTrees:
         if topic not in self._roots:
             self._roots.add(topic)
             self._version += 1
-            self._leave_parent(topic)
+            self._leave_parent_later(topic)
         self._misplaced.pop(topic, None)
         self._attempts.pop(topic, None)
 
     def _set_parent(self, topic: TopicId, parent: NodeId) -> None:
-        old = self._parent.get(topic)
-        if old == parent:
+        if self._parent.get(topic) == parent:
             return
-        if old is not None:
-            self._leave_parent(topic)
+        self._leave_parent_later(topic)
         self._parent[topic] = parent
         self._under.setdefault(parent, {})[topic] = None
         self._pings.pop(parent, None)
+        self._stay(topic, parent)
+
+    def _leave_parent_later(self, topic: TopicId) -> None:
+        """The parent serves a period longer (rule 4)."""
+        parent = self._parent.get(topic)
+        if parent is not None:
+            self._unlink_parent(topic, parent)
+            self._leaving.setdefault(parent, {})[topic] = self._world.now
+
+    def _leave_former_parents(self, now: float) -> None:
+        for parent in list(self._leaving):
+            topics = self._leaving[parent]
+            due = [topic for topic, since in topics.items() if now - since >= self._period]
+            if due:
+                self._world.send(parent, TreeLeft(tuple(due)))
+                for topic in due:
+                    self._stay(topic, parent)
+
+    def _stay(self, topic: TopicId, parent: NodeId) -> None:
+        """The parent is not left, or has been."""
+        topics = self._leaving.get(parent)
+        if topics is not None and topics.pop(topic, None) is not None:
+            self._pings.pop(parent, None)
+            if not topics:
+                del self._leaving[parent]
 
     def _leave_parent(self, topic: TopicId) -> None:
         parent = self._parent.get(topic)
