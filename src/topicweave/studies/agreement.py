@@ -31,7 +31,7 @@ def plan(scale: Scale, seed: int) -> Plan:
             workload=workload,
             membership="gossip",
             seed=seed,
-            settle=30.0,
+            settle=SYSTEMS[system].settles_within,
             events=500,
             live=live,
         )

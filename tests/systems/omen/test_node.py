@@ -17,7 +17,9 @@ from tests.systems.omen.networks import (
     nodes_of,
     parted_topics,
 )
-from topicweave.systems.omen import OMEN
+from topicweave.model.workload import Workload
+from topicweave.sim.simulation import Simulation
+from topicweave.systems.omen import OMEN, OMenParameters
 from topicweave.systems.omen.invariants import at_rest
 from topicweave.systems.omen.local_view import Predecessor
 from topicweave.systems.omen.messages import Label, Links, Survey
@@ -102,6 +104,24 @@ def test_variants(parameters: dict[str, Any]) -> None:
     by_the_paper_alone(simulation)
     simulation.stop(busiest(simulation), orderly=False)
     simulation.run(simulation.now + 20.0)
+    assert parted_topics(simulation) == []
+
+
+def test_a_small_part_is_found_however_many_the_others_are() -> None:
+    """The lowest subscriber and another one, linked to each other alone: whoever leads the rest must look for the lower, not among all."""
+    workload = Workload.from_lists({f"n{number:03d}": ["news"] for number in range(150)})
+    simulation = Simulation(workload, OMEN, OMenParameters(), seed=2)
+    simulation.run(40.0)
+    assert parted_topics(simulation) == []
+    everybody = {node.id: node for node in nodes_of(simulation)}
+    lowest = everybody[min(everybody)]
+    other = everybody[min(lowest.links_kept.neighbours)]
+    for node in (lowest, other):
+        for peer in set(node.links_kept.neighbours) - {lowest.id, other.id}:
+            node.links_kept.remove(peer)
+            everybody[peer].links_kept.remove(node.id)
+    assert parted_topics(simulation) != []
+    simulation.run(100.0)  # Labels of the lost part have to grow old first.
     assert parted_topics(simulation) == []
 
 

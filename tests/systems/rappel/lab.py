@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
+from topicweave.blocks.membership import FULL, Membership
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
 from topicweave.model.workload import Workload
@@ -37,6 +38,7 @@ class Lab:
         given: bool = True,
         churn: Churn | None = None,
         faults: Iterable[Fault] = (),
+        membership: Membership = FULL,
         **parameters: Any,
     ) -> None:
         self.workload = workload
@@ -52,6 +54,7 @@ class Lab:
             latency=Coordinates(points),
             churn=churn,
             faults=faults,
+            membership=membership,
         )
         self.log = DeliveryLog(self.sim)
         self.feed = workload.topic_ids[0]

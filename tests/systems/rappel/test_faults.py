@@ -7,6 +7,7 @@ import random
 import pytest
 
 from tests.systems.rappel.lab import SETTLED, Lab, one_feed
+from topicweave.blocks.membership import GOSSIP
 from topicweave.sim.faults import Crash, Loss
 from topicweave.systems.registry import find_system
 from topicweave.testing import draw_scenario, run_scenario
@@ -113,3 +114,18 @@ def test_the_elected_root_goes_and_a_child_of_its_heir_leads() -> None:
         lab.sim.unsubscribe(root, 0)
         lab.sim.run(SETTLED + 100)
         assert lab.wrong() == []
+
+
+def test_a_dead_root_is_followed_long_before_gossip_forgets_it() -> None:
+    """Those below a headless node still hear of the old root, and would leave the lead to it for a minute."""
+    quick = {"ping_period": 3.0, "ping_timeout": 1.5, "stagger": 2.0, "join_timeout": 1.0, "void_period": 3.0}
+    for seed in range(1, 9):
+        lab = Lab(one_feed(30), seed=seed, given=False, membership=GOSSIP, **quick)
+        lab.sim.run(SETTLED)
+        assert lab.wrong() == []
+        root = next(index for index in lab.sim.up() if lab.tree(index).is_root)
+        lab.sim.stop(root, orderly=False)
+        lab.sim.run(SETTLED + 30)
+        roots = [index for index in lab.sim.up() if lab.tree(index).is_root]
+        assert len(roots) == 1, seed
+        assert all(lab.tree(index).joined for index in lab.sim.up())

@@ -14,7 +14,7 @@ from functools import partial
 
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.views import InterestView
-from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId
 from topicweave.port import Receivers, Timers, World
 from topicweave.systems.omen import circle
 from topicweave.systems.omen.churn import ChurnEvents
@@ -208,19 +208,26 @@ class Coordinator:
 
     def _pool(self, topics: Collection[TopicId]) -> dict[NodeId, Interest]:
         """A few subscribers of each topic, as the interest view knows them; and this node."""
-        pool = self._pool_of_many(topics) if len(topics) > MANY_TOPICS else {}
-        for topic in sorted(topics) if not pool else ():
-            known = self._view.subscribers(topic).tolist()
-            for peer in self._world.random.sample(known, min(CANDIDATES_PER_TOPIC, len(known))):
-                pool[peer] = self._view.interest_of(peer)
+        pool = self._known(topics, RING_SIZE)
         interest = self._interest()
         if interest.intersection(topics):
             pool[self._id] = interest
         return pool
 
-    def _pool_of_many(self, topics: Collection[TopicId]) -> dict[NodeId, Interest]:
+    def _known(self, topics: Collection[TopicId], below: NodeId) -> dict[NodeId, Interest]:
+        """A few subscribers of each topic with identifiers below a bound."""
+        if len(topics) > MANY_TOPICS:
+            return self._known_of_many(topics, below)
+        pool = {}
+        for topic in sorted(topics):
+            known = [peer for peer in self._view.subscribers(topic).tolist() if peer < below]
+            for peer in self._world.random.sample(known, min(CANDIDATES_PER_TOPIC, len(known))):
+                pool[peer] = self._view.interest_of(peer)
+        return pool
+
+    def _known_of_many(self, topics: Collection[TopicId], below: NodeId) -> dict[NodeId, Interest]:
         """The same peer by peer, which is faster where many want the same thousands of topics: in random order, those that some topic still lacks."""
-        peers = self._view.peers()
+        peers = [peer for peer in self._view.peers() if peer < below]
         self._world.random.shuffle(peers)
         lacking = [set(topics) for _ in range(CANDIDATES_PER_TOPIC)]
         pool = {}
@@ -259,9 +266,9 @@ class Coordinator:
             return
         for topic in due:
             self._parted[topic] = now
-        pool = self._pool(due)
-        pool.pop(self._id, None)
-        self.repairs.start(self._id, due, {self._id, *pool}, self._unanswered, part_of=self._id)
+        # It is the lowest of its part, so all lower ones are of others. Of any few subscribers all might be of its own, again and again.
+        others = self._known(due, self._id)
+        self.repairs.start(self._id, due, {self._id, *others}, self._unanswered, part_of=self._id)
 
     def _knows_lower(self, topic: TopicId) -> bool:
         subscribers = self._view.subscribers(topic)

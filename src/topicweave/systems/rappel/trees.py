@@ -514,8 +514,7 @@ class Trees:
         tree = self.trees.get(feed)
         coordinate = message.coordinate
         self._met(sender)
-        if message.as_root and tree is not None and not tree.is_root and self._home(feed) == self._id:
-            # The root that was is gone, and others found out first.
+        if message.as_root and tree is not None and self._should_lead(tree, sender):
             self.become_root(tree)
         if (
             tree is None
@@ -554,6 +553,17 @@ class Trees:
                 tree.since[sender] = self._world.now
                 self._world.send(sender, JoinOK(self.lineage(tree)))
                 self._changed()
+
+    def _should_lead(self, tree: Tree, asked_by: NodeId) -> bool:
+        """Whether a node that is asked as the root to be, and is none yet, has to become it.
+
+        The root that was is gone, and others found out first. Or this node still hears of it, which gossip may take a minute to end, but hangs below the
+        one that asks, and that has no parent: there is no root above either. Should there be one after all, roots find each other.
+        """
+        if tree.is_root:
+            return False
+        elected = tree.feed not in self._parameters.publishers
+        return self._home(tree.feed) == self._id or (elected and asked_by in tree.ancestors)
 
     def _forward_up(self, tree: Tree, sender: NodeId) -> None:
         # The ancestors of an orphan begin with the parent that failed.
