@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -118,7 +119,13 @@ def test_the_elected_root_goes_and_a_child_of_its_heir_leads() -> None:
 
 def test_a_dead_root_is_followed_long_before_gossip_forgets_it() -> None:
     """Those below a headless node still hear of the old root, and would leave the lead to it for a minute."""
-    quick = {"ping_period": 3.0, "ping_timeout": 1.5, "stagger": 2.0, "join_timeout": 1.0, "void_period": 3.0}
+    quick: dict[str, Any] = {
+        "ping_period": 3.0,
+        "ping_timeout": 1.5,
+        "stagger": 2.0,
+        "join_timeout": 1.0,
+        "void_period": 3.0,
+    }
     for seed in range(1, 9):
         lab = Lab(one_feed(30), seed=seed, given=False, membership=GOSSIP, **quick)
         lab.sim.run(SETTLED)
