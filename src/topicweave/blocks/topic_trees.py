@@ -38,6 +38,7 @@ import msgspec
 from topicweave.blocks.growing_ids import Place, inside, is_position
 from topicweave.blocks.harmonic_links import as_point
 from topicweave.blocks.ring import Contact, Ring
+from topicweave.blocks.tree_edges import Children, Parents
 from topicweave.blocks.tree_messages import (
     TreeAttached,
     TreeEnds,
@@ -99,28 +100,14 @@ class TopicTrees:
         self._linger = parameters.linger * period
         self._patience = parameters.patience * period
         self._asks_from: float | None = None
-        self._most = parameters.most_children
         self._roots: set[TopicId] = set()
-        self._parent: dict[TopicId, NodeId] = {}
-        self._end: dict[TopicId, Place] = {}
-        self._under: dict[NodeId, dict[TopicId, None]] = {}  # by parent
-        self._parent_heard: dict[NodeId, float] = {}
-        self._leaving: dict[NodeId, dict[TopicId, float]] = {}  # former parents, and since when
+        self._parents = Parents()
+        self._children = Children(parameters.most_children)
         self._misplaced: dict[TopicId, None] = {}  # that this node has to ask anew for, or was told to
-        self._children: dict[TopicId, dict[NodeId, float]] = {}  # since when
-        self._over: dict[NodeId, dict[TopicId, None]] = {}  # by child
-        self._child_heard: dict[NodeId, float] = {}
-        self._fading: dict[TopicId, dict[NodeId, float]] = {}  # until when
-        self._count = 0
         self._attempts: dict[TopicId, int] = {}
-        self._handed_on: set[tuple[TopicId, NodeId]] = (
-            set()
-        )  # requests: topic and subscriber, since the last beat
-        self._pings: dict[NodeId, TreeAttached] = {}
-        self._pinged: dict[NodeId, TreeAttached] = {}
-        self._answers: dict[NodeId, tuple[TreeAttached, int, TreeEnds]] = {}
-        self._ends_heard: dict[NodeId, TreeEnds] = {}
-        self._version = 0
+        # Requests, by topic and subscriber, since the last beat.
+        self._handed_on: set[tuple[TopicId, NodeId]] = set()
+        self._changes = 0
         self._unchecked = True
 
     def receivers(self) -> Receivers:
@@ -140,24 +127,21 @@ class TopicTrees:
 
     def targets(self, topic: TopicId) -> list[NodeId]:
         """Whom to hand an event on to."""
-        children = list(self._children.get(topic, ()))
-        if topic in self._fading:
-            children += [peer for peer in self._fading[topic] if peer not in children]
-        return children
+        return self._children.served(topic)
 
     def children(self, topic: TopicId) -> list[NodeId]:
-        return list(self._children.get(topic, ()))
+        return list(self._children.of.get(topic, ()))
 
     def parent(self, topic: TopicId) -> NodeId | None:
-        return self._parent.get(topic)
+        return self._parents.of.get(topic)
 
     def is_in(self, topic: TopicId) -> bool:
-        return topic in self._roots or topic in self._parent
+        return topic in self._roots or topic in self._parents.of
 
     @property
     def topics(self) -> int:
         """How many topics this node has children for."""
-        return len(self._children)
+        return len(self._children.of)
 
     @property
     def unattached(self) -> int:
@@ -165,34 +149,28 @@ class TopicTrees:
         return sum(1 for topic in self._wanted if topic in self._misplaced or not self.is_in(topic))
 
     def known_peers(self) -> set[NodeId]:
-        fading = (peers for peers in self._fading.values())
-        return {*self._under, *self._leaving, *self._over, *self._parent_heard, *self._child_heard}.union(
-            *fading
-        )
+        return self._parents.peers() | self._children.peers()
 
     # What a node tells.
 
     def table_changed(self) -> None:
         self._unchecked = True
-        self._version += 1
+        self._changes += 1
 
     def restart(self) -> None:
-        now = self._world.now
-        self._parent_heard = dict.fromkeys(self._parent_heard, now)
-        self._child_heard = dict.fromkeys(self._child_heard, now)
+        for heard in (self._parents.heard, self._children.heard):
+            heard.update(dict.fromkeys(heard, self._world.now))
         self._unchecked = True
 
     def lost(self, peer: NodeId) -> None:
         """A peer is dead: nobody's child, and no parent."""
-        for topic in list(self._over.get(peer, ())):
+        for topic in self._children.topics(peer):
             self._drop_child(topic, peer)
-        for topic in [topic for topic, peers in self._fading.items() if peer in peers]:
+        for topic in [topic for topic, peers in self._children.fading.items() if peer in peers]:
             self._stop_fading(topic, peer)
-        self._orphan(peer, list(self._under.get(peer, ())))
-        for memory in (self._parent_heard, self._child_heard, self._pings, self._pinged, self._ends_heard):
-            memory.pop(peer, None)
-        self._leaving.pop(peer, None)
-        self._answers.pop(peer, None)
+        self._orphan(self._parents.topics(peer))
+        self._parents.forget(peer)
+        self._children.forget(peer)
 
     def unwanted(self, topic: TopicId) -> None:
         """The node does not want a topic any more."""
@@ -202,11 +180,10 @@ class TopicTrees:
 
     def leave(self) -> None:
         """Let the children look for another parent at once."""
-        for child, topics in self._over.items():
-            self._world.send(child, TreeMisplaced(tuple(topics)))
-        for parent in {**self._under, **self._leaving}:
-            left = (*self._under.get(parent, ()), *self._leaving.get(parent, ()))
-            self._world.send(parent, TreeLeft(left))
+        for child, topics in self._children.all_edges():
+            self._world.send(child, TreeMisplaced(topics))
+        for parent, topics in self._parents.all_edges():
+            self._world.send(parent, TreeLeft(topics))
 
     def beat(self) -> None:
         """Once per period."""
@@ -221,13 +198,10 @@ class TopicTrees:
             self._leave_if_useless(topic)
         if self._unchecked:
             self._unchecked = False
-            self._check(list(self._children))
-        self._leave_former_parents(now)
-        for parent, topics in self._under.items():
-            ping = self._pings.get(parent)
-            if ping is None:
-                former = self._leaving.get(parent, {})
-                ping = self._pings[parent] = TreeAttached((*topics, *former))
+            self._check(list(self._children.of))
+        for former, topics in self._parents.to_leave(now - self._period):
+            self._world.send(former, TreeLeft(topics))
+        for parent, ping in self._parents.pings():
             self._world.send(parent, ping)
         self.join()
 
@@ -238,7 +212,7 @@ class TopicTrees:
             return
         missing = []
         for topic in self._wanted:
-            if topic not in self._misplaced and (topic in self._parent or topic in self._roots):
+            if topic not in self._misplaced and self.is_in(topic):
                 continue
             if self.is_home(topic):
                 self._become_root(topic)
@@ -292,7 +266,7 @@ class TopicTrees:
                 if self._covers(topic, place):
                     here.append(topic)
                     continue
-                parent = self._parent.get(topic)
+                parent = self._parents.of.get(topic)
                 if parent is not None and parent != subscriber.id:
                     up.setdefault((parent, True), []).append(topic)
                     continue
@@ -311,7 +285,7 @@ class TopicTrees:
         """Whether this node is on the route from the topic's home to a place (rule 1)."""
         if topic in self._roots:
             return True
-        return topic in self._parent and inside(place, self._ring.here, self._end[topic])
+        return topic in self._parents.of and inside(place, self._ring.here, self._parents.end[topic])
 
     def _descend(self, topics: list[TopicId], subscriber: Contact, hops: int) -> None:
         """One hop down the greedy route to a subscriber."""
@@ -323,8 +297,8 @@ class TopicTrees:
             return  # The ring does not know the subscriber yet; it will ask again.
         here, ends, given = ring.here, [], []
         for topic in topics:
-            own_end = here if topic in self._roots else self._end.get(topic, here)
-            if not self._add_child(topic, hop[1]):
+            own_end = here if topic in self._roots else self._parents.end.get(topic, here)
+            if not self._children.add(topic, hop[1], self._world.now):
                 continue
             given.append(topic)
             ends.append(table_end if inside(table_end, hop, own_end) else own_end)
@@ -345,15 +319,12 @@ class TopicTrees:
                 refused.append(topic)
                 continue
             self._set_parent(topic, sender)
-            if self._end.get(topic) != end:
-                self._end[topic] = end
-                self._version += 1
-                if topic in self._children:
-                    changed.append(topic)
+            if self._parents.set_end(topic, end) and topic in self._children.of:
+                changed.append(topic)
             self._misplaced.pop(topic, None)
             self._attempts.pop(topic, None)
             accepted.append(topic)
-        self._parent_heard[sender] = now
+        self._parents.heard[sender] = now
         if refused:
             self._world.send(sender, TreeLeft(tuple(refused)))
         if changed:
@@ -368,25 +339,22 @@ class TopicTrees:
     # Heartbeats (rule 4).
 
     def _receive_attached(self, sender: NodeId, message: TreeAttached) -> None:
-        now = self._world.now
-        if sender in self._child_heard:
-            self._child_heard[sender] = now
-        if self._pinged.get(sender) is not message:
-            if len(message.topics) > MOST_TOPICS:
-                return
-            told = set(message.topics)
-            for topic in [topic for topic in self._over.get(sender, ()) if topic not in told]:
-                if now - self._children[topic][sender] > self._linger:
-                    self._drop_child(topic, sender)
-            if sender in self._over:
-                self._pinged[sender] = message
-        kept = self._answers.get(sender)
-        if kept is not None and kept[0] is message and kept[1] == self._version:
-            self._world.send(sender, kept[2])
+        now, below = self._world.now, self._children
+        if sender in below.heard:
+            below.heard[sender] = now
+        unmentioned = below.unmentioned(sender, message, MOST_TOPICS)
+        if unmentioned is None:
+            return
+        for topic in unmentioned:
+            if now - below.of[topic][sender] > self._linger:
+                self._drop_child(topic, sender)
+        kept = below.kept_answer(sender, message, self._version)
+        if kept is not None:
+            self._world.send(sender, kept)
             return
         children, strangers, ends = [], [], []
         for topic in message.topics:
-            end = self._end_for(topic, sender) if sender in self._children.get(topic, ()) else None
+            end = self._end_for(topic, sender) if sender in below.of.get(topic, ()) else None
             if end is None:
                 strangers.append(topic)
             else:
@@ -398,7 +366,7 @@ class TopicTrees:
             answer = TreeEnds(tuple(children), tuple(ends))
             self._world.send(sender, answer)
             if not strangers:
-                self._answers[sender] = (message, self._version, answer)
+                below.keep_answer(sender, message, self._version, answer)
 
     def _end_for(self, topic: TopicId, child: NodeId) -> Place | None:
         """The end of a child's arc; None if no route leads to it from here."""
@@ -409,30 +377,30 @@ class TopicTrees:
         table_end = self._ring.end_of(place)
         if table_end is None or not self._covers(topic, place):
             return None
-        own_end = self._ring.here if topic in self._roots else self._end[topic]
+        own_end = self._ring.here if topic in self._roots else self._parents.end[topic]
         return table_end if inside(table_end, place, own_end) else own_end
 
     def _receive_ends(self, sender: NodeId, message: TreeEnds) -> None:
-        if sender in self._parent_heard:
-            self._parent_heard[sender] = self._world.now
-        if self._ends_heard.get(sender) is message:
+        above = self._parents
+        if sender in above.heard:
+            above.heard[sender] = self._world.now
+        if above.ends_heard.get(sender) is message:
             return
         if len(message.topics) != len(message.ends) or len(message.topics) > MOST_TOPICS:
             return
         changed = []
         for topic, end in zip(message.topics, message.ends, strict=True):
-            if self._parent.get(topic) == sender and self._end.get(topic) != end and _is_place(end):
-                self._end[topic] = end
-                self._version += 1
-                if topic in self._children:
-                    changed.append(topic)
-        if sender in self._under:
-            self._ends_heard[sender] = message
+            if above.of.get(topic) != sender or not _is_place(end):
+                continue
+            if above.set_end(topic, end) and topic in self._children.of:
+                changed.append(topic)
+        if above.topics(sender):
+            above.ends_heard[sender] = message
         if changed:
             self._check(changed)
 
     def _receive_misplaced(self, sender: NodeId, message: TreeMisplaced) -> None:
-        topics = [topic for topic in message.topics[:MOST_TOPICS] if self._parent.get(topic) == sender]
+        topics = [topic for topic in message.topics[:MOST_TOPICS] if self._parents.of.get(topic) == sender]
         news = [topic for topic in topics if topic not in self._misplaced]
         for topic in topics:
             self._misplaced[topic] = None
@@ -443,14 +411,14 @@ class TopicTrees:
     def _receive_left(self, sender: NodeId, message: TreeLeft) -> None:
         for topic in message.topics[:MOST_TOPICS]:
             self._stop_fading(topic, sender)
-            if sender in self._children.get(topic, ()):
+            if sender in self._children.of.get(topic, ()):
                 self._drop_child(topic, sender)
 
     def _check(self, topics: Iterable[TopicId]) -> None:
         """Tell those children that no route leads to from here any more."""
         gone: dict[NodeId, list[TopicId]] = {}
         for topic in topics:
-            for child in self._children.get(topic, ()):
+            for child in self._children.of.get(topic, ()):
                 if self._end_for(topic, child) is None:
                     gone.setdefault(child, []).append(topic)
         self._misplace(gone)
@@ -458,7 +426,7 @@ class TopicTrees:
     def _tell_all_below(self, topics: Iterable[TopicId]) -> None:
         below: dict[NodeId, list[TopicId]] = {}
         for topic in topics:
-            for child in self._children.get(topic, ()):
+            for child in self._children.of.get(topic, ()):
                 below.setdefault(child, []).append(topic)
         self._misplace(below)
 
@@ -467,134 +435,67 @@ class TopicTrees:
         for child, topics in children.items():
             self._world.send(child, TreeMisplaced(tuple(topics)))
             for topic in topics:
-                self._fading.setdefault(topic, {})[child] = until
+                self._children.fade(topic, child, until)
                 self._drop_child(topic, child)
 
     # State.
 
     def _give_up_silent(self, now: float) -> None:
         deadline = now - self._silent
-        for peer in [peer for peer, heard in self._parent_heard.items() if heard < deadline]:
-            self._orphan(peer, list(self._under.get(peer, ())))
-            self._parent_heard.pop(peer, None)
-        for peer in [peer for peer, heard in self._child_heard.items() if heard < deadline]:
-            for topic in list(self._over.get(peer, ())):
+        for peer in [peer for peer, heard in self._parents.heard.items() if heard < deadline]:
+            self._orphan(self._parents.topics(peer))
+            self._parents.heard.pop(peer, None)
+        for peer in [peer for peer, heard in self._children.heard.items() if heard < deadline]:
+            for topic in self._children.topics(peer):
                 self._drop_child(topic, peer)
-        over = [
-            (t, peer) for t, peers in self._fading.items() for peer, until in peers.items() if until <= now
-        ]
-        for topic, peer in over:
+        for topic, peer in self._children.faded(now):
             self._stop_fading(topic, peer)
 
     def _become_root(self, topic: TopicId) -> None:
         if topic not in self._roots:
             self._roots.add(topic)
-            self._version += 1
-            self._leave_parent_later(topic)
+            self._changes += 1
+            self._parents.remove_later(topic, self._world.now)
         self._misplaced.pop(topic, None)
         self._attempts.pop(topic, None)
 
     def _set_parent(self, topic: TopicId, parent: NodeId) -> None:
-        if self._parent.get(topic) == parent:
-            return
-        self._leave_parent_later(topic)
-        self._parent[topic] = parent
-        self._under.setdefault(parent, {})[topic] = None
-        self._pings.pop(parent, None)
-        self._stay(topic, parent)
+        if self._parents.of.get(topic) != parent:
+            self._parents.remove_later(topic, self._world.now)
+            self._parents.add(topic, parent)
 
-    def _leave_parent_later(self, topic: TopicId) -> None:
-        """The parent serves a period longer (rule 4)."""
-        parent = self._parent.get(topic)
-        if parent is not None:
-            self._unlink_parent(topic, parent)
-            self._leaving.setdefault(parent, {})[topic] = self._world.now
-
-    def _leave_former_parents(self, now: float) -> None:
-        for parent in list(self._leaving):
-            topics = self._leaving[parent]
-            due = [topic for topic, since in topics.items() if now - since >= self._period]
-            if due:
-                self._world.send(parent, TreeLeft(tuple(due)))
-                for topic in due:
-                    self._stay(topic, parent)
-
-    def _stay(self, topic: TopicId, parent: NodeId) -> None:
-        """The parent is not left, or has been."""
-        topics = self._leaving.get(parent)
-        if topics is not None and topics.pop(topic, None) is not None:
-            self._pings.pop(parent, None)
-            if not topics:
-                del self._leaving[parent]
-
-    def _leave_parent(self, topic: TopicId) -> None:
-        parent = self._parent.get(topic)
-        if parent is not None:
-            self._unlink_parent(topic, parent)
-            self._world.send(parent, TreeLeft((topic,)))
-
-    def _unlink_parent(self, topic: TopicId, parent: NodeId) -> None:
-        del self._parent[topic]
-        self._end.pop(topic, None)
-        self._version += 1
-        topics = self._under[parent]
-        del topics[topic]
-        self._pings.pop(parent, None)
-        if not topics:
-            del self._under[parent]
-            self._parent_heard.pop(parent, None)
-            self._ends_heard.pop(parent, None)
-
-    def _orphan(self, parent: NodeId, topics: list[TopicId]) -> None:
+    def _orphan(self, topics: list[TopicId]) -> None:
         """The parent is dead: nothing comes from there any more, and all below have to ask anew."""
         for topic in topics:
-            self._unlink_parent(topic, parent)
+            self._parents.remove(topic)
         self._tell_all_below(topics)
         for topic in topics:
             self._misplaced.pop(topic, None)
 
-    def _add_child(self, topic: TopicId, child: NodeId) -> bool:
-        children = self._children.get(topic)
-        if children is not None and child in children:
-            return True
-        if self._count >= self._most:
-            return False
-        self._count += 1
-        self._children.setdefault(topic, {})[child] = self._world.now
-        self._stop_fading(topic, child)  # Not before: a node without children leaves.
-        self._over.setdefault(child, {})[topic] = None
-        self._child_heard.setdefault(child, self._world.now)
-        self._version += 1
-        return True
-
     def _drop_child(self, topic: TopicId, child: NodeId) -> None:
-        children = self._children[topic]
-        del children[child]
-        self._count -= 1
-        self._version += 1
-        if not children:
-            del self._children[topic]
-        topics = self._over[child]
-        del topics[topic]
-        if not topics:
-            del self._over[child]
-            for memory in (self._child_heard, self._pinged, self._answers):
-                memory.pop(child, None)
+        self._children.remove(topic, child)
         self._leave_if_useless(topic)
 
     def _stop_fading(self, topic: TopicId, child: NodeId) -> None:
-        peers = self._fading.get(topic)
-        if peers is not None and peers.pop(child, None) is not None and not peers:
-            del self._fading[topic]
-            self._leave_if_useless(topic)
+        if topic in self._children.fading:
+            self._children.stop_fading(topic, child)
+            if topic not in self._children.fading:
+                self._leave_if_useless(topic)
 
     def _leave_if_useless(self, topic: TopicId) -> None:
         """A node without children that does not want the topic has no part in its tree (rule 3)."""
-        if topic in self._wanted or topic in self._children or topic in self._fading:
+        if topic in self._wanted or self._children.serves(topic):
             return
         self._roots.discard(topic)
         self._misplaced.pop(topic, None)
-        self._leave_parent(topic)
+        parent = self._parents.remove(topic)
+        if parent is not None:
+            self._world.send(parent, TreeLeft((topic,)))
+
+    @property
+    def _version(self) -> int:
+        """Grows whenever an answer to a child may be another one."""
+        return self._changes + self._parents.version + self._children.version
 
 
 def _believable(topics: tuple[TopicId, ...]) -> list[TopicId]:
