@@ -23,4 +23,13 @@ def find_study(name: str) -> Study:
     try:
         return STUDIES[name]
     except KeyError:
-        raise UnknownName("study", name, list(STUDIES)) from None
+        raise UnknownName("study", name, _worth_naming(name)) from None
+
+
+def _worth_naming(name: str) -> list[str]:
+    """Those of the paper that was meant, or else the papers: all sixty on a line would help nobody."""
+    paper = name.split("/", maxsplit=1)[0]
+    same = [study for study in STUDIES if study.startswith(f"{paper}/")]
+    return same or list(
+        dict.fromkeys(f"{study.split('/')[0]}/*" if "/" in study else study for study in STUDIES)
+    )
