@@ -9,7 +9,7 @@ from topicweave.experiments import run_experiment
 from topicweave.experiments.feed_workloads import SingleFeed
 from topicweave.experiments.feeds import FeedsRun
 from topicweave.experiments.latency_networks import NetworkSpec
-from topicweave.studies.rappel_settings import feeds_experiment, model, static_run
+from topicweave.studies.rappel.settings import feeds_experiment, model, static_run
 
 MINUTES, GIB = 10.0, 6.0
 """What the full size should stay below."""

@@ -6,7 +6,8 @@ from rich.table import Table
 
 from benchmarks.measuring import measured
 from topicweave.experiments import run_experiment
-from topicweave.studies.spidercast import PAPER_SIZES, TABLE_12, experiment
+from topicweave.studies.spidercast.rivals import TABLE_12
+from topicweave.studies.spidercast.settings import PAPER_SIZES, experiment
 
 
 def run(quick: bool) -> Table:

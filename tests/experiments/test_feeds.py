@@ -8,7 +8,7 @@ from topicweave.experiments import feeds, run_experiment
 from topicweave.experiments.feed_workloads import SingleFeed
 from topicweave.experiments.feeds import ContinuousChurn, FeedsRun
 from topicweave.experiments.latency_networks import NetworkSpec
-from topicweave.studies.rappel_settings import feeds_experiment
+from topicweave.studies.rappel.settings import feeds_experiment
 
 
 def test_hosts_that_left_before_they_had_come_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

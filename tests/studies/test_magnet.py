@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from topicweave.studies.magnet import SEEDS, STUDIES, SYSTEMS
+from topicweave.studies.magnet import STUDIES
+from topicweave.studies.magnet.settings import SEEDS, SYSTEMS
 from topicweave.studies.study import Scale, Study, run_study
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from topicweave.studies.rappel import STUDIES
-from topicweave.studies.rappel_trees import between, middle
+from topicweave.studies.rappel.trees import between, middle
 from topicweave.studies.study import Scale, run_study
 
 BY_NAME = {study.name.removeprefix("rappel/"): study for study in STUDIES}

@@ -11,6 +11,7 @@ import pytest
 
 from topicweave.experiments import Experiment
 from topicweave.studies import find_study, run_study, spidercast
+from topicweave.studies.spidercast import rivals, settings
 from topicweave.studies.study import Row, Scale, StudyResult
 from topicweave.systems.registry import find_system
 
@@ -19,7 +20,7 @@ FIGURES = [study.name for study in spidercast.STUDIES]
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spidercast, "SMOKE_SIZES", (60, 90))
+    monkeypatch.setattr(settings, "SMOKE_SIZES", (60, 90))
 
 
 def test_all_figures_are_there() -> None:
@@ -46,7 +47,7 @@ def test_every_plan_is_made_of_experiments_that_can_be_run(name: str, scale: Sca
 def test_a_plan_of_the_paper_has_its_sizes() -> None:
     experiments = find_study("spidercast/fig12").plan("paper", 0).experiments
     assert len(experiments) == 7 * 6
-    assert {getattr(e.workload, "nodes", 0) for e in experiments.values()} == set(spidercast.PAPER_SIZES)
+    assert {getattr(e.workload, "nodes", 0) for e in experiments.values()} == set(settings.PAPER_SIZES)
 
 
 def test_figures_12_and_13_share_their_runs() -> None:
@@ -81,7 +82,7 @@ def test_figure_12_runs(tmp_path: Path) -> None:
         for row in rows
         if row.measure == "degree_mean"
     }
-    assert set(degrees) == {(system, nodes) for system in spidercast.TABLE_12 for nodes in (60, 90)}
+    assert set(degrees) == {(system, nodes) for system in rivals.TABLE_12 for nodes in (60, 90)}
     assert degrees["similarity(20,0)", 90] == pytest.approx(20, rel=0.05)
     assert degrees["random(10)", 90] == pytest.approx(10, rel=0.08)
     parted = [row for row in rows if row.measure == "partitioned_topics"]

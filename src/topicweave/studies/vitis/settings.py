@@ -11,8 +11,7 @@ unless a figure varies them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -89,14 +88,6 @@ def experiment(
 
 EACH_TOPIC = Dissemination(window=4.0, distribution=True)
 """One event on every topic; what is kept for the figures that look at distributions costs the others nothing."""
-
-
-def falls(values: Sequence[float]) -> bool:
-    return all(later < earlier for earlier, later in pairwise(values))
-
-
-def listed(values: Iterable[float]) -> str:
-    return ", ".join(f"{value:.3f}" for value in values)
 
 
 def less(part: float, whole: float) -> float:

@@ -10,6 +10,7 @@ from topicweave.experiments import Experiment
 from topicweave.experiments.dissemination import BINS, Dissemination
 from topicweave.experiments.experiment import Result
 from topicweave.studies.study import Plan, Row, Scale, claim, reported
+from topicweave.studies.trends import falls, listed
 from topicweave.studies.vitis.settings import (
     HELD,
     PATTERNS,
@@ -19,9 +20,7 @@ from topicweave.studies.vitis.settings import (
     at_level,
     everything,
     experiment,
-    falls,
     less,
-    listed,
     lists,
 )
 

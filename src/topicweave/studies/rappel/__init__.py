@@ -14,9 +14,9 @@ from topicweave.experiments.feed_basics import (
 )
 from topicweave.experiments.feed_workloads import SingleFeed
 from topicweave.experiments.latency_networks import NetworkSpec
-from topicweave.studies.rappel_friends import fig9a, fig9b, fig9c, fig10b, fig10c, fig11c, fig11d
-from topicweave.studies.rappel_settings import SOURCES, Results
-from topicweave.studies.rappel_trees import fig7, fig8a, fig8b, fig10a, fig11a, fig11b
+from topicweave.studies.rappel.friends import fig9a, fig9b, fig9c, fig10b, fig10c, fig11c, fig11d
+from topicweave.studies.rappel.settings import SOURCES, Results
+from topicweave.studies.rappel.trees import fig7, fig8a, fig8b, fig10a, fig11a, fig11b
 from topicweave.studies.study import Plan, Row, Scale, Study, claim, close_to, reported
 
 NOTHING = SingleFeed(1)

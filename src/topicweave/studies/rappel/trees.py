@@ -13,7 +13,7 @@ from topicweave.experiments.experiment import Result
 from topicweave.experiments.feed_workloads import SingleFeed
 from topicweave.experiments.feeds import Failure, FeedsRun
 from topicweave.experiments.latency_networks import NetworkSpec
-from topicweave.studies.rappel_settings import (
+from topicweave.studies.rappel.settings import (
     HOUR,
     Results,
     churned_run,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.experiments import Experiment
-from topicweave.studies.rappel_settings import (
+from topicweave.studies.rappel.settings import (
     Results,
     counted,
     feeds_experiment,
