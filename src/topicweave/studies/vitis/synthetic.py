@@ -24,10 +24,10 @@ from topicweave.studies.vitis.settings import (
     lists,
 )
 
-FRIENDS = {"smoke": (0, 6, 12), "tenth": (0, 6, 12), "paper": (0, 6, 12)}
-TABLES = {"smoke": (15, 25), "tenth": (15, 35), "paper": (15, 35)}
+FRIENDS = {"smoke": (0, 6, 12), "tenth": (0, 6, 12), "paper": (0, 3, 6, 9, 12)}
+TABLES = {"smoke": (15, 25), "tenth": (15, 35), "paper": (15, 20, 25, 30, 35)}
 LOOKS = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0)
-ALPHAS = {"smoke": (0.3, 3.0), "tenth": (0.3, 3.0), "paper": (0.3, 3.0)}
+ALPHAS = {"smoke": (0.3, 3.0), "tenth": (0.3, 3.0), "paper": (0.3, 1.0, 2.0, 3.0)}
 
 
 def fig4(scale: Scale, seed: int) -> Plan:
