@@ -15,9 +15,11 @@ from topicweave.live.addresses import AddressBook
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.outbox import Outbox
-from topicweave.live.settings import Address, Settings, load_settings
+from topicweave.live.settings import Address, Preset, Settings, load_settings
 from topicweave.live.store import Store
 from topicweave.model.event import Event
+from topicweave.systems.registry import SYSTEMS
+from topicweave.systems.system import System
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.booleans()), max_size=60))
@@ -176,3 +178,26 @@ def test_settings_that_would_be_unsafe_or_senseless_are_refused(changes: dict[st
 def test_an_unknown_setting_is_named() -> None:
     with pytest.raises(BadInput, match="colour"):
         load_settings(environment={}, flags={"insecure": True, "colour": "red"})
+
+
+def test_a_systems_own_times_go_with_the_preset_and_the_users_before_both() -> None:
+    system = SYSTEMS["rappel"]
+    times = {
+        preset: Settings(insecure=True, preset=preset).system_parameters(system).ping_period
+        for preset in ("local", "lan", "wan")
+    }
+    assert times == {"local": 3.0, "lan": 6.0, "wan": system.settings().ping_period}
+    assert (
+        Settings(insecure=True, preset="local", parameters={"ping_period": 9.0})
+        .system_parameters(system)
+        .ping_period
+        == 9.0
+    )
+
+
+@pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
+@pytest.mark.parametrize("preset", ["local", "lan", "wan"])
+def test_every_preset_suits_every_system(system: System, preset: Preset) -> None:
+    """Times that a system does not have, or that do not go together, are refused."""
+    assert set(system.paces) <= {"local", "lan", "wan"}
+    Settings(insecure=True, preset=preset).system_parameters(system)

@@ -66,21 +66,6 @@ CACHED, CACHED_BYTES = 65_536, 16 * 1024 * 1024
 """Events, and bytes of them, that a broadcast tree keeps for grafts: two seconds' worth at full speed. A part of the tree that prunes of a burst have cut off
 needs one to find that out and to mend."""
 
-
-def _friends(ping: float) -> dict[str, float]:
-    """Rappel's times in the proportions of its paper, where a ping is due every 30 s: chosen for a network across the world and hours of
-    uptime. A node that waits for three pings until it knows its neighbours, or that they are dead, seems broken to somebody at a desk."""
-    return {
-        "ping_period": ping,
-        "ping_timeout": ping / 2,
-        "void_period": ping,
-        "rejoin_period": 20 * ping,
-        "stagger": ping * 2 / 3,
-        "audit_pause": ping / 30,
-        "probe_pause": ping / 60,
-    }
-
-
 PACES: dict[Preset, Pace] = {
     "local": Pace(
         2.0,
@@ -93,7 +78,6 @@ PACES: dict[Preset, Pace] = {
         2.0,
         5.0,
         {
-            **_friends(ping=3.0),
             "tree": {
                 "announce_period": 0.01,
                 "graft_timeout": 0.1,
@@ -113,7 +97,6 @@ PACES: dict[Preset, Pace] = {
         5.0,
         10.0,
         {
-            **_friends(ping=6.0),
             "tree": {
                 "announce_period": 0.03,
                 "graft_timeout": 0.2,
@@ -240,7 +223,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """The system's parameters: its defaults, the preset's times, and what the user changed."""
         has = {field.name for field in msgspec.structs.fields(system.parameters)}
         preset = {name: value for name, value in self.pace.parameters.items() if name in has}
-        return system.settings(**{**preset, **self.parameters})
+        return system.settings(**{**preset, **system.paces.get(self.preset, {}), **self.parameters})
 
 
 ENVIRONMENT = "TOPICWEAVE_"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -32,6 +32,8 @@ class System:
     """How many distinct peers a node may ever link to, if the system bounds that."""
     settles_within: float = 30.0
     """Seconds that nodes which start together take, with the default times, until links and routes are in place."""
+    paces: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Times of its own for live presets (`local`, `lan`, `wan`), where the defaults suit none but the simulator or the paper's network."""
     tuning: tuple[Mapping[str, Any], ...] = ()
     """Settings worth trying besides the defaults, for somebody who looks for the system that fits best."""
     control_kinds: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from topicweave.sim.latency import Coordinates
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.rappel import RAPPEL, RappelNode
 from topicweave.systems.rappel.invariants import always, at_rest
-from topicweave.systems.rappel.trees import Tree
+from topicweave.systems.rappel.tree import Tree
 from topicweave.testing.invariants import DeliveryLog, nodes_up
 
 SETTLED = 150.0

@@ -3,7 +3,7 @@
 from topicweave.systems.rappel.invariants import always, at_rest
 from topicweave.systems.rappel.messages import CONTROL_KINDS
 from topicweave.systems.rappel.node import RappelNode, degree_limit
-from topicweave.systems.rappel.parameters import RappelParameters
+from topicweave.systems.rappel.parameters import RappelParameters, paced
 from topicweave.systems.system import System
 
 RAPPEL = System(
@@ -14,6 +14,7 @@ RAPPEL = System(
     build=RappelNode,
     connects_topics=True,
     settles_within=120.0,
+    paces={"local": paced(3.0), "lan": paced(6.0)},
     degree_limit=degree_limit,
     control_kinds=CONTROL_KINDS,
     heals_within=400.0,

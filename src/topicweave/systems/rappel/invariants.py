@@ -8,7 +8,7 @@ from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Node
 from topicweave.systems.rappel.node import RappelNode
 from topicweave.systems.rappel.rules import ROOT, rank
-from topicweave.systems.rappel.trees import Tree
+from topicweave.systems.rappel.tree import Tree
 
 
 def always(nodes: Mapping[NodeId, Node]) -> Iterator[str]:

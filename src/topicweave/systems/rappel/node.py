@@ -24,7 +24,8 @@ from topicweave.systems.rappel.friendship import Friendship
 from topicweave.systems.rappel.messages import Ack, BetterRoot, Gone, Ping
 from topicweave.systems.rappel.parameters import RappelParameters
 from topicweave.systems.rappel.place import Place
-from topicweave.systems.rappel.trees import Tree, Trees
+from topicweave.systems.rappel.tree import Tree
+from topicweave.systems.rappel.trees import Trees
 from topicweave.systems.rappel.updates import Updates
 
 TICK, CHECK, STAGGER, AUDIT = "ra-tick", "ra-check", "ra-stagger", "ra-audit"

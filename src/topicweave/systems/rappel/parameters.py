@@ -84,3 +84,19 @@ class RappelParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def silence(self) -> float:
         """After this long without a ping a fan or child is taken for gone (§3.3)."""
         return self.ping_period + self.ping_timeout
+
+
+def paced(ping: float) -> dict[str, float]:
+    """The paper's times in their proportions to its ping of 30 s, which suits a network across the world and hours of uptime.
+
+    On one machine or a local network a node that takes three such pings to know its neighbours, or that they are dead, seems broken.
+    """
+    return {
+        "ping_period": ping,
+        "ping_timeout": ping / 2,
+        "void_period": ping,
+        "rejoin_period": 20 * ping,
+        "stagger": ping * 2 / 3,
+        "audit_pause": ping / 30,
+        "probe_pause": ping / 60,
+    }

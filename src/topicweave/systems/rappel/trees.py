@@ -16,7 +16,6 @@ Rules kept
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal
 
 from topicweave.blocks.vivaldi import Coordinate
 from topicweave.model.ids import NodeId, TopicId
@@ -38,83 +37,18 @@ from topicweave.systems.rappel.rules import (
     ROOT,
     Case,
     Child,
-    Rank,
     decide_join,
     nearest_to,
     rank,
     rejoin_ancestor,
 )
+from topicweave.systems.rappel.tree import Search, Tree
 
 JOIN = "ra-join"
 MOST_HOPS = 50
 """A search that was led to so many nodes starts over at the publisher."""
 DEEPEST = 255
 _FARTHEST = 3600.0
-
-Reason = Literal["first", "orphan", "moved", "periodic", "root"]
-
-
-class Search:
-    """A search for a parent."""
-
-    __slots__ = ("asked_root", "hops", "reason", "since", "target", "tried")
-
-    def __init__(self, reason: Reason, now: float) -> None:
-        self.reason: Reason = reason
-        self.since = now
-        self.target: NodeId | None = None
-        self.tried: set[NodeId] = set()
-        self.asked_root: NodeId | None = None
-        """Who was asked as the root to be."""
-        self.hops = 0
-
-
-class Tree:
-    """One node's place in one feed's tree."""
-
-    __slots__ = (
-        "ancestors",
-        "children",
-        "feed",
-        "joined_at",
-        "lineage",
-        "parent",
-        "publisher",
-        "rank",
-        "rejoin_at",
-        "search",
-        "since",
-        "skip_rejoin",
-    )
-
-    def __init__(self, feed: TopicId) -> None:
-        self.feed = feed
-        self.parent: NodeId | None = None
-        self.ancestors: tuple[NodeId, ...] = ()
-        self.publisher: Coordinate | None = None
-        """Where the publisher is; None as long as the node never had a parent."""
-        self.rank: Rank = ROOT
-        self.children: dict[NodeId, Child] = {}
-        self.since: dict[NodeId, float] = {}
-        """When each child was taken."""
-        self.search: Search | None = None
-        self.joined_at = -1.0
-        self.rejoin_at = 0.0
-        self.skip_rejoin = False
-        self.lineage: Lineage | None = None
-        """What the children are told; made when it is asked for."""
-
-    @property
-    def is_root(self) -> bool:
-        return self.publisher is not None and self.rank is ROOT
-
-    @property
-    def joined(self) -> bool:
-        return self.parent is not None or self.is_root
-
-    @property
-    def height(self) -> int:
-        return len(self.ancestors)
 
 
 class Trees:

@@ -35,7 +35,7 @@ from topicweave.systems.rappel.messages import (
     Void,
 )
 from topicweave.systems.rappel.parameters import RappelParameters
-from topicweave.systems.rappel.trees import Tree
+from topicweave.systems.rappel.tree import Tree
 
 VOID, GAP, SUBMIT = "ra-void", "ra-gap", "ra-submit"
 MOST_UNSENT = 64
