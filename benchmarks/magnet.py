@@ -11,9 +11,9 @@ from typing import Any, Literal
 from rich.table import Table
 
 from benchmarks.measuring import measured
-from topicweave.experiments import Experiment, run_experiment
-from topicweave.experiments.converged_plan import Converged
-from topicweave.experiments.model_workload import ModelWorkload
+from topicweave.bulk.magnet.plan import Converged
+from topicweave.runs import Experiment, run_experiment
+from topicweave.runs.model_workload import ModelWorkload
 
 
 def setting(system: str, level: Literal["arrays", "messages"], nodes: int) -> Any:

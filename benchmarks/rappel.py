@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.table import Table
 
 from benchmarks.measuring import measured
-from topicweave.experiments import run_experiment
-from topicweave.experiments.feed_workloads import SingleFeed
-from topicweave.experiments.feeds import FeedsRun
-from topicweave.experiments.latency_networks import NetworkSpec
-from topicweave.studies.rappel.settings import feeds_experiment, model, static_run
+from topicweave.data.feed_workloads import SingleFeed
+from topicweave.data.latency_networks import NetworkSpec
+from topicweave.papers.rappel.settings import feeds_experiment, model, static_run
+from topicweave.runs import run_experiment
+from topicweave.runs.feeds import FeedsRun
 
 MINUTES, GIB = 10.0, 6.0
 """What the full size should stay below."""

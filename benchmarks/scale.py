@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.table import Table
 
 from benchmarks.measuring import measured
-from topicweave.experiments import run_experiment
-from topicweave.studies.spidercast.rivals import TABLE_12
-from topicweave.studies.spidercast.settings import PAPER_SIZES, experiment
+from topicweave.papers.spidercast.rivals import TABLE_12
+from topicweave.papers.spidercast.settings import PAPER_SIZES, experiment
+from topicweave.runs import run_experiment
 
 
 def run(quick: bool) -> Table:

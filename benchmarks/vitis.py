@@ -12,10 +12,10 @@ from typing import Any, Literal
 from rich.table import Table
 
 from benchmarks.measuring import measured
-from topicweave.experiments import Experiment, run_experiment
-from topicweave.experiments.cycled_vitis import CycledOverlay
-from topicweave.experiments.dissemination import CorrelatedLists, Dissemination
-from topicweave.experiments.experiment import seldom_collected
+from topicweave.bulk.vitis.engine import CycledOverlay
+from topicweave.runs import Experiment, run_experiment
+from topicweave.runs.dissemination import CorrelatedLists, Dissemination
+from topicweave.runs.experiment import seldom_collected
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
 from topicweave.systems.vitis.parameters import RendezvousParameters

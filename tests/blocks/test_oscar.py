@@ -12,9 +12,9 @@ from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.growing_ids import Place, position_of
 from topicweave.blocks.oscar import Oscar, OscarParameters, clockwise_median, most_similar, partition_bounds
 from topicweave.blocks.ring import Contact, Ring, RingParameters
-from topicweave.experiments.converged_magnet import build_overlay
-from topicweave.experiments.converged_plan import Converged
-from topicweave.experiments.converged_trees import degree_counts, mean_hops
+from topicweave.bulk.magnet.engine import build_overlay
+from topicweave.bulk.magnet.plan import Converged
+from topicweave.bulk.magnet.trees import degree_counts, mean_hops
 from topicweave.model.ids import RING_SIZE, Interest
 from topicweave.model.workload import Workload
 from topicweave.port import TimerKey

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from tests.cli.commands import call, interrupt_after, run
-from topicweave.experiments import Experiment
 from topicweave.model.workload import Workload
+from topicweave.runs import Experiment
 from topicweave.workloads import generate
 
 SYSTEMS = "spidercast,random,spidercast:k_greedy=2"
@@ -35,7 +35,7 @@ def no_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(experiment: Experiment) -> Any:
         raise AssertionError(f"{experiment.system} is run again")
 
-    monkeypatch.setattr("topicweave.experiments.runner.run_experiment", refuse)
+    monkeypatch.setattr("topicweave.runs.runner.run_experiment", refuse)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_a_folder_whose_contents_changed_is_another_workload(
         1,
     ]
     with monkeypatch.context() as allowed:
-        allowed.setattr("topicweave.experiments.runner.run_experiment", lambda _: {"degree_mean": 1.0})
+        allowed.setattr("topicweave.runs.runner.run_experiment", lambda _: {"degree_mean": 1.0})
         assert call(*words).exit_code == 0
     assert call(*words).exit_code == 0
     generate(10, 4, min_size=2, max_size=2, seed=2).save(folder, overwrite=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import COMMAND, call, run
-from topicweave.studies import STUDIES
+from topicweave.papers import STUDIES
 from topicweave.systems.registry import SYSTEMS
 from topicweave.workloads import MODELS
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.commands import call
 from topicweave.cli.reproduce import choose_papers
 from topicweave.errors import UnknownName
-from topicweave.studies import STUDIES
+from topicweave.papers import STUDIES
 
 STUDY = "spidercast/fig14"
 
@@ -41,8 +41,8 @@ def test_a_study_is_scored_and_what_was_not_run_is_told(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_costs_its_own_study_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from topicweave.experiments import runner
-    from topicweave.experiments.experiment import Experiment, Result, run_experiment
+    from topicweave.runs import runner
+    from topicweave.runs.experiment import Experiment, Result, run_experiment
 
     def often(experiment: Experiment) -> Result:
         if experiment.system == "ring-per-topic":

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.cli.commands import call
-from topicweave.experiments import Experiment, GeneratedWorkload
-from topicweave.studies import STUDIES, Plan, Row, Scale, Study
+from topicweave.papers import STUDIES, Plan, Row, Scale, Study
+from topicweave.runs import Experiment, GeneratedWorkload
 
 
 def plan(scale: Scale, seed: int) -> Plan:

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tests.report.comparisons import comparison, entry
 from topicweave.cli.tables import comparison_tables, study_table
-from topicweave.studies import Row, StudyResult
+from topicweave.papers import Row, StudyResult
 
 SHOWN = comparison(
     entry("alpha", degree_mean=5.0),

@@ -22,13 +22,13 @@ from pyspark.sql import SparkSession
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from topicweave.cli.output import json_text
-from topicweave.experiments.experiment import Experiment, _simulate
-from topicweave.experiments.model_workload import ModelWorkload
 from topicweave.pipeline import sweep as sweeping
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.grid import read_grid
 from topicweave.pipeline.java import find_java
 from topicweave.pipeline.measure import measure_on_spark, read_tables
+from topicweave.runs.experiment import Experiment, _simulate
+from topicweave.runs.model_workload import ModelWorkload
 
 
 def free_port() -> int:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from topicweave.errors import BadInput, TopicweaveError
-from topicweave.experiments.model_workload import ModelWorkload
 from topicweave.pipeline.grid import read_grid
+from topicweave.runs.model_workload import ModelWorkload
 
 GOOD = """
 seeds = [4, 5]

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
-from topicweave.experiments import GeneratedWorkload, run_experiment
-from topicweave.experiments.experiment import Experiment, Result
 from topicweave.pipeline.grid import Run, read_grid
 from topicweave.pipeline.runs import Task, carry_out, numbers_in
 from topicweave.pipeline.sweep import failures, run_all_on_spark, summary, sweep
+from topicweave.runs import GeneratedWorkload, run_experiment
+from topicweave.runs.experiment import Experiment, Result
 
 
 @pytest.fixture

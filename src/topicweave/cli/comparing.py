@@ -22,12 +22,12 @@ from topicweave.cli.planning import PILOT_NODES, WORTH_A_PILOT, plan, time_pilot
 from topicweave.cli.progress import progress
 from topicweave.cli.subject import load_subject
 from topicweave.cli.variants import Variant
-from topicweave.experiments import Experiment, run_all
-from topicweave.experiments.experiment import StoredWorkload
-from topicweave.experiments.trial import Trial, planned_churn
 from topicweave.model.workload import Workload
 from topicweave.report import Comparison, Entry, Setting
 from topicweave.report.constraints import Constraint
+from topicweave.runs import Experiment, run_all
+from topicweave.runs.experiment import StoredWorkload
+from topicweave.runs.trial import Trial, planned_churn
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.systems.registry import find_system
 from topicweave.systems.system import System

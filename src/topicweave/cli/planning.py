@@ -14,8 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from topicweave.errors import BadInput
-from topicweave.experiments import Experiment
-from topicweave.experiments.experiment import run_experiment
+from topicweave.runs import Experiment
+from topicweave.runs.experiment import run_experiment
 
 PILOT_NODES = 100
 WORTH_A_PILOT = 4 * PILOT_NODES

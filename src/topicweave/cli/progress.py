@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from topicweave.experiments.runner import Progress as Report
+from topicweave.runs.runner import Progress as Report
 
 
 class TimeLeft(ProgressColumn):

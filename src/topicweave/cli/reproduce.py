@@ -13,8 +13,8 @@ from topicweave.cli.options import Format, Workers
 from topicweave.cli.spark import Conf, Verbose
 
 if TYPE_CHECKING:
-    from topicweave.studies.scoreboard import Origin, Scoreboard
-    from topicweave.studies.study import Study
+    from topicweave.papers.scoreboard import Origin, Scoreboard
+    from topicweave.papers.study import Study
 
 
 def reproduce(
@@ -70,8 +70,8 @@ def reproduce(
                        "measured": 10.82, "interval": 0.03, "held": 3, "judged": 3, "holds": true, "tolerance": "…"}]}
     """
     from topicweave.cli.output import json_text, make_folder, print_json, write_whole
-    from topicweave.studies import STUDIES
-    from topicweave.studies.scoreboard_page import markdown
+    from topicweave.papers import STUDIES
+    from topicweave.papers.scoreboard_page import markdown
 
     chosen = choose_papers(papers or [])
     make_folder(out / "runs")
@@ -90,7 +90,7 @@ def reproduce(
 def choose_papers(names: Sequence[str]) -> list[Study]:
     """Studies of the papers named, or single ones; all but those that need live nodes, if none is named."""
     from topicweave.cli.study import choose
-    from topicweave.studies import STUDIES
+    from topicweave.papers import STUDIES
 
     papers = dict.fromkeys(name.split("/")[0] for name in STUDIES)
     if not names:
@@ -113,7 +113,7 @@ def _carry_out(
     from topicweave.cli.background import interruptible
     from topicweave.cli.progress import progress
     from topicweave.cli.spark import spark_for
-    from topicweave.experiments.runner import ResultStore, run_all
+    from topicweave.runs.runner import ResultStore, run_all
 
     experiments = {
         (study.name, seed, label): experiment
@@ -146,7 +146,7 @@ def _judge(
     results: Mapping[Any, Any],
     failures: Mapping[Any, str],
 ) -> Scoreboard:
-    from topicweave.studies.scoreboard import Scoreboard, combine
+    from topicweave.papers.scoreboard import Scoreboard, combine
 
     scores, lost = [], {}
     for study in chosen:
@@ -169,8 +169,8 @@ def _origin() -> Origin:
     import os
     import platform
 
-    from topicweave.experiments.runner import code_fingerprint
-    from topicweave.studies.scoreboard import Origin
+    from topicweave.papers.scoreboard import Origin
+    from topicweave.runs.runner import code_fingerprint
 
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
@@ -181,7 +181,7 @@ def _show(board: Scoreboard) -> None:
     from rich.table import Table
 
     from topicweave.cli.output import show
-    from topicweave.studies.scoreboard_page import ours
+    from topicweave.papers.scoreboard_page import ours
 
     table = Table(box=None, pad_edge=False)
     for heading in ("paper", "hold", "do not", "reported only"):

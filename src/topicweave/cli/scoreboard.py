@@ -27,9 +27,9 @@ def scoreboard(
       topicweave scoreboard magnet/scoreboard.json vitis/scoreboard.json --out reproduction.md
     """
     from topicweave.cli.output import write_whole
-    from topicweave.studies import STUDIES
-    from topicweave.studies.scoreboard import latest, read_scoreboard
-    from topicweave.studies.scoreboard_page import markdown
+    from topicweave.papers import STUDIES
+    from topicweave.papers.scoreboard import latest, read_scoreboard
+    from topicweave.papers.scoreboard_page import markdown
 
     page = markdown(latest([read_scoreboard(file) for file in files]), STUDIES)
     if out is None:

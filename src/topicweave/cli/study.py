@@ -12,7 +12,7 @@ from topicweave.cli.options import Format, Seed, Workers
 from topicweave.cli.spark import Conf, Verbose
 
 if TYPE_CHECKING:
-    from topicweave.studies import Study
+    from topicweave.papers import Study
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Rerun the papers' experiments.")
 
@@ -28,7 +28,7 @@ def list_studies() -> None:
     from rich.table import Table
 
     from topicweave.cli.output import show
-    from topicweave.studies import STUDIES
+    from topicweave.papers import STUDIES
 
     table = Table(box=None, pad_edge=False)
     for heading in ("study", "what it shows", "source"):
@@ -84,7 +84,7 @@ def run(
     from topicweave.cli.progress import progress
     from topicweave.cli.spark import spark_for
     from topicweave.cli.tables import study_table
-    from topicweave.studies import run_study
+    from topicweave.papers import run_study
 
     chosen = choose(names)
     make_folder(out / "runs")
@@ -116,7 +116,7 @@ def choose(names: Sequence[str]) -> list[Study]:
     """The studies that names and patterns stand for, each once. Raises `UnknownName`."""
     from fnmatch import fnmatchcase
 
-    from topicweave.studies import STUDIES, find_study
+    from topicweave.papers import STUDIES, find_study
 
     chosen: dict[str, Study] = {}
     for name in names:

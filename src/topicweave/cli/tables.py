@@ -13,7 +13,7 @@ from topicweave.report.columns import COLUMNS, Column, Mark, column_marks
 from topicweave.report.comparison import Comparison
 
 if TYPE_CHECKING:
-    from topicweave.studies import StudyResult
+    from topicweave.papers import StudyResult
 
 # Signs as well as colours: a pipe has none, and not everybody tells them apart.
 SIGNS = {"best": "▴", "worst": "▾", "": ""}

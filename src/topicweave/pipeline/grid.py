@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from topicweave.errors import BadInput
-from topicweave.experiments.experiment import Experiment, StoredWorkload
-from topicweave.experiments.model_workload import ModelWorkload
-from topicweave.experiments.runner import code_fingerprint
+from topicweave.runs.experiment import Experiment, StoredWorkload
+from topicweave.runs.model_workload import ModelWorkload
+from topicweave.runs.runner import code_fingerprint
 from topicweave.systems.registry import find_system
 from topicweave.workloads.catalogue import find_model
 

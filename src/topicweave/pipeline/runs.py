@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from topicweave.experiments.experiment import Experiment, Result, run_experiment
+from topicweave.runs.experiment import Experiment, Result, run_experiment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from topicweave.errors import BadInput, TopicweaveError
-from topicweave.experiments.experiment import Experiment, Result
-from topicweave.experiments.runner import ResultStore
 from topicweave.pipeline.grid import Run
 from topicweave.pipeline.runs import Keep, Progress, Task, carry_out, numbers_in, whole
+from topicweave.runs.experiment import Experiment, Result
+from topicweave.runs.runner import ResultStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,7 +143,7 @@ def run_all_on_spark(
     progress: Progress | None = None,
     failures: dict[Any, str] | None = None,
 ) -> dict[Any, Result]:
-    """`topicweave.experiments.run_all`, with one Spark task per experiment and the same store of results."""
+    """`topicweave.runs.run_all`, with one Spark task per experiment and the same store of results."""
     store = ResultStore(store_folder.absolute())
     tasks = {
         str(store.path(experiment)): Task(str(store.path(experiment)), experiment.system, experiment)

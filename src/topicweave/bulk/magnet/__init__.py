@@ -1,0 +1,1 @@
+"""The trees of Magnet and its strawman at rest, computed as arrays."""

@@ -1,0 +1,137 @@
+"""Magnet and its strawman by messages: nodes arrive one after another in the simulator, settle, and their trees are measured.
+
+When the last has come, every node draws its fingers anew, since most were drawn from a smaller population: what nodes do by
+themselves, later and not all of them, when they notice that it has grown.
+
+The same measures as of the converged state (`converged_magnet`), taken from what the nodes have in their tables and trees; and one event
+on every topic, to see that the trees carry it to everybody.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from topicweave.bulk.magnet.engine import measure_trees
+from topicweave.bulk.magnet.plan import Converged
+from topicweave.bulk.magnet.trees import Overlay, Trees
+from topicweave.model.workload import Workload
+from topicweave.sim.churn import Change, Churn
+from topicweave.sim.simulation import Simulation
+from topicweave.systems.baselines.strawman import StrawmanNode
+from topicweave.systems.magnet.home_trees import HomeTreeNode
+from topicweave.systems.magnet.node import MagnetNode
+from topicweave.systems.registry import find_system
+
+QUIET_PERIODS, SETTLE_PERIODS = 10, 45
+"""After the last arrival until fingers are drawn anew, and from then on: twice, and what the trees take to follow."""
+EVENT_SECONDS = 6.0
+
+
+def run_settled(system: str, workload: Workload, spec: Converged, seed: int) -> dict[str, Any]:
+    simulation = settle(system, workload, spec, seed)
+    overlay, trees = snapshot(simulation)
+    result = measure_trees(workload, overlay, trees, spec, seed)
+    gauges = simulation.gauges()
+    return {
+        **result,
+        "overlay_degree": gauges["overlay_degree"],
+        "unattached_topics": gauges["unattached_topics"],
+        "hit_ratio": _hit_ratio(simulation),
+        "virtual_seconds": simulation.now,
+        "kernel_events": simulation.kernel.events,
+    }
+
+
+def settle(system: str, workload: Workload, spec: Converged, seed: int) -> Simulation:
+    """Everybody has come, and all is quiet."""
+    found = find_system(system)
+    count = workload.nodes
+    parameters: dict[str, Any] = {
+        "ring": {"period": spec.period, "suspect_after": 4 * spec.period},
+        "oscar": {
+            "fingers": spec.fingers,
+            "walks": spec.walks,
+            "choices": spec.choices,
+            "check_period": 24 * spec.period,
+            "refinements": 1,
+        },
+    }
+    if system == "magnet":
+        parameters |= {
+            "samples": {"size": spec.samples, "round_period": 4 * spec.period},
+            "view_patience": 4 * spec.period,
+            "place_patience": 2 * spec.period,
+            # Each stands where it chose to on arrival, as in the paper.
+            "improvements": 0,
+            "most_bytes": spec.most_bytes,
+        }
+        if spec.weighted and len(np.unique(workload.rates)) > 1:
+            rates = dict(zip(workload.topic_ids, workload.rates.tolist(), strict=True))
+            parameters |= {"rates": "given", "topic_rates": rates}
+    arrival = np.random.default_rng([seed, 0x61727269]).permutation(count).tolist()
+    churn = Churn(
+        frozenset(arrival[:1]),
+        tuple(
+            Change(number * spec.arrivals / count, node, True)
+            for number, node in enumerate(arrival)
+            if number
+        ),
+    )
+    simulation = Simulation(workload, found, found.settings(**parameters), seed=seed, churn=churn)
+    simulation.run(spec.arrivals + QUIET_PERIODS * spec.period)
+    for index in simulation.up():
+        node = simulation.node(index)
+        assert isinstance(node, MagnetNode | StrawmanNode)
+        node.oscar.moved()
+    simulation.run(simulation.now + SETTLE_PERIODS * spec.period)
+    return simulation
+
+
+def snapshot(simulation: Simulation) -> tuple[Overlay, Trees]:
+    """What the nodes have in their tables and trees, as arrays."""
+    workload = simulation.workload
+    nodes: dict[int, HomeTreeNode] = {}
+    for index in simulation.up():
+        node = simulation.node(index)
+        assert isinstance(node, HomeTreeNode)
+        nodes[index] = node
+    index_of = {node.id: index for index, node in nodes.items()}
+    order = sorted(nodes, key=lambda index: nodes[index].overlay.here)
+    place = {nodes[index].id: number for number, index in enumerate(order)}
+    count = len(order)
+    rows = [
+        sorted((place[peer] - number) % count for _, peer in nodes[index].overlay.table if peer in place)[1:]
+        for number, index in enumerate(order)
+    ]
+    tables = np.full((count, max(len(row) for row in rows)), count, np.int64)
+    for number, row in enumerate(rows):
+        tables[number, : len(row)] = row
+    edges = [
+        (topic, place[child], place[node.id])
+        for node in nodes.values()
+        for topic, topic_id in enumerate(workload.topic_ids)
+        for child in node.trees.children(topic_id)
+        if child in index_of
+    ]
+    edges.sort()
+    topic_column, child, parent = np.array(edges or [(0, 0, 0)], np.int64).T
+    longest = max(len(node.overlay.here[0]) for node in nodes.values())
+    moves = sum(node.places.moves for node in nodes.values() if isinstance(node, MagnetNode))
+    return Overlay(np.array(order), tables, 8 * longest, moves), Trees(topic_column, child, parent)
+
+
+def _hit_ratio(simulation: Simulation) -> float:
+    """The share of all deliveries due that happen, of one event on each topic."""
+    workload = simulation.workload
+    got: set[tuple[int, int]] = set()
+    simulation.on_delivery(lambda host, event: got.add((host.index, event.topic)))
+    due = 0
+    for topic in range(workload.topics):
+        subscribers = workload.subscribers(topic).tolist()
+        if subscribers:
+            due += len(subscribers)
+            simulation.publish(subscribers[0], topic)
+    simulation.run(simulation.now + EVENT_SECONDS)
+    return len(got) / due if due else 1.0

@@ -1,0 +1,1 @@
+"""Overlays mended under churn, event by event, as arrays: OMen beside LowODA and SpiderCast."""

@@ -1,0 +1,1 @@
+"""Vitis, RVR and OPT cycle by cycle, ten thousand nodes as arrays."""

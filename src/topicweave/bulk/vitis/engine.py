@@ -1,0 +1,276 @@
+"""Vitis and RVR cycle by cycle, as arrays: networks of the paper's size in seconds instead of many minutes.
+
+The paper's own simulations were cycle-driven (PeerSim). Every node does its steps once per period, at a phase of its own, as the nodes of
+`topicweave.systems.vitis` do: whom it asks, what it passes on, whom it selects, what it proposes are the same rules (`vitis_kernels`, held to them by
+tests). A test and the study `vitis/levels` compare the two. What is put in place of messages, and only that:
+
+- what a step sends has arrived and is answered when the step ends (a message takes 0.05 s in the simulator);
+- relay paths are those that the links and gateways of the last moment give; in the simulator a path that moved works at its old place, too, for
+  a few seconds;
+- a node's fans are not limited (`most_fans` is 1,000 there), and nobody fails.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from topicweave.bulk.vitis.gossip import (
+    BEAT,
+    EXCHANGE,
+    SAMPLE,
+    Gossip,
+    Settings,
+    new_gossip,
+    pass_time,
+)
+from topicweave.bulk.vitis.kernels import subscribers_of
+from topicweave.bulk.vitis.spreading import Spread, spread_events
+from topicweave.errors import BadInput
+from topicweave.measures.columns import names_array
+from topicweave.measures.graph import Graph, Overlay, TopicGraph
+from topicweave.measures.overlay import degree_measures, topic_components
+from topicweave.model.workload import Workload
+from topicweave.runs.dissemination import (
+    Dissemination,
+    histogram,
+    planned_events,
+    subscription_statistics,
+)
+from topicweave.sim.simulation import CONTACTS
+from topicweave.systems.registry import find_system
+from topicweave.systems.vitis.parameters import RendezvousParameters, VitisParameters
+from topicweave.systems.vitis.selection import MAX_AGE_NEAR
+
+Result = dict[str, Any]
+Times = npt.NDArray[np.float64]
+
+LOOK_EVERY = 5.0
+"""Seconds between two looks at the ring and the paths while the overlay settles, unless asked for others."""
+
+
+class CycledOverlay:
+    """All nodes of a network, at a moment that only grows. The parameters' class says which system they are of."""
+
+    def __init__(self, parameters: RendezvousParameters, workload: Workload, seed: int) -> None:
+        if workload.nodes < 2:
+            raise BadInput(f"{workload.nodes} nodes: too few for an overlay; ask for 2 or more")
+        if len(workload.churn):
+            raise BadInput("the workload has churn: cycle by cycle nobody comes or goes; run it by messages")
+        self.parameters = parameters
+        self.now = 0.0
+        self.steps = 0
+        self._vitis = parameters if isinstance(parameters, VitisParameters) else None
+        self._rng = np.random.default_rng([seed, 0x76697469])
+        self.subscribers, self.number = subscribers_of(workload, self._weights(workload))
+        """The workload in the order of the ring, and each node's place there."""
+        small_world = self._vitis.small_world if self._vitis else parameters.table_size - 2
+        # As large as fans make it in practice; the rest of the room is never touched.
+        room = min(workload.nodes, 2048)
+        self.gossip: Gossip = new_gossip(
+            self.subscribers,
+            parameters.table_size,
+            small_world,
+            parameters.sampling.view_size,
+            _contacts(workload.nodes, self._rng),
+            room,
+            self._rng,
+        )
+        self._settings = self._kernel_settings()
+        self._phases = {
+            SAMPLE: (self._rng.random(workload.nodes), parameters.sampling.period),
+            EXCHANGE: (self._rng.random(workload.nodes), parameters.period),
+            BEAT: (self._rng.random(workload.nodes), parameters.heartbeat_period),
+        }
+
+    def _weights(self, workload: Workload) -> Times:
+        """Eq. 1's rates. Measured ones are all equal until the first event (see `MeasuredRates`)."""
+        if self._vitis is None or self._vitis.rates != "given":
+            return np.ones(workload.topics)
+        rates = self._vitis.topic_rates
+        return np.array([rates.get(topic, 0.0) for topic in workload.topic_ids])
+
+    def _kernel_settings(self) -> Settings:
+        parameters, vitis = self.parameters, self._vitis
+        most_hops = vitis.gateway_hops if vitis else 0
+        return Settings(
+            samples=parameters.samples,
+            ring_partners=parameters.ring_partners,
+            stale=parameters.suspect_after,
+            near_age=MAX_AGE_NEAR * parameters.period,
+            linger=parameters.linger,
+            redraw=parameters.redraw_targets,
+            greet_every=parameters.sampling.greet_every,
+            friends=vitis is not None,
+            most_hops=most_hops,
+            path_kept=(most_hops + 1) * parameters.heartbeat_period,
+        )
+
+    def run(self, until: float) -> None:
+        """Let time pass."""
+        while self.now < until:
+            end = min(self.now + 1.0, until)
+            due = [(step, *_due(*phase, self.now, end)) for step, phase in self._phases.items()]
+            times = np.concatenate([when for _, when, _ in due])
+            nodes = np.concatenate([who for _, _, who in due])
+            steps = np.concatenate([np.full(len(who), step) for step, _, who in due])
+            order = np.argsort(times, kind="stable")
+            pass_time(
+                *(self.subscribers, self.gossip, self._settings),
+                *(times[order], nodes[order], steps[order], self._rng),
+            )
+            self.steps += len(order)
+            self.now = end
+
+    def ring_is_right(self) -> float:
+        """The share of nodes' ring links that lead to their neighbours on the ring."""
+        nodes, table = len(self.subscribers.ids), self.gossip.table
+        own, full = np.arange(nodes), self.gossip.table_count
+        if nodes == 2:
+            return float(((table[:, 0] == 1 - own) & (full > 0)).mean())
+        right = ((table[:, 0] == (own + 1) % nodes) & (full > 0)).sum()
+        right += ((table[:, 1] == (own - 1) % nodes) & (full > 1)).sum()
+        return float(right) / (2 * nodes)
+
+    def asking(self) -> npt.NDArray[np.bool_]:
+        """Per node and topic it wants: whether it keeps up a relay path of its own."""
+        if self._vitis is None:
+            return np.ones(len(self.subscribers.topics), np.bool_)
+        return self.gossip.paths_until > self.now
+
+    def overlay(self, workload: Workload) -> Overlay:
+        """The links, those that fade included."""
+        gossip = self.gossip
+        one = np.repeat(np.arange(len(gossip.degree)), gossip.degree)
+        used = np.arange(gossip.links.shape[1]) < gossip.degree[:, np.newaxis]
+        # Overlays have their nodes in the order of names.
+        nodes = np.empty(len(gossip.degree), np.int64)
+        nodes[self.number] = np.argsort(np.argsort(np.array(workload.node_names)))
+        names = names_array(workload.node_names)
+        return Overlay(names, Graph.of_edges(len(nodes), nodes[one], nodes[gossip.links[used]]))
+
+    def spread(self, events: list[tuple[int, int]]) -> tuple[Spread, npt.NDArray[np.int64]]:
+        """Publish (topic, publisher) pairs of the workload; with the topic of each event as they are ordered in the result."""
+        gossip, vitis, subscribers = self.gossip, self._vitis, self.subscribers
+        nodes = np.repeat(np.arange(len(subscribers.ids)), np.diff(subscribers.offsets))
+        by_topic = np.lexsort((nodes, subscribers.topics))
+        wanting_at = np.searchsorted(subscribers.topics[by_topic], np.arange(len(subscribers.points) + 1))
+        topics = np.array([topic for topic, _ in events], np.int64)
+        publishers = self.number[np.array([node for _, node in events], np.int64)]
+        order = np.argsort(topics, kind="stable")
+        counts, *rest = spread_events(
+            *(subscribers.ids, subscribers.points, gossip.links, gossip.ends != 0, gossip.degree),
+            *(wanting_at, nodes[by_topic], self.asking()[by_topic]),
+            *(vitis is not None, vitis is not None and vitis.relays_hand_on),
+            *(topics[order], publishers[order]),
+        )
+        return Spread(*counts, *rest), topics[order]
+
+
+def _due(phase: Times, period: float, start: float, end: float) -> tuple[Times, npt.NDArray[np.int64]]:
+    """When, from `start` and before `end`, which node's turn comes that is due at (phase + any whole number) x period."""
+    times, nodes = [], []
+    for turn in range(int(start / period) - 1, int(end / period) + 1):
+        when = (phase + turn) * period
+        (here,) = ((when >= start) & (when < end)).nonzero()
+        times.append(when[here])
+        nodes.append(here)
+    return np.concatenate(times), np.concatenate(nodes)
+
+
+def _contacts(nodes: int, rng: Any) -> npt.NDArray[np.int32]:
+    """Some random others for each node, as a simulation gives them."""
+    count = min(CONTACTS, nodes - 1)
+    if nodes <= 2 * CONTACTS:
+        rows = [rng.permutation(nodes - 1)[:count] for _ in range(nodes)]
+        others = np.array(rows, np.int32)
+    else:
+        others = rng.integers(0, nodes - 1, (nodes, count)).astype(np.int32)
+    return others + (others >= np.arange(nodes)[:, np.newaxis])
+
+
+def run_cycled(
+    system: str,
+    parameters: dict[str, Any],
+    workload: Workload,
+    spec: Dissemination,
+    settle: float,
+    seed: int,
+) -> Result:
+    """Settle, look at the links, publish, measure: what `run_dissemination` does by messages."""
+    if system not in ("vitis", "rvr"):
+        raise BadInput(f"system {system!r}: only vitis and rvr run cycle by cycle")
+    settings = find_system(system).settings(**parameters)
+    assert isinstance(settings, RendezvousParameters)
+    overlay = CycledOverlay(settings, workload, seed)
+    every, settling = spec.watch_every or LOOK_EVERY, []
+    for look in range(1, math.floor(settle / every) + 1):
+        overlay.run(look * every)
+        paths = float(overlay.asking().sum()) / workload.nodes
+        settling.append((overlay.now, overlay.ring_is_right(), paths))
+    overlay.run(settle)
+    events = planned_events(workload, spec, seed)
+    spread, topics = overlay.spread(events)
+    graph, gossip = overlay.overlay(workload), overlay.gossip
+    topic_graph = TopicGraph.of(graph, workload.tables()["subscriptions"])
+    result: Result = {
+        "nodes": workload.nodes,
+        "workload": subscription_statistics(workload),
+        "settling": settling,
+        "events": len(events),
+        "kernel_events": overlay.steps,
+        **measured(spread, topics, workload),
+        **degree_measures(graph),
+        "clusters_per_topic": float(topic_components(topic_graph).mean()),
+        "table": float(gossip.table_count.mean()),
+        "fans": float((gossip.degree - gossip.table_count).mean()),
+        "requested_paths": float(overlay.asking().sum()) / workload.nodes,
+    }
+    if spec.distribution:
+        first, every_one = noise_by_node(spread)
+        result["overhead_by_node"] = histogram(first)
+        result["overhead_by_node_all"] = histogram(every_one)
+        result["degrees"] = sorted(graph.graph.degrees.tolist())
+    return result
+
+
+def measured(spread: Spread, topics: npt.NDArray[np.int64], workload: Workload) -> Result:
+    """What `topicweave.measures.delivery` says of the same receptions, all publishers being subscribers."""
+    audience = np.bincount(workload.topic_index, minlength=workload.topics)[topics] - 1
+    first, every = noise_by_node(spread)
+    wanted, unwanted = int(spread.first_wanted.sum()), int(spread.first_unwanted.sum())
+    all_wanted, all_unwanted = int(spread.all_wanted.sum()), int(spread.all_unwanted.sum())
+    receptions = all_wanted + all_unwanted
+    crossed = np.arange(len(spread.hops))
+    used = max(1, len(np.unique(topics)))
+    return {
+        "hit_ratio": _share(int(spread.hits.sum()), int(audience.sum())),
+        "missed": int(audience.sum() - spread.hits.sum()),
+        "noise": _share(unwanted, wanted + unwanted),
+        "noise_node_mean": float(np.nanmean(first)) if receptions else math.nan,
+        "noise_all": _share(all_unwanted, receptions),
+        "noise_all_node_mean": float(np.nanmean(every)) if receptions else math.nan,
+        "duplicates": _share(receptions - wanted - unwanted, wanted),
+        "relays_per_topic": spread.relays / used,
+        "path_nodes_per_topic": spread.path_nodes / used,
+        "hops_mean": _share(int((spread.hops * crossed).sum()), wanted),
+        "hops_max": float(crossed[spread.hops > 0].max(initial=0)),
+    }
+
+
+def noise_by_node(spread: Spread) -> tuple[Times, Times]:
+    """Each node's share of unwanted first receptions, and of all; nan where there is none."""
+
+    def shares(wanted: npt.NDArray[np.int64], unwanted: npt.NDArray[np.int64]) -> Times:
+        total = wanted + unwanted
+        share: Times = np.divide(unwanted, total, out=np.full(len(total), np.nan), where=total > 0)
+        return share
+
+    return shares(spread.first_wanted, spread.first_unwanted), shares(spread.all_wanted, spread.all_unwanted)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan

@@ -1,0 +1,1 @@
+"""Real data: readers, samplers, availability traces and latency networks."""

@@ -1,0 +1,125 @@
+"""Networks with true distances for experiments: the AS model and the measured matrix of Rappel §6.1.
+
+All matrices here are **round-trip times in milliseconds**; the latency models made of them give one-way seconds.
+Real files are read from the folder that the environment variable TOPICWEAVE_DATA names.
+"""
+
+from __future__ import annotations
+
+import lzma
+import tarfile
+from functools import cache
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from topicweave.data.mending_workloads import data_file
+from topicweave.errors import BadInput
+from topicweave.sim.as_network import (
+    ASGraph,
+    FluctuatingDelays,
+    PairDelays,
+    generated_graph,
+    plain_view,
+    round_trips,
+    spread_out,
+)
+from topicweave.sim.latency import Latency
+
+MEASURED = "latency/planetlab490_rtt_18slices.tar.xz"
+AS_LINKS = "latency/as-caida20071105_undirected.csv.xz"
+GENERATED_ASES = 26_000
+SLICE_SECONDS = 800.0
+"""The paper's trace covers 4 h; ours has 18 slices without times, so each stands for a part of those 4 h."""
+LEAST_RTT = 1.0
+"""Milliseconds between hosts at one place of the measured matrix."""
+
+Matrix = npt.NDArray[np.float32]
+
+
+class NetworkSpec(msgspec.Struct, frozen=True):
+    """`as`: the AS model on the measured graph; `generated`: on a generated one; `planetlab`: the measured matrix.
+
+    More hosts than the matrix has places share places, evenly.
+    """
+
+    kind: Literal["as", "generated", "planetlab"] = "as"
+    seed: int = 0
+    fluctuates: bool = True
+    """Delays change in time as measured; else they are the medians."""
+
+    def round_trips(self, hosts: int) -> Matrix:
+        """Medians in time, milliseconds."""
+        if self.kind == "planetlab":
+            places = self._places(hosts)
+            rtt = np.maximum(np.median(measured_slices(), axis=0), LEAST_RTT)[np.ix_(places, places)]
+            np.fill_diagonal(rtt, 0.0)
+            matrix: Matrix = rtt.astype(np.float32)
+            return matrix
+        graph = measured_graph() if self.kind == "as" else generated_graph(GENERATED_ASES, self.seed)
+        return round_trips(graph, hosts, self.seed)
+
+    def _places(self, hosts: int) -> npt.NDArray[np.int64]:
+        rng = np.random.default_rng([self.seed, 0x71])
+        size = len(measured_slices()[0])
+        rounds = [rng.permutation(size) for _ in range(-(-hosts // size))]
+        return np.concatenate(rounds)[:hosts]
+
+    def build(self, hosts: int, first: int) -> BuiltNetwork:
+        """A network in which the `first` hosts are spread out as far as possible: the landmarks."""
+        rtt = self.round_trips(hosts)
+        if not 0 <= first <= hosts:
+            raise BadInput(f"network: {first} landmarks among {hosts} hosts")
+        chosen = spread_out(rtt, first, int(np.median(rtt, axis=1).argmin())) if first else []
+        others = np.setdiff1d(np.arange(hosts), chosen, assume_unique=True)
+        order = np.concatenate([np.array(chosen, np.int64), others])
+        if self.kind == "planetlab" and self.fluctuates:
+            places = self._places(hosts)[order]
+            return BuiltNetwork(rtt[np.ix_(order, order)], _MeasuredDelays(places))
+        rtt = rtt[np.ix_(order, order)]
+        if self.fluctuates and self.kind == "as":
+            return BuiltNetwork(rtt, FluctuatingDelays(rtt, list(measured_slices()), SLICE_SECONDS))
+        return BuiltNetwork(rtt, PairDelays(rtt))
+
+
+class BuiltNetwork:
+    def __init__(self, rtt_ms: Matrix, latency: Latency) -> None:
+        self.rtt_ms = rtt_ms
+        self.latency = latency
+
+
+class _MeasuredDelays:
+    """The measured matrix itself, slice after slice, for hosts at given places."""
+
+    def __init__(self, places: npt.NDArray[np.int64]) -> None:
+        self._places: list[int] = places.tolist()
+        self._slices = [plain_view(np.maximum(one, LEAST_RTT) / 2000.0) for one in measured_slices()]
+
+    def delay(self, source: int, target: int, now: float) -> float:
+        matrix = self._slices[int(now / SLICE_SECONDS) % len(self._slices)]
+        seconds: float = matrix[self._places[source], self._places[target]]
+        return seconds
+
+
+@cache
+def measured_slices() -> npt.NDArray[np.float64]:
+    """PlanetLab's round-trip times, slice after slice."""
+    with tarfile.open(data_file(MEASURED)) as archive:
+        slices = []
+        for number in range(1, 19):
+            file = archive.extractfile(f"PlanetLab/PlanetLabData_{number}")
+            if file is None:
+                raise BadInput(f"{MEASURED}: no slice {number}")
+            slices.append(np.loadtxt(file))
+    stacked: npt.NDArray[np.float64] = np.stack(slices)
+    return stacked
+
+
+@cache
+def measured_graph() -> ASGraph:
+    """CAIDA's AS graph of November 2007."""
+    with lzma.open(data_file(AS_LINKS), "rt", encoding="ascii") as lines:
+        links = np.array([line.split(",") for line in lines], np.int64)
+    return ASGraph.of_links(links[:, 0], links[:, 1])

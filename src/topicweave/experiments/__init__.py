@@ -1,6 +1,0 @@
-"""Runs described as plain data, carried out one by one or many at a time, and never twice."""
-
-from topicweave.experiments.experiment import ChurnModel, Experiment, GeneratedWorkload, run_experiment
-from topicweave.experiments.runner import run_all
-
-__all__ = ["ChurnModel", "Experiment", "GeneratedWorkload", "run_all", "run_experiment"]

@@ -1,0 +1,64 @@
+"""Do the two worlds agree? The same workload, system and seed, simulated and live (after Rappel's figure 7).
+
+Rappel's authors tested their simulator by how well it predicted the deployment. Here every system runs in the simulator and over real sockets, with
+the same latency model, learning of each other by gossip in both; what must agree is printed side by side, the simulated figure in the
+place of the paper's. A live run needs a processor that keeps up: run it with `--workers 1`, and see `loop_lag_max` (seconds) for how late the
+machine let the nodes act; near a system's timeouts (1 s and more) its figures say nothing about the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from topicweave.papers.study import Plan, Row, Scale, Study, claim, close_to, reported
+from topicweave.runs import Experiment, GeneratedWorkload
+from topicweave.runs.experiment import Result
+from topicweave.systems.registry import SYSTEMS
+
+SHARE = 0.10
+"""How far the worlds may be apart."""
+MEASURES = ("degree_mean", "noise", "hops_mean", "hit_ratio")
+
+
+def plan(scale: Scale, seed: int) -> Plan:
+    """50 nodes, or with `paper` 200."""
+    nodes = 50 if scale == "smoke" else 200
+    workload = GeneratedWorkload(nodes=nodes, topics=50, min_size=10, max_size=10, seed=seed)
+    experiments = {
+        (system, live): Experiment(
+            system=system,
+            workload=workload,
+            membership="gossip",
+            seed=seed,
+            settle=SYSTEMS[system].settles_within,
+            events=500,
+            live=live,
+        )
+        for system in SYSTEMS
+        for live in (False, True)
+    }
+
+    def judge(results: Mapping[Any, Result]) -> list[Row]:
+        rows = []
+        for system in SYSTEMS:
+            simulated, live = results[system, False], results[system, True]
+            where = {"system": system, "nodes": nodes}
+            rows += [close_to(where, name, simulated[name], live[name], SHARE) for name in MEASURES]
+            rows.append(reported(where, "loop_lag_max", None, live["loop_lag_max"]))
+            rows.append(
+                claim(where, "node_errors", "no node fails", live["node_errors"], not live["node_errors"])
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+STUDIES = [
+    Study(
+        name="agreement",
+        title="Simulated and live runs agree on degree, noise, hops and hit ratio",
+        source="after Rappel (2009), figure 7",
+        plan=plan,
+    )
+]

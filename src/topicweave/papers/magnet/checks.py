@@ -1,0 +1,116 @@
+"""Magnet §4.5, real subscriptions; that nothing is lost without correlation; and whether arrays and messages agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicweave.bulk.magnet.plan import Converged, TopicSample
+from topicweave.papers.magnet.settings import (
+    FINGERS_12,
+    SYSTEMS,
+    Point,
+    Results,
+    both,
+    multi_modal,
+)
+from topicweave.papers.magnet.structured import hierarchical
+from topicweave.papers.study import Plan, Row, Scale, reported
+from topicweave.runs import Experiment
+from topicweave.runs.model_workload import ModelWorkload
+
+
+def wikipedia(scale: Scale, seed: int) -> Plan:
+    """Real subscriptions with a degree of 12: Wikipedia edits; also YouTube groups and GitHub watches."""
+    spec = Converged(fingers=FINGERS_12)
+    traces: dict[Any, tuple[ModelWorkload | TopicSample, Converged]]
+    if scale == "paper":
+        traces = {name: (TopicSample(name), spec) for name in ("wikipedia", "youtube", "github")}
+    else:
+        traces = {"hierarchical stand-in": (hierarchical(scale, 8, 0.2, 1.0), spec)}
+    experiments = both(traces, scale, seed)
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for name in traces:
+            point = Point(results, name)
+            run = point.runs["magnet"][0]
+            where = {"workload": name, "nodes": run["nodes"], "topics": run["topics"]}
+            level = {**where, "level": "arrays"}
+            more = point.cost["strawman"] / point.cost["magnet"] - 1.0
+            paper = 0.77 if name == "wikipedia" else None
+            rows += [
+                reported(level, "subscribers per topic, mean (paper: 5.4)", None, run["subscribers_mean"]),
+                reported(level, "subscribers per topic, most (paper: 348)", None, run["subscribers_max"]),
+                reported(level, "overlay_degree (paper: 12)", 12, run["overlay_degree"]),
+                Row(level, "strawman's relays above Magnet's", paper, more, more > 0, "above 0"),
+                *point.rows(where, None),
+            ]
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def uncorrelated(scale: Scale, seed: int) -> Plan:
+    """Topics drawn all alike: nothing to exploit, and nothing to lose."""
+    size = {"nodes": 10_000, "topics": 1000, "size": 50}
+    if scale == "smoke":
+        size = {"nodes": 600, "topics": 300, "size": 15}
+    experiments = both({"random": (ModelWorkload("vitis-random", size), Converged())}, scale, seed)
+
+    def judge(results: Results) -> list[Row]:
+        point = Point(results, "random")
+        rows = point.rows({"workload": "uncorrelated"}, "not worse", held=False)
+        holds = point.saved >= -2 * max(point.spread, 0.002)
+        where = {"workload": "uncorrelated", "level": "arrays"}
+        words = "never worse than the strawman"
+        rows.append(Row(where, "relays_saved", words, point.saved, holds, "not below 0 by two deviations"))
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def levels(scale: Scale, seed: int) -> Plan:
+    """The same networks by messages in the simulator, and as arrays."""
+    nodes = 120 if scale == "smoke" else 600
+    workload = multi_modal("smoke", 1, 5, nodes=nodes, topics=nodes // 2, size=12)
+    arrivals = 120.0 if scale == "smoke" else 300.0
+    experiments = {}
+    for level in ("arrays", "messages"):
+        spec = Converged(level=level, arrivals=arrivals)
+        for system in SYSTEMS:
+            experiments[level, system] = Experiment(
+                system=system, workload=workload, seed=seed, converged=spec
+            )
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for system in SYSTEMS:
+            arrays, messages = results["arrays", system], results["messages", system]
+            where = {"system": system, "nodes": nodes}
+            rows += [
+                reported(
+                    where,
+                    measure,
+                    None,
+                    f"{arrays[measure]:.2f} as arrays, {messages[measure]:.2f} by messages",
+                )
+                for measure in ("relays_per_topic", "hops_mean", "overlay_degree")
+            ]
+            ratio = messages["relays_per_topic"] / arrays["relays_per_topic"]
+            rows += [
+                reported(where, "relays by messages / as arrays", 1.0, ratio),
+                Row(
+                    where, "hit_ratio", 1.0, messages["hit_ratio"], messages["hit_ratio"] == 1.0, "everybody"
+                ),
+                Row(
+                    where,
+                    "wrong trees by messages",
+                    0,
+                    messages["wrong_trees"],
+                    not messages["wrong_trees"],
+                    "none",
+                ),
+            ]
+        return rows
+
+    return Plan(experiments, judge)

@@ -1,0 +1,208 @@
+"""Magnet §4.2: multi-modal subscriptions, figures 2 to 5."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from topicweave.bulk.magnet.plan import Converged
+from topicweave.papers.magnet.settings import (
+    MODES,
+    RATE,
+    RATIOS,
+    SYSTEMS,
+    Point,
+    Results,
+    both,
+    multi_modal,
+)
+from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.trends import falls, listed, rises
+from topicweave.runs.experiment import Result
+from topicweave.runs.model_workload import ModelWorkload
+
+
+def fig2(scale: Scale, seed: int) -> Plan:
+    """How many links nodes have."""
+    experiments = both({"default": (multi_modal(scale, 1, 10), Converged(by_topic=True))}, scale, seed)
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for system in SYSTEMS:
+            degrees = np.concatenate(
+                [np.array(run["degrees"]) for (_, name, _), run in results.items() if name == system]
+            )
+            where = {"system": system, "level": "arrays"}
+            mean = float(degrees.mean())
+            shares = [float(np.quantile(degrees, share)) for share in (0.0, 0.05, 0.5, 0.95, 1.0)]
+            rows += [
+                Row(where, "degree_mean", 19, mean, abs(mean - 19) <= 0.5, "within 0.5"),
+                reported(where, "degree: least, 5 %, median, 95 %, most", None, listed(shares)),
+            ]
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def _modes(scale: Scale, rate: float) -> dict[Any, tuple[ModelWorkload, Converged]]:
+    return {
+        (ratio, chosen, rate): (multi_modal(scale, chosen, ratio, rate_exponent=rate), Converged())
+        for ratio in RATIOS
+        for chosen in MODES[scale]
+    }
+
+
+def fig3a(scale: Scale, seed: int) -> Plan:
+    """Correlation, with equal publication rates."""
+    experiments = both(_modes(scale, 0.0), scale, seed)
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for ratio in RATIOS:
+            points = [Point(results, (ratio, chosen, 0.0)) for chosen in MODES[scale]]
+            for chosen, point in zip(MODES[scale], points, strict=True):
+                rows += point.rows({"b_p": chosen, "b_n": chosen * ratio, "rates": "equal"}, "0.2 to 0.8")
+            saved = [point.saved for point in points]
+            where = {"b_p": "rising", "b_p / b_n": 1 / ratio, "rates": "equal", "level": "arrays"}
+            rows.append(
+                claim(where, "relays_saved", "falls with less correlation", listed(saved), falls(saved))
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig3b(scale: Scale, seed: int) -> Plan:
+    """The same with skewed rates, which similarity weighs by."""
+    experiments = both({**_modes(scale, RATE), **_modes(scale, 0.0)}, scale, seed)
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for ratio in RATIOS:
+            points = {c: Point(results, (ratio, c, RATE), "relays_by_rate") for c in MODES[scale]}
+            equal = {c: Point(results, (ratio, c, 0.0)) for c in MODES[scale]}
+            for chosen, point in points.items():
+                where = {"b_p": chosen, "b_n": chosen * ratio, "rates": f"power law {RATE}"}
+                rows += point.rows(where, "0.2 to 0.8")
+                rows.append(
+                    claim(
+                        {**where, "level": "arrays"},
+                        "relays_saved",
+                        "more than with equal rates",
+                        f"{point.saved:.3f} against {equal[chosen].saved:.3f}",
+                        point.saved > equal[chosen].saved,
+                    )
+                )
+            saved = [point.saved for point in points.values()]
+            where = {"b_p": "rising", "b_p / b_n": 1 / ratio, "rates": f"power law {RATE}", "level": "arrays"}
+            rows.append(
+                claim(where, "relays_saved", "falls with less correlation", listed(saved), falls(saved))
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def _five_thousand(scale: Scale, size: int, alpha: float, rate: float = 0.0) -> ModelWorkload:
+    """Figure 4's networks: 5,000 nodes, one mode of five."""
+    nodes = {"nodes": 5000, "topics": 1000} if scale == "paper" else {"nodes": 500, "topics": 250}
+    return multi_modal(scale, 1, 5, **nodes, size=size, alpha=alpha, rate_exponent=rate)
+
+
+def fig4a(scale: Scale, seed: int) -> Plan:
+    """Topic popularity inside a mode."""
+    alphas = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0) if scale == "paper" else (0.25, 1.0, 2.0)
+    experiments = both(
+        {alpha: (_five_thousand(scale, 18, alpha), Converged()) for alpha in alphas}, scale, seed
+    )
+
+    def judge(results: Results) -> list[Row]:
+        points = {alpha: Point(results, alpha) for alpha in alphas}
+        rows = [row for alpha, point in points.items() for row in point.rows({"alpha": alpha}, None)]
+        saved = [point.saved for point in points.values()]
+        where = {"alpha": "rising", "level": "arrays"}
+        return [*rows, claim(where, "relays_saved", "rises with alpha", listed(saved), rises(saved))]
+
+    return Plan(experiments, judge)
+
+
+def fig4b(scale: Scale, seed: int) -> Plan:
+    """Sizes of subscriptions, with equal and with skewed rates."""
+    sizes = (5, 10, 18, 30, 50) if scale == "paper" else (5, 18)
+    experiments = both(
+        {
+            (size, rate): (_five_thousand(scale, size, 0.75, rate), Converged())
+            for size in sizes
+            for rate in (0.0, RATE)
+        },
+        scale,
+        seed,
+    )
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for size in sizes:
+            for rate in (0.0, RATE):
+                point = Point(results, (size, rate), "relays_by_rate")
+                where = {"topics_per_node": size, "rates": f"power law {rate}" if rate else "equal"}
+                rows += point.rows(where, None)
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig5(scale: Scale, seed: int) -> Plan:
+    """Topics by falling popularity: which share of all messages goes to uninterested nodes."""
+    cases = {"most correlated": (1, 10), "least correlated": (5, 5)}
+    experiments = both(
+        {
+            name: (multi_modal(scale, chosen, ratio, rate_exponent=RATE), Converged(by_topic=True))
+            for name, (chosen, ratio) in cases.items()
+        },
+        scale,
+        seed,
+    )
+    tenth = 100 if scale == "paper" else 30
+
+    def share(run: Result, first: int) -> float:
+        wanted, relays, rates = (np.array(run[key], float) for key in ("wanted", "relays", "rates"))
+        order = np.argsort(-wanted, kind="stable")[:first]
+        lost = (rates * relays)[order].sum()
+        return float(lost / (lost + (rates * wanted)[order].sum()))
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for name, (chosen, ratio) in cases.items():
+            point = Point(results, name, "relays_by_rate")
+            where = {"workload": name, "b_p": chosen, "b_n": chosen * ratio, "level": "arrays"}
+            for first in (tenth // 10, tenth, 3 * tenth, 10 * tenth):
+                found = {s: fmean(share(run, first) for run in point.runs[s]) for s in SYSTEMS}
+                both_shares = ", ".join(f"{system} {found[system]:.3f}" for system in SYSTEMS)
+                measure = f"share of messages to uninterested nodes, first {first} topics"
+                rows.append(reported(where, measure, None, both_shares))
+                if first == tenth and name == "most correlated":
+                    rows.append(
+                        Row(
+                            where,
+                            measure,
+                            "almost none",
+                            found["magnet"],
+                            found["magnet"] <= 0.05,
+                            "at most 0.05",
+                        )
+                    )
+                rows.append(
+                    claim(
+                        where,
+                        measure,
+                        "below the strawman's",
+                        both_shares,
+                        found["magnet"] < found["strawman"],
+                    )
+                )
+            rows += point.rows(where, None)
+        return rows
+
+    return Plan(experiments, judge)

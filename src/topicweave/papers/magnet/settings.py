@@ -1,0 +1,96 @@
+"""What the studies of Magnet share: both systems on the same workload with several seeds, and a point of a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean, stdev
+from typing import Any
+
+from topicweave.bulk.magnet.plan import Converged, TopicSample
+from topicweave.papers.study import Row, Scale, reported
+from topicweave.runs import Experiment
+from topicweave.runs.experiment import Result
+from topicweave.runs.model_workload import ModelWorkload
+
+Results = Mapping[Any, Result]
+
+SYSTEMS = ("magnet", "strawman")
+SEEDS: dict[Scale, int] = {"smoke": 2, "paper": 3}
+RATE = 0.75
+"""The exponent of skewed publication rates (§4.2)."""
+FINGERS_12 = 5.0
+MODES: dict[Scale, tuple[int, ...]] = {"smoke": (1, 3), "paper": (1, 2, 3, 4, 5)}
+RATIOS = (5, 10)
+"""b_n / b_p."""
+
+
+def multi_modal(scale: Scale, chosen: int, ratio: int, **changes: Any) -> ModelWorkload:
+    """§4.2's defaults: 10,000 nodes, 50 of 1,000 topics each; or a small likeness."""
+    size = {"nodes": 10_000, "topics": 1000, "size": 50}
+    if scale == "smoke":
+        size = {"nodes": 600, "topics": 300, "size": 15}
+    parameters = {**size, "chosen": chosen, "categories": chosen * ratio, **changes}
+    return ModelWorkload("magnet-multi-modal", parameters)
+
+
+def both(
+    points: Mapping[Any, tuple[ModelWorkload | TopicSample, Converged]], scale: Scale, seed: int
+) -> dict[Any, Experiment]:
+    """Magnet and the strawman at every point, for several seeds: (point, system, seed) -> experiment."""
+    experiments = {}
+    for point, (workload, spec) in points.items():
+        for number in range(seed, seed + SEEDS[scale]):
+            drawn = type(workload)(**{**_fields(workload), "seed": number})
+            for system in SYSTEMS:
+                experiments[point, system, number] = Experiment(
+                    system=system, workload=drawn, seed=number, converged=spec
+                )
+    return experiments
+
+
+def _fields(workload: ModelWorkload | TopicSample) -> dict[str, Any]:
+    return {name: getattr(workload, name) for name in workload.__struct_fields__}
+
+
+class Point:
+    """Both systems at one point, over the seeds."""
+
+    def __init__(self, results: Results, point: Any, measure: str = "relays_per_topic") -> None:
+        runs = {
+            system: [result for (at, name, _), result in results.items() if at == point and name == system]
+            for system in SYSTEMS
+        }
+        self.cost = {system: fmean(run[measure] for run in runs[system]) for system in SYSTEMS}
+        shares = [
+            1.0 - mine[measure] / other[measure] if other[measure] else 0.0
+            for mine, other in zip(runs["magnet"], runs["strawman"], strict=True)
+        ]
+        self.saved = fmean(shares)
+        self.spread = stdev(shares) if len(shares) > 1 else 0.0
+        self.never_worse = all(share > 0 for share in shares)
+        self.wrong = sum(run["wrong_trees"] for system in SYSTEMS for run in runs[system])
+        self.runs = runs
+
+    def rows(self, where: Mapping[str, Any], paper: str | None, held: bool = True) -> list[Row]:
+        """Both costs, what is saved, and that all trees are right."""
+        level = {**where, "level": "arrays"}
+        cost = ", ".join(f"{system} {self.cost[system]:.1f}" for system in SYSTEMS)
+        return [
+            reported(level, "relays_per_topic", None, cost),
+            Row(
+                level,
+                "relays_saved",
+                paper or "fewer than the strawman",
+                round(self.saved, 4),
+                self.never_worse if held else None,
+                f"above 0 with every seed; deviation {self.spread:.3f}",
+            ),
+            Row(
+                level,
+                "trees that do not span, cycle or leave a greedy route",
+                0,
+                self.wrong,
+                not self.wrong,
+                "none",
+            ),
+        ]

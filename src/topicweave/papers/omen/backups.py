@@ -1,0 +1,138 @@
+"""Backup sets by either builder, and what they do to degrees (§6.3, Figures 3 to 5)."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+from topicweave.papers.omen.runs import Results, mended, restored, unif
+from topicweave.papers.study import Plan, Row, Scale, claim, reported
+
+
+def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
+    """The candidates decide: all nodes (OMen-G, as the paper says it measured), a few random ones, or what gossip brings together in one exchange of
+    everybody or many."""
+    workload = unif(scale, seed)
+    few = 60 if scale == "paper" else 30
+    pools: dict[str, dict[str, Any]] = {
+        "all nodes": {"global_view": True},
+        "random": {"candidates": few},
+        "gossip, first exchange": {"warm_up": 1},
+        "gossip": {"warm_up": 15},
+    }
+    experiments = {
+        pool: mended(
+            *("omen", workload, scale, seed, 0), coverage=3, builder=builder, backups=True, **candidates
+        )
+        for pool, candidates in pools.items()
+    }
+    experiments["other builder"] = mended(
+        *("omen", workload, scale, seed, 0),
+        coverage=3,
+        builder="greedy" if builder == "primal-dual" else "primal-dual",
+        backups=True,
+        global_view=True,
+    )
+    in_paper = {
+        "primal-dual": {"share": 0.028, "least": 21, "most": 59, "below 5": None},
+        "greedy": {"share": 0.011, "least": None, "most": 581, "below 5": 0.429},
+    }[builder]
+
+    def judge(results: Results) -> list[Row]:
+        rows: list[Row] = []
+        spreads = {}
+        for pool in pools:
+            result = results[pool]
+            sizes, incoming = result["backup_sizes"], result["backup_in_degrees"]
+            mean = fmean(incoming)
+            where = {"nodes": result["nodes"], "workload": "uniform", "builder": builder, "candidates": pool}
+            spreads[pool] = max(incoming) / mean
+            rows += [
+                reported(where, "backup_size / nodes", in_paper["share"], fmean(sizes) / len(sizes)),
+                reported(where, "backup_in_degree lowest", in_paper["least"], min(incoming)),
+                reported(where, "backup_in_degree highest", in_paper["most"], max(incoming)),
+                reported(
+                    where,
+                    "share of nodes with backup_in_degree below 5",
+                    in_paper["below 5"],
+                    sum(degree < 5 for degree in incoming) / len(incoming),
+                ),
+                claim(
+                    where,
+                    "backup_size / nodes",
+                    "small compared to the node set",
+                    fmean(sizes) / len(sizes),
+                    fmean(sizes) / len(sizes) <= (0.1 if scale == "paper" else 0.5),
+                ),
+            ]
+        there = max(results["other builder"]["backup_in_degrees"])
+        here = max(results["all nodes"]["backup_in_degrees"])
+        everybody = {"builder": builder, "candidates": "all nodes"}
+        if builder == "primal-dual":
+            even = spreads["random"]
+            where = {"builder": builder, "candidates": f"{few} random nodes"}
+            rows += [
+                claim(where, "backup_in_degree highest / mean", "balanced (59 / 56)", even, even <= 3),
+                claim(
+                    everybody, "backup_in_degree highest", "below greedy's", f"{here}, {there}", here < there
+                ),
+            ]
+        else:
+            skew = spreads["all nodes"]
+            rows.append(
+                claim(everybody, "backup_in_degree highest / mean", "skewed (581 / 22)", skew, skew > 3)
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig3(scale: Scale, seed: int) -> Plan:
+    """Backup degrees with the primal-dual builder."""
+    return _backup_degrees(scale, seed, "primal-dual")
+
+
+def fig4(scale: Scale, seed: int) -> Plan:
+    """Backup degrees with the greedy builder."""
+    return _backup_degrees(scale, seed, "greedy")
+
+
+def fig5(scale: Scale, seed: int) -> Plan:
+    """Degrees over 1,000 churn rounds, with either builder (OMen-G)."""
+    workload = unif(scale, seed)
+    experiments = {
+        builder: mended(*("omen-g", workload, scale, seed, 1000), churn="random", coverage=3, builder=builder)
+        for builder in ("primal-dual", "greedy")
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        last = {builder: results[builder]["looks"][-1] for builder in experiments}
+        first = results["greedy"]["looks"][0]
+        for builder, look in last.items():
+            where = {
+                "nodes": look["nodes"],
+                "workload": "uniform",
+                "builder": builder,
+                "round": look["round"],
+            }
+            paper = 84 if builder == "greedy" else None
+            rows += [
+                reported(where, "degree_max", paper, look["degree_max"]),
+                reported(where, "degree_mean", None, look["degree_mean"]),
+                restored(where, results[builder]),
+            ]
+        rows.append(reported({"workload": "uniform", "round": 0}, "degree_max", None, first["degree_max"]))
+        highest = {builder: look["degree_max"] for builder, look in last.items()}
+        rows.append(
+            claim(
+                {"workload": "uniform", "builder": "greedy against primal-dual"},
+                "degree_max",
+                "greedy degrades noticeably, primal-dual slowly",
+                f"{highest['greedy']} against {highest['primal-dual']}",
+                highest["greedy"] > highest["primal-dual"],
+            )
+        )
+        return rows
+
+    return Plan(experiments, judge)

@@ -1,0 +1,167 @@
+"""Degrees: what each approach promises (Table 1), and what churn does to them (§6.5, Figure 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicweave.data.mending_workloads import SyntheticLists
+from topicweave.designs import DEFAULT_RHO
+from topicweave.papers.omen.runs import Lists, Results, mended, restored, samples
+from topicweave.papers.study import Plan, Row, Scale, at_most, claim, reported
+from topicweave.runs import Experiment
+
+
+def table1(scale: Scale, seed: int) -> Plan:
+    """Which degree each approach keeps low: GM the mean, MinMaxODA the maximum, LowODA and OMen both."""
+    workloads = samples(scale, seed, "facebook")
+    designs = {"GM": 0.0, "MinMaxODA": 1e9, "LowODA": DEFAULT_RHO}
+    experiments = {
+        (name, design): mended(*("lowoda-re", lists, scale, seed, 0), rho=rho)
+        for name, lists in workloads.items()
+        for design, rho in designs.items()
+    }
+    experiments |= {
+        (name, "OMen"): mended("omen", lists, scale, seed, 300) for name, lists in workloads.items()
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for name in workloads:
+            look = {system: results[name, system]["looks"][-1] for system in (*designs, "OMen")}
+            for system, last in look.items():
+                where = {"workload": name, "system": system, "round": last["round"]}
+                rows += [
+                    reported(where, "degree_mean", None, last["degree_mean"]),
+                    reported(where, "degree_max", None, last["degree_max"]),
+                    at_most(where, "partitioned_topics", 0, last["partitioned_topics"]),
+                ]
+            mean = {system: last["degree_mean"] for system, last in look.items()}
+            most = {system: last["degree_max"] for system, last in look.items()}
+            rows += [
+                claim(
+                    {"workload": name, "system": "GM"},
+                    "degree_mean",
+                    "the lowest of the designs",
+                    mean["GM"],
+                    mean["GM"] <= min(mean["LowODA"], mean["MinMaxODA"]),
+                ),
+                claim(
+                    {"workload": name, "system": "MinMaxODA"},
+                    "degree_max",
+                    "the lowest of the designs",
+                    most["MinMaxODA"],
+                    most["MinMaxODA"] <= min(most["LowODA"], most["GM"]),
+                ),
+                claim(
+                    {"workload": name, "system": "LowODA"},
+                    "degree_max",
+                    "below GM's, with a mean below MinMaxODA's",
+                    f"{most['LowODA']} and {mean['LowODA']:.2f}",
+                    most["LowODA"] <= most["GM"] and mean["LowODA"] <= mean["MinMaxODA"],
+                ),
+            ]
+        return rows
+
+    return Plan(experiments, judge)
+
+
+LARGE = 10_000
+SYNTHETIC = ("uniform", "zipf", "expo")
+
+
+def _degree_workloads(scale: Scale, seed: int) -> dict[str, tuple[Lists, int]]:
+    """By name: workload and rounds."""
+    chosen: dict[str, tuple[Lists, int]] = {
+        name: (lists, 2000) for name, lists in samples(scale, seed, "facebook").items()
+    }
+    if scale == "paper":
+        chosen |= {name: (lists, 2000) for name, lists in samples(scale, seed, "twitter", how_many=2).items()}
+        chosen |= {f"{kind} 2K": (SyntheticLists(2000, 200, kind, seed=seed), 1000) for kind in SYNTHETIC}
+        large = samples(scale, seed, "livejournal", LARGE, 1)
+        chosen |= {name: (lists, 1000) for name, lists in large.items()}
+    return chosen
+
+
+def fig9(scale: Scale, seed: int) -> Plan:
+    """Degrees under churn, against the centralized design and SpiderCast; and with as many concurrent departures as L."""
+    workloads = _degree_workloads(scale, seed)
+    names = ("omen", "omen-g", "lowoda-re", "spidercast(3,1)", "spidercast(4,0)")
+    experiments: dict[Any, Experiment] = {}
+    for name, (lists, rounds) in workloads.items():
+        large = lists.nodes == LARGE
+        for system in names:
+            if large and system in ("omen-g", "spidercast(4,0)"):
+                continue
+            experiments[name, system] = mended(
+                *(system, lists, scale, seed, rounds), looks=5 if large else 20, warm_up=6 if large else 15
+            )
+    first, lists = next((name, lists) for name, (lists, _) in workloads.items())
+    factors = (1, 2, 3, 5)
+    experiments |= {
+        ("concurrent", factor): mended(
+            *("omen", lists, scale, seed, 500), concurrent=factor, resilience=factor
+        )
+        for factor in factors
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for name in workloads:
+            mine, best = results[name, "omen"], results[name, "lowoda-re"]
+            where = {"workload": name, "system": "omen", "rounds": mine["rounds"]}
+            start, end = mine["looks"][0]["degree_max"], mine["looks"][-1]["degree_max"]
+            highest = mine["degree_max_mean"] / best["degree_max_mean"]
+            above = mine["degree_mean_mean"] - best["degree_mean_mean"]
+            rows += [
+                restored(where, mine),
+                at_most(where, "degree_max / LowODA-Re's", 1.15, highest, "on average over the sequence"),
+                at_most(where, "degree_mean - LowODA-Re's", 1.12, above, "on average over the sequence"),
+                reported(
+                    where,
+                    "degree_mean / LowODA-Re's",
+                    None,
+                    mine["degree_mean_mean"] / best["degree_mean_mean"],
+                ),
+                reported(where, "degree_max, first and last", "232, 283", f"{start}, {end}"),
+                reported(where, "growth of degree_max", 0.22, end / start - 1),
+            ]
+            for system in ("spidercast(3,1)", "spidercast(4,0)"):
+                if (name, system) not in results:
+                    continue
+                theirs = results[name, system]
+                ratio = theirs["degree_max_mean"] / mine["degree_max_mean"]
+                rows += [
+                    claim(
+                        {"workload": name, "system": system, "rounds": theirs["rounds"]},
+                        "degree_max / OMen's",
+                        "a number of times higher",
+                        ratio,
+                        ratio >= 2,
+                    ),
+                    reported(
+                        {"workload": name, "system": system},
+                        "degree_mean / OMen's",
+                        None,
+                        theirs["degree_mean_mean"] / mine["degree_mean_mean"],
+                    ),
+                ]
+            if (name, "omen-g") in results:
+                wide = results[name, "omen-g"]
+                rows.append(
+                    reported(
+                        {"workload": name, "system": "omen"},
+                        "degree_max / OMen-G's",
+                        1.04,
+                        mine["degree_max_mean"] / wide["degree_max_mean"],
+                    )
+                )
+        rows += [
+            restored(
+                {"workload": first, "system": "omen", "resilience": factor, "concurrent departures": factor},
+                results["concurrent", factor],
+            )
+            for factor in factors
+        ]
+        return rows
+
+    return Plan(experiments, judge)

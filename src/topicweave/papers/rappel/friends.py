@@ -1,0 +1,272 @@
+"""Rappel, figures of the friends and of several feeds at once: 9, 10b, 10c, 11c, 11d.
+
+At paper scale three samples of real subscriptions, drawn as §6.1.2 says, stand in for the paper's LiveJournal trace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicweave.papers.rappel.settings import (
+    Results,
+    counted,
+    feeds_experiment,
+    main_source,
+    multi,
+    multi_run,
+    no_noise,
+    samples,
+    sizes,
+)
+from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.runs import Experiment
+
+
+def fig9a(scale: Scale, seed: int) -> Plan:
+    """Feeds covered by six (and four) friends."""
+    experiments = {(source, 6): multi(scale, seed, source) for source in samples(scale, seed)}
+    experiments[main_source(scale), 4] = multi(scale, seed, main_source(scale), alpha=4)
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for (source, alpha), result in results.items():
+            where: dict[str, Any] = {"workload": source, "alpha": alpha, "nodes": result["nodes"]}
+            friends = result["friends"]
+            rows.append(no_noise(where, result))
+            paper = 0.91 if alpha == 6 else None
+            rows.append(reported(where, "nodes perfectly covered", paper, friends["perfect"]))
+            paper = 0.73 if alpha == 4 else None
+            rows.append(
+                reported(where, "nodes with several feeds perfectly covered", paper, friends["perfect_multi"])
+            )
+            for low, high in ((1, 1), (2, 3), (4, 6), (7, 12), (13, 10**6)):
+                parts = [part for part in friends["by_feeds"] if low <= part["feeds"] <= high]
+                if parts:
+                    nodes = sum(part["nodes"] for part in parts)
+                    perfect = sum(part["nodes"] * part["perfect"] for part in parts) / nodes
+                    at = {
+                        **where,
+                        "feeds": f"{low} to {high}" if high < 10**6 else f"{low} and more",
+                        "in bucket": nodes,
+                    }
+                    rows.append(reported(at, "nodes perfectly covered", None, perfect))
+            many = [part["covered_min"] for part in friends["by_feeds"] if part["feeds"] >= 9]
+            if many and alpha == 6:
+                rows.append(
+                    reported(where, "least feeds covered of nodes with 9 or more", "at least 6", min(many))
+                )
+            rows += [
+                reported({**where, "at, s": point["time"]}, "nodes perfectly covered", None, point["perfect"])
+                for point in result["coverage"]
+            ]
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def parts_of_utility(scale: Scale, seed: int) -> dict[str, Experiment]:
+    source = main_source(scale)
+    return {
+        "both": multi(scale, seed, source),
+        "interest": multi(scale, seed, source, utility="interest"),
+        "distance": multi(scale, seed, source, utility="distance"),
+    }
+
+
+def fig9b(scale: Scale, seed: int) -> Plan:
+    """Coverage with both parts of the utility, and with each alone."""
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        shares = {part: result["friends"]["share_mean"] for part, result in results.items()}
+        for part, result in results.items():
+            where = {"utility": part, "workload": main_source(scale)}
+            rows.append(reported(where, "covered share, mean", None, shares[part]))
+            rows.append(
+                reported(
+                    where,
+                    "nodes with several feeds perfectly covered",
+                    None,
+                    result["friends"]["perfect_multi"],
+                )
+            )
+        rows.append(
+            claim(
+                {"workload": main_source(scale)},
+                "covered share: both parts, interest alone",
+                "comparable (printed: within 0.1)",
+                f"{shares['both']:.3f}, {shares['interest']:.3f}",
+                shares["both"] >= shares["interest"] - 0.1,
+            )
+        )
+        return rows
+
+    return Plan(parts_of_utility(scale, seed), judge)
+
+
+def fig9c(scale: Scale, seed: int) -> Plan:
+    """How often a neighbour serves in several roles."""
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        above = {part: result["friends"]["overlap_above_1"] for part, result in results.items()}
+        for part, result in results.items():
+            where = {"utility": part, "workload": main_source(scale)}
+            paper = 0.8 if part == "both" else None
+            rows.append(reported(where, "nodes with neighbour overlap above 1", paper, above[part]))
+            rows.append(
+                reported(where, "neighbour overlap, p50", None, result["friends"]["overlap"]["ratio_p50"])
+            )
+        rows.append(
+            claim(
+                {"workload": main_source(scale)},
+                "overlap above 1: both parts, interest alone",
+                "much worse without distance (printed: by 0.1)",
+                f"{above['both']:.3f}, {above['interest']:.3f}",
+                above["both"] >= above["interest"] + 0.1,
+            )
+        )
+        return rows
+
+    return Plan(parts_of_utility(scale, seed), judge)
+
+
+def traffic_plan(scale: Scale, seed: int, system: str) -> Plan:
+    source = main_source(scale)
+    workload = samples(scale, seed)[source]
+    experiments = {
+        "rappel": multi(scale, seed, source),
+        "scribe": feeds_experiment(workload, multi_run(scale, seed, "scribe"), seed, "scribe"),
+    }
+
+    def judge(results: Results) -> list[Row]:
+        result = results[system]
+        where: dict[str, Any] = {"system": system, "workload": source, "nodes": result["nodes"]}
+        correlation = result["data_correlation"]
+        rows = [
+            claim(
+                where,
+                "deliveries",
+                f"all {result['expected']}",
+                result["reached"],
+                result["reached"] == result["expected"],
+            ),
+            reported(where, "data messages per node, p50", None, result["data_messages"]["messages_p50"]),
+            reported(where, "data messages per node, p95", None, result["data_messages"]["messages_p95"]),
+            reported(
+                where,
+                "nodes that send nothing on",
+                "most" if system == "scribe" else None,
+                result["forward_nothing"],
+            ),
+            reported(where, "most copies sent by one node", None, result["sends_max"]),
+            reported(where, "noise (receptions)", None, result["noise"]),
+        ]
+        if system == "rappel":
+            rows.append(no_noise(where, result))
+            rows.append(
+                claim(
+                    where,
+                    "correlation of data traffic and subscriptions",
+                    "grows with subscriptions (printed: above 0.8)",
+                    correlation,
+                    correlation > 0.8,
+                )
+            )
+        else:
+            rows.append(
+                claim(
+                    where,
+                    "correlation of data traffic and subscriptions",
+                    "none (printed: below Rappel's)",
+                    correlation,
+                    correlation < results["rappel"]["data_correlation"],
+                )
+            )
+            rows.append(
+                claim(where, "noise", "relays need not subscribe", result["noise"], result["noise"] > 0)
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig10b(scale: Scale, seed: int) -> Plan:
+    """Data traffic of Scribe's nodes against their subscriptions."""
+    return traffic_plan(scale, seed, "scribe")
+
+
+def fig10c(scale: Scale, seed: int) -> Plan:
+    """Data traffic of Rappel's nodes against their subscriptions."""
+    return traffic_plan(scale, seed, "rappel")
+
+
+def fig11c(scale: Scale, seed: int) -> Plan:
+    """Control traffic over all nodes, by network."""
+    small, large = sizes(scale)
+    source = main_source(scale)
+    experiments: dict[Any, Experiment] = {
+        (1, small): counted(scale, seed, small),
+        (1, large): counted(scale, seed, large),
+        (source, samples(scale, seed)[source].nodes): multi(scale, seed, source),
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for (feeds, size), result in results.items():
+            control = result["control"]
+            where = {"feeds": feeds, "nodes": size}
+            rate = control["messages"]["rate_p50"]
+            rows.append(
+                Row(
+                    where,
+                    "control messages per second, p50",
+                    "under 2",
+                    rate,
+                    rate < 2.0,
+                    "below 2, sent and received",
+                )
+            )
+            rows.append(
+                reported(where, "control messages per second, p95", None, control["messages"]["rate_p95"])
+            )
+            rows.append(
+                reported(where, "control bytes per second, p50", "about 100", control["bytes"]["rate_p50"])
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig11d(scale: Scale, seed: int) -> Plan:
+    """Control traffic against subscriptions."""
+    source = main_source(scale)
+    experiments = {source: multi(scale, seed, source)}
+
+    def judge(results: Results) -> list[Row]:
+        control = results[source]["control"]
+        where: dict[str, Any] = {"workload": source}
+        slope = control["per_subscription"]
+        rows = [
+            Row(
+                where,
+                "control messages per second and further subscription",
+                "0.15 to 0.4",
+                slope,
+                0.15 <= slope <= 0.4,
+                "sent and received, fitted line",
+            ),
+        ]
+        rows += [
+            reported(
+                {**where, "feeds": part["feeds"], "nodes": part["nodes"]},
+                "control messages per second",
+                None,
+                part["rate"],
+            )
+            for part in control["by_subscriptions"]
+            if part["nodes"] >= 5
+        ]
+        return rows
+
+    return Plan(experiments, judge)

@@ -1,0 +1,375 @@
+"""Rappel, figures of the trees: 7, 8, 10a, 11a, 11b.
+
+Latencies are one way. `as` is the AS model, `planetlab` the measured matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from topicweave.data.feed_workloads import SingleFeed
+from topicweave.data.latency_networks import NetworkSpec
+from topicweave.papers.rappel.settings import (
+    HOUR,
+    Results,
+    churned_run,
+    counted,
+    feeds_experiment,
+    model,
+    networks,
+    no_noise,
+    one_feed,
+    sized,
+    sizes,
+    static_run,
+)
+from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
+from topicweave.runs.experiment import Result
+from topicweave.runs.feeds import Failure, FeedsRun
+
+
+def half_fails(scale: Scale, network: NetworkSpec) -> FeedsRun:
+    if scale != "smoke":
+        return FeedsRun(network, 4 * HOUR, 300.0, failure=Failure(0.5, 2 * HOUR, 3 * HOUR))
+    return FeedsRun(network, 3000.0, 60.0, failure=Failure(0.5, 1200.0, 1800.0))
+
+
+def between(updates: Sequence[Result], start: float, end: float) -> list[Result]:
+    return [update for update in updates if start <= update["time"] < end]
+
+
+def middle(values: Sequence[float]) -> float:
+    known = sorted(value for value in values if not math.isnan(value))
+    return known[len(known) // 2] if known else math.nan
+
+
+def fig7(scale: Scale, seed: int) -> Plan:
+    """One feed; half of the subscribers fail at once, and return."""
+    subscribers = sized(scale, 60, 100, 250)
+    found = networks(scale, seed)
+    experiments = {
+        kind: feeds_experiment(SingleFeed(subscribers), half_fails(scale, network), seed)
+        for kind, network in found.items()
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for kind, result in results.items():
+            failure = half_fails(scale, found[kind]).failure
+            assert failure is not None
+            updates = result["updates"]
+            where: dict[str, Any] = {"network": kind, "nodes": subscribers}
+            steady = between(updates, failure.start / 2, failure.start)
+            latency = middle([one["latency_p50"] for one in steady])
+            late = middle([one["latency_p95"] for one in steady])
+            stretch = middle([one["stretch_p50"] for one in steady])
+            rows += [
+                no_noise(where, result),
+                Row(
+                    where,
+                    "latency (one way), half of the subscribers, s",
+                    "about 0.1",
+                    latency,
+                    latency <= 0.11 if kind == "planetlab" else None,
+                    "at most 0.11 on the measured matrix",
+                ),
+                Row(
+                    where,
+                    "latency (one way), 95% of the subscribers, s",
+                    "within 0.5",
+                    late,
+                    late <= 0.5 if kind == "planetlab" else None,
+                    "at most 0.5 on the measured matrix",
+                ),
+                Row(
+                    where,
+                    "measured stretch, p50",
+                    "2 to 4",
+                    stretch,
+                    2.0 <= stretch <= 4.0 if kind == "as" else None,
+                    "on the AS model",
+                ),
+                close_to(
+                    where,
+                    "coordinate stretch, p50",
+                    1.15,
+                    middle([one["coordinate_stretch_p50"] for one in steady]),
+                    0.1,
+                ),
+                close_to(
+                    where,
+                    "coordinate stretch, p95",
+                    1.25,
+                    middle([one["coordinate_stretch_p95"] for one in steady]),
+                    0.1,
+                ),
+                reported(
+                    where,
+                    "relative error of coordinates, p50",
+                    None,
+                    result["coordinates"]["relative_error_p50"],
+                ),
+            ]
+            for what, moment, until in (
+                ("failure", failure.start, failure.end),
+                ("return", failure.end, math.inf),
+            ):
+                after = between(updates, moment, until)
+                spike = max((one["latency_p95"] for one in after[:20]), default=math.nan)
+                faded = next((one["time"] - moment for one in after if _calm(one, late)), math.inf)
+                calm = all(_calm(one, late) for one in between(updates, moment + 1200.0, until))
+                rows.append(
+                    reported({**where, "after": what}, "worst p95 latency in 20 updates, s", None, spike)
+                )
+                rows.append(
+                    Row(
+                        {**where, "after": what},
+                        "first calm update after, s",
+                        "two rejoin periods (1200 s)",
+                        faded,
+                        faded <= 1200.0,
+                        "p95 at most twice the steady one, or 0.5 s",
+                    )
+                )
+                if scale != "smoke":
+                    rows.append(reported({**where, "after": what}, "calm ever after 1200 s", None, str(calm)))
+            served = between(updates, failure.end + 300.0, math.inf)
+            rows.append(
+                claim(
+                    where,
+                    "subscribers that got each update from 5 min after the return on",
+                    f"all {subscribers}",
+                    min((one["reached"] for one in served), default=0),
+                    bool(served) and all(one["reached"] == subscribers for one in served),
+                )
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def _calm(update: Result, steady: float) -> bool:
+    return bool(update["latency_p95"] <= max(2 * steady, 0.5))
+
+
+def fig8a(scale: Scale, seed: int) -> Plan:
+    """Stretch against distance."""
+    experiments = {
+        kind: feeds_experiment(one_feed(scale), static_run(scale, network), seed)
+        for kind, network in networks(scale, seed).items()
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for kind, result in results.items():
+            parts = result["final"]["by_distance"]
+            where: dict[str, Any] = {"network": kind, "nodes": one_feed(scale).subscribers}
+            rows.append(no_noise(where, result))
+            rows += [
+                reported(
+                    {**where, "tenth by distance": number},
+                    "coordinate stretch, p50",
+                    None,
+                    part["stretch_p50"],
+                )
+                for number, part in enumerate(parts, start=1)
+            ]
+            near, far = parts[0]["stretch_p50"], parts[-1]["stretch_p50"]
+            rows.append(
+                claim(
+                    where,
+                    "coordinate stretch, nearest and farthest tenth",
+                    "the farthest have low stretch (printed: lower than the nearest)",
+                    f"{near:.2f}, {far:.2f}",
+                    far < near,
+                )
+            )
+            final = result["final"]
+            rows.append(reported(where, "height of the tree, mean", None, final["height_mean"]))
+            rows.append(reported(where, "height of the tree, max", None, final["height_max"]))
+            last = result["updates"][-1]
+            rows.append(reported(where, "latency (one way), p50, s", None, last["latency_p50"]))
+            rows.append(reported(where, "latency (one way), p95, s", None, last["latency_p95"]))
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig8b(scale: Scale, seed: int) -> Plan:
+    """Updates at ten observers while all others come and go, beside a static network."""
+    experiments = {
+        "static": feeds_experiment(one_feed(scale), static_run(scale, model(scale, seed)), seed),
+        "churned": feeds_experiment(one_feed(scale), churned_run(scale, seed), seed),
+    }
+
+    def judge(results: Results) -> list[Row]:
+        static, churned = results["static"]["observed"], results["churned"]["observed"]
+        where: dict[str, Any] = {"network": "as", "nodes": one_feed(scale).subscribers}
+        more = churned["latency_p50"] - static["latency_p50"]
+        return [
+            no_noise({**where, "churn": "continuous"}, results["churned"]),
+            reported(where, "updates at observers", 2200, churned["count"]),
+            reported(where, "of these pulled", None, churned["pulled"]),
+            claim(
+                where, "updates that observers never got", "none", churned["missing"], churned["missing"] == 0
+            ),
+            Row(
+                where,
+                "updates within 1 s",
+                0.85,
+                churned["within_1s"],
+                churned["within_1s"] >= 0.85,
+                "at least",
+            ),
+            at_most(
+                where,
+                "median later than in the static network by, s",
+                0.2,
+                more,
+                "at most 0.2 (paper: 0.164)",
+            ),
+            reported(where, "latest update, s", "about 45", churned["max"]),
+            reported(where, "latency, static, p50, s", None, static["latency_p50"]),
+            reported(where, "latency, churned, p95, s", None, churned["latency_p95"]),
+        ]
+
+    return Plan(experiments, judge)
+
+
+def fig10a(scale: Scale, seed: int) -> Plan:
+    """One update to some subscribers, alone and among many who want nothing, beside Scribe."""
+    subscribers, others = sized(scale, (60, 200), (50, 450), (500, 4500))
+    network = model(scale, seed, fluctuates=False)
+    settle = {"rappel": 1800.0, "scribe": 60.0}
+    experiments = {
+        (system, extra): feeds_experiment(
+            SingleFeed(subscribers, extra),
+            FeedsRun(network, settle[system], 60.0 if system == "rappel" else 1.0, 0.0, 0.0, True),
+            seed,
+            system,
+        )
+        for system in ("rappel", "scribe")
+        for extra in (0, others)
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for (system, extra), result in results.items():
+            where: dict[str, Any] = {"system": system, "subscribers": subscribers, "others": extra}
+            update = result["updates"][-1]
+            rows.append(
+                claim(
+                    where,
+                    "subscribers reached",
+                    f"all {subscribers}",
+                    update["reached"],
+                    update["reached"] == subscribers,
+                )
+            )
+            rows.append(reported(where, "latency (one way), p50, s", None, update["latency_p50"]))
+            rows.append(reported(where, "latency (one way), p95, s", None, update["latency_p95"]))
+            rows.append(
+                reported(
+                    where,
+                    "most copies sent by one node",
+                    5 if system == "rappel" else None,
+                    result["sends_max"],
+                )
+            )
+            if system == "rappel":
+                rows.append(no_noise(where, result))
+            elif extra:
+                rows.append(
+                    claim(
+                        where,
+                        "carriers that do not subscribe",
+                        "some (paper: 40 for 464 subscribers)",
+                        result["carriers_unwanted"],
+                        result["carriers_unwanted"] > 0,
+                    )
+                )
+        for extra in (0, others):
+            ours, theirs = (
+                results[system, extra]["updates"][-1]["latency_p50"] for system in ("rappel", "scribe")
+            )
+            rows.append(
+                claim(
+                    {"others": extra},
+                    "latency p50, Rappel and Scribe, s",
+                    "low, but Scribe is faster",
+                    f"{ours:.3f}, {theirs:.3f}",
+                    theirs < ours < 1.0,
+                )
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig11a(scale: Scale, seed: int) -> Plan:
+    """Periodic rejoin requests by height in the tree."""
+    small, large = sizes(scale)
+    experiments = {size: counted(scale, seed, size) for size in (small, large)}
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        top: dict[int, float] = {}
+        for size, result in results.items():
+            levels = [level for level in result["control"]["rejoins_by_height"] if level["nodes"] >= 3]
+            for level in levels:
+                where = {"nodes": size, "height": level["height"], "at height": level["nodes"]}
+                rows.append(reported(where, "rejoin requests per node and minute", None, level["per_minute"]))
+            rates = [level["per_minute"] for level in levels]
+            top[size] = max(rates, default=math.nan)
+            half = len(rates) // 2
+            rows.append(
+                claim(
+                    {"nodes": size},
+                    "rejoin requests: upper half of the tree, lower half",
+                    "fall with height",
+                    f"{sum(rates[:half]):.3f}, {sum(rates[half:]):.3f}",
+                    sum(rates[:half]) > sum(rates[half:]),
+                )
+            )
+        rows.append(
+            claim(
+                {"nodes": f"{small}, {large}"},
+                "most rejoin requests per node and minute",
+                "alike (printed: less than twice)",
+                f"{top[small]:.3f}, {top[large]:.3f}",
+                top[large] < 2 * top[small],
+            )
+        )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig11b(scale: Scale, seed: int) -> Plan:
+    """Control traffic of subscribers next to the publisher, under churn, by kind."""
+    experiments = {"churned": feeds_experiment(one_feed(scale), churned_run(scale, seed), seed)}
+
+    def judge(results: Results) -> list[Row]:
+        control = results["churned"]["control"]
+        where: dict[str, Any] = {"nodes": one_feed(scale).subscribers, "churn": "continuous"}
+        rows = [
+            Row(
+                {**where, "height": level["height"]},
+                "control messages per second, p50",
+                "mostly under 2" if level["height"] == 1 else None,
+                level["rate"],
+                level["rate"] < 2.0 if level["height"] == 1 else None,
+                "below 2",
+            )
+            for level in control["rate_by_height"][:4]
+        ]
+        rows += [
+            reported({**where, "kind": kind}, "messages sent per node and second", None, rate)
+            for kind, rate in control["kinds"].items()
+        ]
+        rows.append(reported(where, "bytes per message", 50, control["bytes_per_message"]))
+        return rows
+
+    return Plan(experiments, judge)

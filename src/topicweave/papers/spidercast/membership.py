@@ -1,0 +1,97 @@
+"""SpiderCast §3.7 and §3.8: nodes that know few others, and nodes that come and go."""
+
+from __future__ import annotations
+
+from topicweave.papers.spidercast.settings import (
+    Results,
+    experiment,
+)
+from topicweave.papers.study import Plan, Row, Scale, at_most, reported
+from topicweave.papers.trends import listed
+from topicweave.runs import ChurnModel
+
+
+def fig10(scale: Scale, seed: int) -> Plan:
+    """Partial views: how little a node may know; by decree as in the paper, and by real gossip."""
+    sizes = (4000, 8000) if scale == "paper" else (400,)
+    shares = ["5%", "10%", "25%", "50%", "75%", "100%"] if scale == "paper" else ["25%", "50%", "100%"]
+    experiments = {
+        (nodes, share): experiment(nodes, seed, membership=share) for nodes in sizes for share in shares
+    }
+    # Views of 5% by gossip must first be gathered, a few dozen descriptors a second.
+    experiments |= {
+        (nodes, "gossip"): experiment(nodes, seed, membership=f"gossip:{nodes // 20}", settle=40.0)
+        for nodes in sizes
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for nodes in sizes:
+            full = results[nodes, "100%"]["degree_mean"]
+            for share in (*shares, "gossip"):
+                result = results[nodes, share]
+                where = {"nodes": nodes, "membership": share}
+                rows += [
+                    at_most(where, "partitioned_topics", 0, result["partitioned_topics"]),
+                    Row(
+                        where,
+                        "degree_mean",
+                        "little affected",
+                        result["degree_mean"],
+                        abs(result["degree_mean"] / full - 1) <= 0.25,
+                        "within 25% of the full view's",
+                    ),
+                ]
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig11(scale: Scale, seed: int) -> Plan:
+    """Churn: topics stay connected, degree stays flat, and what a join or leave costs."""
+    sizes = (1250, 2500) if scale == "paper" else (250,)
+    lives = (100.0, 200.0, 300.0, 400.0, 500.0) if scale == "paper" else (100.0, 500.0)
+    duration = 1000.0 if scale == "paper" else 200.0
+    messages_in_paper = {1250: 38, 2500: 34}
+    experiments = {
+        (nodes, life): experiment(nodes, seed, settle=duration, churn=ChurnModel(life, life / 4))
+        for nodes in sizes
+        for life in lives
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for nodes in sizes:
+            degrees = [results[nodes, life]["degree_mean"] for life in lives]
+            for life in lives:
+                result = results[nodes, life]
+                where = {"nodes": nodes * 4 // 5, "mean_life": life}
+                rows += [
+                    at_most(
+                        where,
+                        "partitioned_topics",
+                        0,
+                        result["partitioned_topics"],
+                        "in every snapshot, nodes older than 2 s",
+                    ),
+                    reported(where, "degree_mean", None, result["degree_mean"]),
+                    reported(
+                        where,
+                        "control messages per join or leave",
+                        messages_in_paper.get(nodes),
+                        result["messages_per_operation"],
+                    ),
+                ]
+            rows.append(
+                Row(
+                    {"nodes": nodes * 4 // 5, "mean_life": "100 to 500"},
+                    "degree_mean",
+                    "not affected by churn",
+                    listed(degrees),
+                    max(degrees) / min(degrees) <= 1.1,
+                    "within 10% of each other",
+                )
+            )
+        return rows
+
+    return Plan(experiments, judge)

@@ -1,0 +1,281 @@
+"""SpiderCast §3.3 to §3.6: how the overlay depends on popularity, on sizes, and on lists of unequal length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicweave.papers.spidercast.settings import (
+    DISTRIBUTIONS,
+    PAPER_SIZES,
+    Results,
+    experiment,
+    sizes_of,
+)
+from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
+from topicweave.papers.trends import falls, listed, rises
+
+
+def fig6(scale: Scale, seed: int) -> Plan:
+    """Heavily skewed popularity: which coverage connects all topics, and what it costs."""
+    sizes = sizes_of(scale)
+    settings: dict[str, dict[str, Any]] = {
+        "(3,0)": {},
+        "(3,1)": {"k_random": 1},
+        "(4,0)": {"k_greedy": 4},
+        "adaptive": {"adaptive": True},
+    }
+    experiments = {
+        (name, nodes): experiment(nodes, seed, parameters=parameters, popularity="zipf2")
+        for name, parameters in settings.items()
+        for nodes in sizes
+    }
+    others = {
+        ("adaptive", popularity): experiment(
+            sizes[-1], seed, parameters={"adaptive": True}, popularity=popularity
+        )
+        for popularity in ("rss", "nyse", "uniform")
+    }
+    partitioned_in_paper = dict(zip(PAPER_SIZES, (0, 0, 0, 15, 14, 14), strict=True))
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for nodes in sizes:
+            where = {"nodes": nodes, "workload": "zipf2"}
+            parted = {name: results[name, nodes]["partitioned_topics"] for name in settings}
+            rows += [
+                reported(
+                    {**where, "coverage": "(3,0)"},
+                    "partitioned_topics",
+                    partitioned_in_paper.get(nodes),
+                    parted["(3,0)"],
+                ),
+                at_most({**where, "coverage": "(3,1)"}, "partitioned_topics", 0, parted["(3,1)"]),
+                reported({**where, "coverage": "(4,0)"}, "partitioned_topics", "above 0", parted["(4,0)"]),
+                at_most({**where, "coverage": "adaptive"}, "partitioned_topics", 0, parted["adaptive"]),
+            ]
+        for nodes in sizes:
+            for name, paper in (("(3,0)", 7), ("(3,1)", 13), ("(4,0)", None), ("adaptive", None)):
+                where = {"nodes": nodes, "workload": "zipf2", "coverage": name}
+                degree = results[name, nodes]["degree_mean"]
+                if paper is None or nodes not in PAPER_SIZES:
+                    rows.append(reported(where, "degree_mean", paper, degree))
+                else:
+                    rows.append(close_to(where, "degree_mean", paper, degree, 0.15))
+        where = {"nodes": sizes[-1], "coverage": "adaptive"}
+        share = results["adaptive", sizes[-1]]["random_coverage_share"]
+        rows.append(reported({**where, "workload": "zipf2"}, "random_coverage_share", None, share))
+        for popularity in ("rss", "nyse", "uniform"):
+            share = results["adaptive", popularity]["random_coverage_share"]
+            rows.append(
+                claim(
+                    {**where, "workload": popularity},
+                    "random_coverage_share",
+                    "0: stays at (3,0)",
+                    share,
+                    share == 0,
+                )
+            )
+        return rows
+
+    return Plan({**experiments, **others}, judge)
+
+
+def fig7(scale: Scale, seed: int) -> Plan:
+    """Four distributions of popularity: degree, tdi(20), diameter."""
+    sizes = sizes_of(scale)
+    experiments = {
+        (popularity, nodes): experiment(nodes, seed, popularity=popularity, diameters=True, tdi=20)
+        for popularity in DISTRIBUTIONS
+        for nodes in sizes
+    }
+    diameter_in_paper = dict(zip(DISTRIBUTIONS, (6, 6, 7, 8), strict=True))
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for popularity in DISTRIBUTIONS:
+            mine = [results[popularity, nodes] for nodes in sizes]
+            where = {"workload": popularity}
+            for nodes, result in zip(sizes, mine, strict=True):
+                point = {**where, "nodes": nodes}
+                rows += [
+                    at_most(point, "degree_mean", 12, result["degree_mean"], "below 12"),
+                    at_most(point, "partitioned_topics", 0, result["partitioned_topics"]),
+                    reported(point, "tdi_20", None, result["tdi_20"]),
+                    reported(point, "topic_diameter_max", None, result["topic_diameter_max"]),
+                ]
+            degrees = [result["degree_mean"] for result in mine]
+            rows.append(
+                claim({**where, "nodes": "rising"}, "degree_mean", "falls", listed(degrees), falls(degrees))
+            )
+            largest, paper = (
+                max(result["topic_diameter_max"] for result in mine),
+                diameter_in_paper[popularity],
+            )
+            rows.append(
+                Row(where, "topic_diameter_max", paper, largest, largest <= paper + 1, "at most one above")
+            )
+        for nodes in sizes:
+            by_similarity = sorted(DISTRIBUTIONS, key=lambda name: results[name, nodes]["tdi_20"])
+            degrees = [results[name, nodes]["degree_mean"] for name in by_similarity]
+            rows.append(
+                claim(
+                    {"nodes": nodes, "workload": " < ".join(by_similarity)},
+                    "degree_mean",
+                    "the higher tdi(20), the lower",
+                    listed(degrees),
+                    falls(degrees),
+                )
+            )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def fig8(scale: Scale, seed: int) -> Plan:
+    """Scalability with nodes (a, d), topics (b, e) and subscriptions (c, f)."""
+    sizes = sizes_of(scale)
+    largest = sizes[-1]
+    topic_counts = (100, 200, 400, 600, 800, 1000) if scale == "paper" else (100, 200)
+    list_sizes = (10, 15, 20, 30, 40)
+    by_nodes = {
+        ("a", topics, nodes): experiment(nodes, seed, topics=topics, diameters=True, tdi=20)
+        for topics in (100, 200)
+        for nodes in sizes
+    }
+    by_topics = {
+        ("b", topics): experiment(largest, seed, topics=topics, lists=(20, 20), diameters=True, tdi=40)
+        for topics in topic_counts
+    }
+    by_subscriptions = {
+        ("c", length, nodes): experiment(nodes, seed, lists=(length, length), tdi=2 * length)
+        for length in list_sizes
+        for nodes in sizes
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for topics, largest_degree in ((100, 32), (200, 31)):
+            mine = [results["a", topics, nodes] for nodes in sizes]
+            degrees = [result["degree_mean"] for result in mine]
+            where = {"figure": "8a", "topics": topics}
+            similarity = [result["tdi_20"] for result in mine]
+            diameter = max(result["topic_diameter_max"] for result in mine)
+            rows += [
+                claim({**where, "nodes": "rising"}, "degree_mean", "falls", listed(degrees), falls(degrees)),
+                claim({**where, "nodes": "rising"}, "tdi_20", "rises", listed(similarity), rises(similarity)),
+                at_most(where, "degree_max", largest_degree, max(result["degree_max"] for result in mine)),
+                Row(where, "topic_diameter_max", 6, diameter, diameter <= 7, "at most one above"),
+                at_most(where, "partitioned_topics", 0, max(result["partitioned_topics"] for result in mine)),
+            ]
+        for nodes in sizes:
+            few, many = (results["a", topics, nodes]["degree_mean"] for topics in (100, 200))
+            rows.append(
+                claim(
+                    {"figure": "8a", "nodes": nodes, "topics": "100, 200"},
+                    "degree_mean",
+                    "more topics, higher",
+                    listed([few, many]),
+                    many > few,
+                )
+            )
+        mine = [results["b", topics] for topics in topic_counts]
+        where = {"figure": "8b", "nodes": largest, "topics_per_node": 20, "topics": "rising"}
+        degrees, similarity = [r["degree_mean"] for r in mine], [r["tdi_40"] for r in mine]
+        first, last = mine[0]["topic_diameter_max"], mine[-1]["topic_diameter_max"]
+        rows += [
+            claim(where, "degree_mean", "rises", listed(degrees), rises(degrees)),
+            claim(where, "tdi_40", "falls", listed(similarity), falls(similarity)),
+            Row(
+                {**where, "topics": topic_counts[0]},
+                "topic_diameter_max",
+                5,
+                first,
+                first <= 6,
+                "at most one above",
+            ),
+            Row(
+                {**where, "topics": topic_counts[-1]},
+                "topic_diameter_max",
+                4,
+                last,
+                last <= 5,
+                "at most one above",
+            ),
+            at_most(where, "partitioned_topics", 0, max(r["partitioned_topics"] for r in mine)),
+        ]
+        for nodes in sizes:
+            degrees = [results["c", length, nodes]["degree_mean"] for length in list_sizes]
+            top = degrees.index(max(degrees))
+            where = {"figure": "8c", "nodes": nodes, "topics_per_node": "10, 15, 20, 30, 40"}
+            rows += [
+                claim(
+                    where,
+                    "degree_mean",
+                    "rises to 20, then falls",
+                    listed(degrees),
+                    list_sizes[top] == 20 and rises(degrees[: top + 1]) and falls(degrees[top:]),
+                ),
+                reported(
+                    where,
+                    "tdi(2d)",
+                    "falls to 20, then rises",
+                    listed([results["c", length, nodes][f"tdi_{2 * length}"] for length in list_sizes]),
+                ),
+                at_most(
+                    where,
+                    "partitioned_topics",
+                    0,
+                    max(results["c", length, nodes]["partitioned_topics"] for length in list_sizes),
+                ),
+            ]
+        return rows
+
+    return Plan({**by_nodes, **by_topics, **by_subscriptions}, judge)
+
+
+def fig9(scale: Scale, seed: int) -> Plan:
+    """Lists of unequal size: the mean degree depends on their mean size only.
+
+    The paper does not say how many nodes and topics; ours are its largest network and 100 topics.
+    """
+    nodes = sizes_of(scale)[-1]
+    lists = {20: (10, 30), 40: (10, 70)}
+    experiments = {
+        (mean, kind): experiment(
+            nodes, seed, lists=(mean, mean) if kind == "equal" else spread, histogram=True
+        )
+        for mean, spread in lists.items()
+        for kind in ("equal", "unequal")
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for mean, spread in lists.items():
+            equal, unequal = results[mean, "equal"], results[mean, "unequal"]
+            where = {"nodes": nodes, "topics_per_node": f"{spread[0]} to {spread[1]}"}
+            rows.append(
+                Row(
+                    where,
+                    "degree_mean",
+                    f"as with {mean} each",
+                    f"{unequal['degree_mean']:.2f} against {equal['degree_mean']:.2f}",
+                    abs(unequal["degree_mean"] / equal["degree_mean"] - 1) <= 0.1,
+                    "within 10%",
+                )
+            )
+            for kind, result in (("equal", equal), ("unequal", unequal)):
+                degrees = result["degrees"]
+                average = sum(degrees) / len(degrees)
+                near = sum(1 for degree in degrees if abs(degree - average) <= 0.5 * average) / len(degrees)
+                rows.append(
+                    claim(
+                        {"nodes": nodes, "topics_per_node": f"{kind}, mean {mean}"},
+                        "share of nodes within half the mean degree",
+                        "concentrated around the mean",
+                        near,
+                        near >= 0.9,
+                    )
+                )
+        return rows
+
+    return Plan(experiments, judge)

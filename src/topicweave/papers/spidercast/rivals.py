@@ -1,0 +1,132 @@
+"""SpiderCast §3.9: against similarity and random overlays, and a ring per topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topicweave.papers.spidercast.settings import (
+    PAPER_SIZES,
+    Results,
+    experiment,
+    sizes_of,
+)
+from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
+from topicweave.papers.trends import listed, rises
+from topicweave.runs import Experiment
+
+RIVALS: dict[str, tuple[str, dict[str, int]]] = {
+    "similarity(10,0)": ("similarity", {"similar": 10, "random": 0}),
+    "similarity(9,1)": ("similarity", {"similar": 9, "random": 1}),
+    "similarity(8,2)": ("similarity", {"similar": 8, "random": 2}),
+    "similarity(7,3)": ("similarity", {"similar": 7, "random": 3}),
+    "random(10)": ("random", {"random": 10}),
+    "similarity(20,0)": ("similarity", {"similar": 20, "random": 0}),
+}
+
+TABLE_12: dict[str, tuple[float, ...]] = {
+    "spidercast(3,0)": (10.81, 10.11, 9.53, 9.24, 9.08, 8.95),
+    "similarity(10,0)": (10.08, 10.07, 10.08, 10.09, 10.08, 10.08),
+    "similarity(9,1)": (10.22, 10.22, 10.20, 10.22, 10.21, 10.22),
+    "similarity(8,2)": (10.20, 10.19, 10.19, 10.20, 10.20, 10.20),
+    "similarity(7,3)": (10.21, 10.21, 10.20, 10.22, 10.21, 10.21),
+    "random(10)": (10.82, 10.54, 10.34, 10.12, 10.08, 10.11),
+    "similarity(20,0)": (20.04, 20.04, 20.04, 20.04, 20.03, 20.04),
+}
+
+
+def _table_12(sizes: Sequence[int], seed: int) -> dict[tuple[str, int], Experiment]:
+    """The runs that figures 12 and 13 share."""
+    systems = {"spidercast(3,0)": ("spidercast", {}), **RIVALS}
+    return {
+        (name, nodes): experiment(nodes, seed, system, dict(parameters))
+        for name, (system, parameters) in systems.items()
+        for nodes in sizes
+    }
+
+
+def fig12(scale: Scale, seed: int) -> Plan:
+    """Mean degree of SpiderCast and its unstructured rivals."""
+    sizes = sizes_of(scale)
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for name, degrees in TABLE_12.items():
+            in_paper = dict(zip(PAPER_SIZES, degrees, strict=True))
+            for nodes in sizes:
+                where = {"system": name, "nodes": nodes}
+                result = results[name, nodes]
+                if nodes in in_paper:
+                    rows.append(close_to(where, "degree_mean", in_paper[nodes], result["degree_mean"], 0.05))
+                else:
+                    rows.append(reported(where, "degree_mean", None, result["degree_mean"]))
+                if name == "spidercast(3,0)":
+                    rows.append(at_most(where, "partitioned_topics", 0, result["partitioned_topics"]))
+        return rows
+
+    return Plan(_table_12(sizes, seed), judge)
+
+
+def fig13(scale: Scale, seed: int) -> Plan:
+    """How many pieces the topics fall into: 100 would be one for each."""
+    sizes = sizes_of(scale)
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for name in TABLE_12:
+            pieces = [results[name, nodes]["components"] for nodes in sizes]
+            for nodes, components in zip(sizes, pieces, strict=True):
+                where = {"system": name, "nodes": nodes}
+                if name == "spidercast(3,0)":
+                    rows.append(at_most(where, "components", 100, components))
+                else:
+                    rows.append(claim(where, "components", "above 100", components, components > 100))
+            if name != "spidercast(3,0)":
+                grows = rises(pieces)
+                rows.append(
+                    claim({"system": name, "nodes": "rising"}, "components", "rises", listed(pieces), grows)
+                )
+        return rows
+
+    return Plan(_table_12(sizes, seed), judge)
+
+
+def fig14(scale: Scale, seed: int) -> Plan:
+    """A ring per topic needs many more links, and no fewer as the network grows."""
+    sizes = sizes_of(scale)
+    experiments = {
+        **{("spidercast", nodes): experiment(nodes, seed) for nodes in sizes},
+        **{("ring-per-topic", nodes): experiment(nodes, seed, "ring-per-topic") for nodes in sizes},
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        excesses = []
+        for nodes in sizes:
+            ring = results["ring-per-topic", nodes]
+            excess = ring["degree_mean"] / results["spidercast", nodes]["degree_mean"] - 1
+            excesses.append(excess)
+            where = {"nodes": nodes, "system": "ring-per-topic"}
+            rows += [
+                reported(where, "degree_mean", None, ring["degree_mean"]),
+                at_most(where, "partitioned_topics", 0, ring["partitioned_topics"]),
+                Row(
+                    where,
+                    "degree above SpiderCast's",
+                    "0.51 to 0.82",
+                    excess,
+                    0.46 <= excess <= 0.87 if nodes in PAPER_SIZES else None,
+                    "from 0.51 to 0.82, give or take 0.05",
+                ),
+            ]
+        rows.append(
+            claim(
+                {"nodes": "rising", "system": "ring-per-topic"},
+                "degree above SpiderCast's",
+                "rises",
+                listed(excesses),
+                rises(excesses),
+            )
+        )
+        return rows
+
+    return Plan(experiments, judge)

@@ -1,0 +1,110 @@
+"""What a study is: experiments, and a judgement that sets the paper's figures beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from topicweave.errors import BadInput
+from topicweave.runs import Experiment, run_all
+from topicweave.runs.experiment import Result
+from topicweave.runs.runner import Progress
+
+Scale = Literal["smoke", "tenth", "paper"]
+"""Small, to see that it works; a tenth of the paper's size, where a study has that; the paper's own size."""
+Where = Mapping[str, Any]
+"""Names a point of a study: system, nodes, topics, workload, …"""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One figure or claim of a paper beside ours."""
+
+    where: Where
+    measure: str
+    paper: float | str | None
+    """The paper's number or claim; None where it says nothing and ours is reported for information."""
+    measured: float | str | None
+    holds: bool | None = None
+    """Whether the paper's figure was met within the tolerance; None where there is nothing to hold it to."""
+    tolerance: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The experiments of a study by a label of its own, and what is made of their results."""
+
+    experiments: Mapping[Any, Experiment]
+    judge: Callable[[Mapping[Any, Result]], list[Row]]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure or table of a paper."""
+
+    name: str
+    title: str
+    source: str
+    plan: Callable[[Scale, int], Plan]
+    remarks: str = ""
+    """What is known of why claims of this figure do not come out, for the scoreboard."""
+    scales: tuple[Scale, ...] = ("smoke", "paper")
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    study: str
+    scale: Scale
+    seed: int
+    rows: list[Row]
+
+    def to_json(self) -> dict[str, Any]:
+        rows: list[Any] = msgspec.to_builtins(self.rows)
+        return {"study": self.study, "scale": self.scale, "seed": self.seed, "rows": rows}
+
+
+def run_study(
+    study: Study,
+    scale: Scale,
+    seed: int,
+    store: Path,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    runner: Callable[[dict[Any, Experiment], Path, Progress | None], dict[Any, Result]] | None = None,
+) -> StudyResult:
+    """Run what has not been run yet, and judge. A `runner` carries the experiments out elsewhere, on Spark say."""
+    if scale not in study.scales:
+        raise BadInput(f"study {study.name!r} has no scale {scale!r}; it has {' and '.join(study.scales)}")
+    plan = study.plan(scale, seed)
+    if runner is not None:
+        results = runner(dict(plan.experiments), store, progress)
+    else:
+        results = run_all(plan.experiments, store, workers, progress)
+    return StudyResult(study.name, scale, seed, plan.judge(results))
+
+
+# Ways to judge a figure. Each says its tolerance in words, to be printed with it.
+
+
+def close_to(where: Where, measure: str, paper: float, measured: float, share: float) -> Row:
+    """Met when within a share of the paper's number."""
+    holds = abs(measured - paper) <= share * abs(paper)
+    return Row(where, measure, paper, measured, holds, f"within {share:.0%}")
+
+
+def at_most(where: Where, measure: str, limit: float, measured: float, tolerance: str = "") -> Row:
+    """Met when not above the paper's number (plus what the tolerance text says was added to it)."""
+    return Row(where, measure, limit, measured, measured <= limit, tolerance or f"at most {limit:g}")
+
+
+def claim(where: Where, measure: str, words: str, measured: float | str, holds: bool) -> Row:
+    """A claim in words."""
+    return Row(where, measure, words, measured, holds, "as claimed")
+
+
+def reported(where: Where, measure: str, paper: float | str | None, measured: float | str) -> Row:
+    """Set beside the paper's without holding ours to it."""
+    return Row(where, measure, paper, measured, None, "reported")

@@ -1,0 +1,130 @@
+"""What the studies of Vitis share: the settings of §IV-A at three scales, and the four readings of traffic overhead.
+
+Traffic overhead is printed in four readings (see `topicweave.runs.dissemination`). The claims are held against `noise_all`, in
+which every notification counts. That reading was chosen after small runs had shown that it comes closest to the paper's
+reductions, so it is no evidence of its own: all four readings stand beside each other, and `docs/vitis.md` says what the
+others give.
+
+Events are empty and travel with their notifications, so that every notification is seen by the telemetry. Rates are equal
+unless a figure varies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from topicweave.papers.study import Row, Scale, reported
+from topicweave.runs import Experiment
+from topicweave.runs.dissemination import CorrelatedLists, Dissemination, FollowersSample
+from topicweave.runs.experiment import Result
+
+Results = Mapping[Any, Result]
+
+PATTERNS = ("random", "low", "high")
+READINGS = ("noise", "noise_node_mean", "noise_all", "noise_all_node_mean")
+HELD = "noise_all"
+TABLE = 15
+
+SETTLE: dict[Scale, float] = {"smoke": 30.0, "tenth": 30.0, "paper": 100.0}
+"""Seconds until events are published. By then the ring is right everywhere (`vitis/ring`), and relay paths have become few; friends
+still get a little better for as long as one looks. At paper scale it was chosen by the curve of paths over cycles (figure 6 prints it)."""
+SETTLE_OPT = 30.0
+"""OPT has no ring and no clusters to wait for."""
+
+LEVEL: dict[Scale, Literal["messages", "cycles"]] = {
+    "smoke": "messages",
+    "tenth": "messages",
+    "paper": "cycles",
+}
+"""How static settings of Vitis and RVR run: nodes in the simulator, or all nodes as arrays, cycle by cycle
+(`topicweave.bulk.vitis.engine`; `vitis/levels` compares the two). OPT and churn always run by messages."""
+
+_DEFAULTS = {"small_world": 1, "table_size": TABLE}
+"""Left out of experiments, so that figures that meet at a point share its run."""
+
+
+def lists(scale: Scale, seed: int, pattern: str, alpha: float = 0.0) -> CorrelatedLists:
+    """§IV-A; or a tenth of its nodes and topics, so that a hundred nodes want each topic as there; or a small likeness."""
+    if scale == "paper":
+        return CorrelatedLists(10_000, 5000, pattern, 50, 100, alpha, seed)
+    if scale == "tenth":
+        return CorrelatedLists(1000, 500, pattern, 50, 10, alpha, seed)
+    return CorrelatedLists(150, 100, pattern, 10, 10, alpha, seed)
+
+
+def experiment(
+    scale: Scale,
+    seed: int,
+    system: str,
+    workload: CorrelatedLists | FollowersSample,
+    dissemination: Dissemination | None = None,
+    level: Literal["messages", "cycles"] | None = None,
+    **parameters: Any,
+) -> Experiment:
+    """A static setting: settle, then one event on every topic unless said otherwise."""
+    parameters = {name: value for name, value in parameters.items() if _DEFAULTS.get(name) != value}
+    dissemination = dissemination or EACH_TOPIC
+    if system != "opt":
+        dissemination = msgspec.structs.replace(dissemination, level=level or LEVEL[scale])
+    if system == "opt":
+        # What bounds OPT's degree is no default of its own.
+        parameters.setdefault("table_size", TABLE)
+    else:
+        parameters["spreading"] = {"inline": 1}
+    if system == "vitis":
+        parameters.setdefault("rates", "equal")
+    return Experiment(
+        system=system,
+        parameters=parameters,
+        workload=workload,
+        seed=seed,
+        settle=SETTLE_OPT if system == "opt" else SETTLE[scale],
+        dissemination=dissemination,
+    )
+
+
+EACH_TOPIC = Dissemination(window=4.0, distribution=True)
+"""One event on every topic; what is kept for the figures that look at distributions costs the others nothing."""
+
+
+def less(part: float, whole: float) -> float:
+    """By which share `part` is less than `whole`."""
+    return 1.0 - part / whole if whole else 0.0
+
+
+def everything(where: Mapping[str, Any], result: Result) -> list[Row]:
+    """What every static setting must show, and what it is good to know."""
+    hit = result["hit_ratio"]
+    rows = [
+        Row(where, "hit_ratio", 1.0, hit, hit == 1.0, "every event, every subscriber"),
+        *(reported(where, reading, None, result[reading]) for reading in READINGS),
+        reported(where, "hops_mean", None, result["hops_mean"]),
+        reported(where, "relays_per_topic", None, result["relays_per_topic"]),
+        reported(where, "degree_mean", None, result["degree_mean"]),
+        reported(where, "degree_max", None, result["degree_max"]),
+    ]
+    if "requested_paths" in result:
+        rows.append(reported(where, "paths asked for per topic", None, paths_per_topic(result)))
+    if "clusters_per_topic" in result:
+        rows.append(reported(where, "clusters_per_topic", None, result["clusters_per_topic"]))
+    return rows
+
+
+def paths_per_topic(result: Result) -> float:
+    """Why an overhead is what it is: relay paths asked for, over topics."""
+    return float(result["requested_paths"] * result["nodes"] / result["workload"]["topics"])
+
+
+def at_level(scale: Scale, rows: Iterable[Row]) -> list[Row]:
+    """The rows, saying how their systems were run."""
+    return [
+        msgspec.structs.replace(
+            row, where={**row.where, "level": "messages" if row.where["system"] == "opt" else LEVEL[scale]}
+        )
+        if "system" in row.where
+        else row
+        for row in rows
+    ]

@@ -1,0 +1,345 @@
+"""Vitis §IV-B to §IV-D, on synthetic subscriptions: figures 4 to 7; and what the paper leaves open, measured."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.trends import falls, listed
+from topicweave.papers.vitis.settings import (
+    HELD,
+    PATTERNS,
+    READINGS,
+    TABLE,
+    Results,
+    at_level,
+    everything,
+    experiment,
+    less,
+    lists,
+)
+from topicweave.runs import Experiment
+from topicweave.runs.dissemination import BINS, Dissemination
+from topicweave.runs.experiment import Result
+
+FRIENDS = {"smoke": (0, 6, 12), "tenth": (0, 6, 12), "paper": (0, 3, 6, 9, 12)}
+TABLES = {"smoke": (15, 25), "tenth": (15, 35), "paper": (15, 20, 25, 30, 35)}
+LOOKS = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0)
+ALPHAS = {"smoke": (0.3, 3.0), "tenth": (0.3, 3.0), "paper": (0.3, 1.0, 2.0, 3.0)}
+
+
+def fig4(scale: Scale, seed: int) -> Plan:
+    """Friends against small-world links in a table of 15."""
+    counts = FRIENDS[scale]
+    experiments: dict[Any, Experiment] = {
+        (pattern, friends): experiment(
+            scale, seed, "vitis", lists(scale, seed, pattern), small_world=TABLE - 2 - friends
+        )
+        for pattern in PATTERNS
+        for friends in counts
+    }
+    experiments["rvr"] = experiment(scale, seed, "rvr", lists(scale, seed, "random"))
+
+    def judge(results: Results) -> list[Row]:
+        rvr = results["rvr"]
+        rows = everything({"system": "rvr", "table_size": TABLE}, rvr)
+        for (pattern, friends), result in ((key, results[key]) for key in experiments if key != "rvr"):
+            rows += everything({"system": "vitis", "workload": pattern, "friends": friends}, result)
+        for pattern in PATTERNS:
+            where: dict[str, Any] = {"system": "vitis", "workload": pattern, "friends": "rising"}
+            overhead = [results[pattern, friends][HELD] for friends in counts]
+            rows.append(claim(where, HELD, "falls with more friends", listed(overhead), falls(overhead)))
+        most = counts[-1]
+        by_pattern = [results[pattern, most][HELD] for pattern in PATTERNS]
+        rows.append(
+            claim(
+                {"system": "vitis", "workload": "random, low, high", "friends": most},
+                HELD,
+                "falls with correlation",
+                listed(by_pattern),
+                falls(by_pattern),
+            )
+        )
+        for reading in READINGS:
+            gain = less(results["high", most][reading], rvr[reading])
+            share = results["random", most][reading] / rvr[reading]
+            held = reading == HELD
+            where = {"system": "vitis against rvr", "friends": most}
+            rows += [
+                Row(
+                    {**where, "workload": "high"},
+                    f"{reading}: less than RVR's by",
+                    0.88,
+                    gain,
+                    gain >= 0.5 if held else None,
+                    "well below: by half at least" if held else "reported",
+                ),
+                Row(
+                    {**where, "workload": "random"},
+                    f"{reading}: share of RVR's",
+                    "below 0.33",
+                    share,
+                    share < 1 / 3 if held else None,
+                    "as claimed" if held else "reported",
+                ),
+            ]
+        high = results["high", most]
+        rows += [
+            claim(
+                {"system": "vitis against rvr", "workload": "high", "friends": most},
+                "hops_mean",
+                "shorter than RVR's",
+                f"{high['hops_mean']:.2f} against {rvr['hops_mean']:.2f}",
+                high["hops_mean"] < rvr["hops_mean"],
+            ),
+        ]
+        return at_level(scale, rows)
+
+    return Plan(experiments, judge)
+
+
+def fig5(scale: Scale, seed: int) -> Plan:
+    """How overhead is distributed over nodes."""
+    experiments = {
+        "rvr": experiment(scale, seed, "rvr", lists(scale, seed, "random")),
+        **{pattern: experiment(scale, seed, "vitis", lists(scale, seed, pattern)) for pattern in PATTERNS},
+    }
+
+    def above(result: Result, key: str, share: float) -> float:
+        return float(sum(result[key][int(share * BINS) :]))
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for name, result in results.items():
+            where = {"system": "rvr" if name == "rvr" else "vitis", "workload": name}
+            for key in ("overhead_by_node", "overhead_by_node_all"):
+                rows += [
+                    reported(where, f"{key}, twentieths", None, listed(result[key])),
+                    reported(where, f"{key} above 0.2", None, above(result, key, 0.2)),
+                ]
+        for pattern in PATTERNS:
+            for key, held in (("overhead_by_node", False), ("overhead_by_node_all", True)):
+                rvr = above(results["rvr"], key, 0.2)
+                share = above(results[pattern], key, 0.2) / rvr if rvr else 0.0
+                rows.append(
+                    Row(
+                        {"system": "vitis against rvr", "workload": pattern},
+                        f"{key}: nodes above 0.2, share of RVR's",
+                        "below 0.33",
+                        share,
+                        share < 1 / 3 if held else None,
+                        "as claimed" if held else "reported",
+                    )
+                )
+        return at_level(scale, rows)
+
+    return Plan(experiments, judge)
+
+
+def fig6(scale: Scale, seed: int) -> Plan:
+    """Larger routing tables."""
+    sizes = TABLES[scale]
+    experiments: dict[Any, Experiment] = {
+        (pattern, size): experiment(scale, seed, "vitis", lists(scale, seed, pattern), table_size=size)
+        for pattern in PATTERNS
+        for size in sizes
+    }
+    experiments |= {
+        ("rvr", size): experiment(scale, seed, "rvr", lists(scale, seed, "random"), table_size=size)
+        for size in sizes
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for (name, size), result in results.items():
+            where = {"system": "rvr" if name == "rvr" else "vitis", "workload": name, "table_size": size}
+            rows += everything(where, result)
+        for pattern in PATTERNS:
+            result = results[pattern, TABLE]
+            rows.append(
+                reported(
+                    {"system": "vitis", "workload": pattern, "table_size": TABLE},
+                    "paths asked for per topic, by second",
+                    None,
+                    settling_curve(result),
+                )
+            )
+        for name in (*PATTERNS, "rvr"):
+            ends = [results[name, size][HELD] for size in (sizes[0], sizes[-1])]
+            where = {"system": "rvr" if name == "rvr" else "vitis", "workload": name, "table_size": "rising"}
+            rows.append(
+                claim(where, HELD, "falls from the smallest to the largest", listed(ends), falls(ends))
+            )
+        faster = [
+            size for size in sizes if results["random", size]["hops_mean"] < results["rvr", size]["hops_mean"]
+        ]
+        rows.append(
+            claim(
+                {"system": "vitis against rvr", "workload": "random", "table_size": "rising"},
+                "hops_mean: shorter than RVR's at",
+                "from above 30 on",
+                ", ".join(str(size) for size in faster) or "no size",
+                bool(faster) and faster == list(sizes[-len(faster) :]),
+            )
+        )
+        return at_level(scale, rows)
+
+    return Plan(experiments, judge)
+
+
+def settling_curve(result: Result) -> str:
+    """When relay paths have become few; by messages nobody looks."""
+    per_node = result["workload"]["topics"] / result["nodes"]
+    curve = [(time, paths / per_node) for time, _, paths in result["settling"] if time in LOOKS]
+    return ", ".join(f"{time:.0f}: {paths:.2f}" for time, paths in curve) or "not looked at"
+
+
+def fig7(scale: Scale, seed: int) -> Plan:
+    """Skewed publication rates, known to the nodes."""
+    alphas = ALPHAS[scale]
+    count = {"smoke": 200, "tenth": 500, "paper": 5000}[scale]
+    events = Dissemination(each_topic=False, events=count, window=4.0)
+    experiments: dict[Any, Experiment] = {
+        (pattern, alpha): experiment(
+            scale, seed, "vitis", lists(scale, seed, pattern, alpha), events, rates="given"
+        )
+        for pattern in PATTERNS
+        for alpha in alphas
+    }
+    experiments |= {
+        ("rvr", alpha): experiment(scale, seed, "rvr", lists(scale, seed, "random", alpha), events)
+        for alpha in alphas
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for (name, alpha), result in results.items():
+            where = {"system": "rvr" if name == "rvr" else "vitis", "workload": name, "alpha": alpha}
+            rows += everything(where, result)
+        for measure in (HELD, "hops_mean"):
+            gaps = [
+                abs(results["random", alpha][measure] - results["high", alpha][measure])
+                for alpha in (alphas[0], alphas[-1])
+            ]
+            rows.append(
+                claim(
+                    {"system": "vitis", "workload": "random against high", "alpha": "0.3 and 3"},
+                    f"{measure}: difference",
+                    "random approaches high",
+                    listed(gaps),
+                    falls(gaps),
+                )
+            )
+        return at_level(scale, rows)
+
+    return Plan(experiments, judge)
+
+
+OPEN_READINGS: dict[str, dict[str, Any]] = {
+    "as built": {},
+    "hops + 1 < d, as Alg. 5 prints it": {"gateway_hops": 4},
+    "small-world targets drawn at every selection": {"redraw_targets": True},
+    "relays do not hand on to interested neighbours": {"relays_hand_on": False},
+}
+"""Ways to read what the paper leaves open: the settings that differ."""
+
+
+def readings(scale: Scale, seed: int) -> Plan:
+    """Every way to read the paper, beside the one that is built."""
+    experiments = {
+        name: experiment(scale, seed, "vitis", lists(scale, seed, "random"), **settings)
+        for name, settings in OPEN_READINGS.items()
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for name, result in results.items():
+            where = {"system": "vitis", "workload": "random", "reading": name}
+            rows += [
+                *everything(where, result),
+                reported(where, "hops_max", None, result["hops_max"]),
+            ]
+        return at_level(scale, rows)
+
+    return Plan(experiments, judge)
+
+
+COMPARED = (*READINGS, "hops_mean", "degree_mean", "relays_per_topic", "requested_paths")
+"""What `levels` holds the two levels to each other in."""
+
+
+def levels(scale: Scale, seed: int) -> Plan:
+    """The same workloads by messages in the simulator, and cycle by cycle; with 1,000 nodes at most."""
+    workloads = {
+        pattern: lists("tenth" if scale == "paper" else scale, seed, pattern) for pattern in PATTERNS
+    }
+    settings = [("vitis", pattern) for pattern in PATTERNS] + [("rvr", "random")]
+    ways: tuple[Literal["messages", "cycles"], ...] = ("messages", "cycles")
+    experiments = {
+        (level, system, pattern): msgspec.structs.replace(
+            experiment(scale, seed, system, workloads[pattern], level=level), settle=60.0
+        )
+        for level in ways
+        for system, pattern in settings
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for system, pattern in settings:
+            messages, cycles = (results[level, system, pattern] for level in ways)
+            where = {"system": system, "workload": pattern, "nodes": messages["nodes"]}
+            for level in ways:
+                hit = results[level, system, pattern]["hit_ratio"]
+                rows.append(Row({**where, "level": level}, "hit_ratio", 1.0, hit, hit == 1.0, "everybody"))
+            for measure in COMPARED:
+                ratio = cycles[measure] / messages[measure]
+                rows.append(
+                    Row(
+                        where,
+                        f"{measure}: {messages[measure]:.3f} by messages, {cycles[measure]:.3f} by cycles: ratio",
+                        1.0,
+                        ratio,
+                        abs(ratio - 1.0) <= 0.15,
+                        "within 15 %",
+                    )
+                )
+        return rows
+
+    return Plan(experiments, judge)
+
+
+def ring(scale: Scale, seed: int) -> Plan:
+    """How soon the ring is right, by whom nodes exchange their tables with."""
+    watched = Dissemination(window=4.0, watch_every=3.0)
+    experiments = {
+        share: experiment(scale, seed, "vitis", lists(scale, seed, "random"), watched, ring_partners=share)
+        for share in (0.0, 0.5)
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for share, result in results.items():
+            where = {"system": "vitis", "ring_partners": share}
+            rows += [
+                reported({**where, "second": time}, "ring links that are right", None, right)
+                for time, right, _ in result["settling"]
+            ]
+            rows += [
+                reported({**where, "second": time}, "paths asked for per node", None, paths)
+                for time, _, paths in result["settling"]
+            ]
+        right = [time for time, share, _ in results[0.5]["settling"] if share == 1.0]
+        rows.append(
+            claim(
+                {"system": "vitis", "ring_partners": 0.5},
+                "second at which the whole ring is right",
+                "within a few tens of rounds",
+                right[0] if right else "not yet",
+                bool(right),
+            )
+        )
+        return at_level(scale, rows)
+
+    return Plan(experiments, judge)

@@ -1,0 +1,227 @@
+"""How events spread over a settled overlay (Vitis §IV): hit ratio, the four readings of traffic overhead, delay, true degree.
+
+The paper's traffic overhead is "the proportion of relay (uninteresting) traffic that nodes experience". It does not say whether a
+notification that comes a second time is traffic, nor whether the proportion is taken over all messages or per node and
+then averaged. So there are four readings: `noise` and `noise_node_mean` count first receptions, `noise_all` and
+`noise_all_node_mean` all of them. All are visible to telemetry when events travel with their notifications
+(`spreading.inline` of 1, the events being empty): every notification is then one reception.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from topicweave.data.mending_workloads import GRAPHS, data_file, read_edges
+from topicweave.errors import UnknownName
+from topicweave.measures.columns import names_array
+from topicweave.measures.delivery import (
+    Receptions,
+    duplicates,
+    hit_ratio,
+    hops_measures,
+    noise,
+    noise_all,
+    noise_by_node,
+    noise_node_mean,
+    relays_per_topic,
+)
+from topicweave.measures.graph import Overlay, snapshot
+from topicweave.measures.interests import Interests
+from topicweave.measures.overlay import degree_measures
+from topicweave.model.workload import Workload
+from topicweave.sim.simulation import Simulation
+from topicweave.telemetry.writer import MemoryTelemetry
+from topicweave.workloads.vitis import generate_correlated
+
+Result = dict[str, Any]
+
+BINS = 20
+"""Of the histogram of overhead over nodes: 5% each."""
+
+
+class CorrelatedLists(msgspec.Struct, frozen=True, tag="vitis-lists"):
+    """§IV-A: `pattern` is random, low or high; with `alpha` the rates follow a power law (§IV-D)."""
+
+    nodes: int
+    topics: int = 5000
+    pattern: str = "random"
+    per_node: int = 50
+    buckets: int = 100
+    alpha: float = 0.0
+    seed: int = 0
+
+    def load(self) -> Workload:
+        return generate_correlated(
+            self.nodes, self.topics, self.pattern, self.per_node, self.buckets, self.alpha, self.seed
+        )
+
+
+class FollowersSample(msgspec.Struct, frozen=True, tag="followers"):
+    """§IV-E: some users at random, all that they follow, and all relations between these; users are the topics."""
+
+    graph: str
+    nodes: int
+    seed: int = 0
+
+    def load(self) -> Workload:
+        if self.graph not in GRAPHS:
+            raise UnknownName("social graph", self.graph, list(GRAPHS))
+        graph = GRAPHS[self.graph]
+        following: dict[int, set[int]] = {}
+        for one, other in read_edges(data_file(graph.file), graph.separator):
+            following.setdefault(one, set()).add(other)
+            if graph.symmetric:
+                following.setdefault(other, set()).add(one)
+        sample = followers_sample(following, self.nodes, random.Random(f"followers/{self.seed}"))
+        lists = {
+            f"u{user}": [f"u{followed}" for followed in sorted(following.get(user, set()) & sample)]
+            for user in sorted(sample)
+        }
+        return Workload.from_lists(lists)
+
+
+def followers_sample(following: dict[int, set[int]], nodes: int, rng: random.Random) -> set[int]:
+    """Random users with all whom they follow, until there are `nodes` or a few more (Vitis §IV-E).
+
+    >>> sorted(followers_sample({1: {2, 3}, 4: {5}}, 2, random.Random(1)))
+    [4, 5]
+    """
+    sample: set[int] = set()
+    users = sorted(following)
+    rng.shuffle(users)
+    for user in users:
+        if len(sample) >= nodes:
+            break
+        sample |= {user} | following[user]
+    return sample
+
+
+class Dissemination(msgspec.Struct, frozen=True):
+    """What to publish once the overlay has settled."""
+
+    each_topic: bool = True
+    """One event on every topic that somebody wants; else `events` by the topics' rates."""
+    events: int = 0
+    window: float = 10.0
+    """Seconds over which they are published."""
+    distribution: bool = False
+    """Keep the overhead's distribution over nodes, and every node's degree."""
+    watch_every: float = 0.0
+    """Look at the ring and the relay paths while the overlay settles, every so many seconds."""
+    level: Literal["messages", "cycles"] = "messages"
+    """Nodes in the simulator, or all nodes as arrays, cycle by cycle (see `cycled_vitis`)."""
+
+
+def with_given_rates(parameters: dict[str, Any], workload: Workload) -> dict[str, Any]:
+    """Hands the workload's rates to a system that asks for given ones (Vitis: `rates=given`)."""
+    if parameters.get("rates") != "given" or "topic_rates" in parameters:
+        return parameters
+    return {**parameters, "topic_rates": dict(zip(workload.topic_ids, workload.rates.tolist(), strict=True))}
+
+
+def run_dissemination(
+    simulation: Simulation, telemetry: MemoryTelemetry, spec: Dissemination, settle: float, seed: int
+) -> Result:
+    """Settle, look at the links, publish, measure."""
+    workload = simulation.workload
+    settling = _watch(simulation, spec.watch_every, settle) if spec.watch_every else []
+    simulation.run(settle)
+    simulation.snapshot()
+    published = _publish(simulation, spec, seed)
+    tables = telemetry.tables()
+    receptions = Receptions.of(tables.publishes, tables.deliveries)
+    everyone = names_array(workload.node_names)
+    interests = Interests.of(workload.tables()["subscriptions"], everyone)
+    overlay = Overlay.of(snapshot(tables.links, None), everyone)
+    first, every = noise_by_node(receptions), noise_by_node(receptions, repetitions=True)
+    result: Result = {
+        "nodes": workload.nodes,
+        "workload": subscription_statistics(workload),
+        "settling": settling,
+        "events": published,
+        "kernel_events": simulation.kernel.events,
+        "hit_ratio": hit_ratio(receptions, interests),
+        "noise": noise(receptions),
+        "noise_node_mean": noise_node_mean(receptions),
+        "noise_all": noise_all(receptions),
+        "noise_all_node_mean": noise_node_mean(receptions, repetitions=True),
+        "duplicates": duplicates(receptions),
+        "relays_per_topic": relays_per_topic(receptions),
+        **hops_measures(receptions),
+        **degree_measures(overlay),
+        **simulation.gauges(),
+    }
+    if spec.distribution:
+        result["overhead_by_node"] = histogram(first)
+        result["overhead_by_node_all"] = histogram(every)
+        result["degrees"] = sorted(overlay.graph.degrees.tolist())
+    return result
+
+
+def subscription_statistics(workload: Workload) -> dict[str, float]:
+    """How many want how much: what the paper gives of its Twitter graph (Figure 9)."""
+    wants = np.array([len(workload.interests(node)) for node in range(workload.nodes)])
+    wanted_by = np.array([len(workload.subscribers(topic)) for topic in range(workload.topics)])
+    return {
+        "subscriptions": float(wants.sum()),
+        "topics": float(workload.topics),
+        **_spread("subscriptions of a node", wants),
+        **_spread("subscribers of a topic", wanted_by),
+    }
+
+
+def _spread(what: str, counts: Any) -> dict[str, float]:
+    return {
+        f"{what}, mean": float(counts.mean()),
+        f"{what}, standard deviation": float(counts.std()),
+        f"{what}, median": float(np.median(counts)),
+        f"{what}, most": float(counts.max()),
+    }
+
+
+def _watch(simulation: Simulation, every: float, settle: float) -> list[tuple[float, float, float]]:
+    """(second, share of ring links that are right, relay paths asked for per node)."""
+    ring = sorted(simulation.workload.node_ids)
+    beside = {own: {ring[place - 1], ring[(place + 1) % len(ring)]} for place, own in enumerate(ring)}
+    seen = []
+    for step in range(1, int(settle / every) + 1):
+        simulation.run(step * every)
+        right = 0
+        for index in simulation.up():
+            node = simulation.node(index)
+            chosen = {link.peer for link in node.links() if link.kind in ("successor", "predecessor")}
+            right += len(chosen & beside[node.id])
+        paths = simulation.gauges().get("requested_paths", 0.0)
+        seen.append((simulation.now, right / sum(len(peers) for peers in beside.values()), paths))
+    return seen
+
+
+def planned_events(workload: Workload, spec: Dissemination, seed: int) -> list[tuple[int, int]]:
+    """(topic, publisher), one after another; publishers are among those who want the topic."""
+    rng = random.Random(f"dissemination/{seed}")
+    wanted = [topic for topic in range(workload.topics) if len(workload.subscribers(topic))]
+    if spec.each_topic:
+        topics = rng.sample(wanted, len(wanted))
+    else:
+        topics = rng.choices(
+            wanted, weights=[float(workload.rates[topic]) for topic in wanted], k=spec.events
+        )
+    return [(topic, rng.choice(workload.subscribers(topic).tolist())) for topic in topics]
+
+
+def _publish(simulation: Simulation, spec: Dissemination, seed: int) -> int:
+    events, start = planned_events(simulation.workload, spec, seed), simulation.now
+    for number, (topic, publisher) in enumerate(events):
+        simulation.at(start + spec.window * number / len(events), simulation.publish, publisher, topic)
+    simulation.run(start + 2 * spec.window)
+    return len(events)
+
+
+def histogram(shares: Any) -> list[float]:
+    """The share of nodes in each twentieth of overhead; nodes that received nothing have none."""
+    counts, _ = np.histogram(np.nan_to_num(shares), bins=BINS, range=(0.0, 1.0))
+    return [float(share) for share in counts / max(len(shares), 1)]

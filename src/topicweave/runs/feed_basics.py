@@ -1,0 +1,146 @@
+"""What Rappel builds on, measured without a simulation: interest locality (Fig. 1), filters (§2.2), networks (Fig. 5), coordinates."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from topicweave.blocks.bloom import bloom_of, may_contain
+from topicweave.blocks.vivaldi import Vivaldi, place, relative_errors
+from topicweave.data.feed_workloads import LANDMARKS, Source, subscriptions_of
+from topicweave.data.latency_networks import NetworkSpec, measured_slices
+from topicweave.sim.as_network import spread_out
+
+Result = dict[str, Any]
+IntArray = npt.NDArray[np.int64]
+PERCENTILES = (5, 25, 50, 75, 95)
+
+
+class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality"):
+    """Fig. 1: how much of a user's subscriptions the best few others cover, chosen greedily."""
+
+    source: Source
+    users: int = 1000
+    most_friends: int = 10
+    least_feeds: int = 5
+    seed: int = 0
+
+    def run(self) -> Result:
+        user, feed = np.array(sorted(set(subscriptions_of(self.source))), np.int64).T
+        users, user = np.unique(user, return_inverse=True)
+        feeds, feed = np.unique(feed, return_inverse=True)
+        by_feed = np.argsort(feed, kind="stable")
+        followers = np.split(user[by_feed], np.cumsum(np.bincount(feed, minlength=len(feeds)))[:-1])
+        starts = np.searchsorted(user, np.arange(len(users) + 1))
+        counts = np.diff(starts)
+        eligible = np.flatnonzero(counts >= self.least_feeds).tolist()
+        rng = random.Random(f"locality/{self.source}/{self.seed}")
+        chosen = rng.sample(eligible, min(self.users, len(eligible)))
+        covered = np.array(
+            [self._cover(one, feed[starts[one] : starts[one + 1]], followers, len(users)) for one in chosen]
+        )
+        shares = covered / counts[chosen][:, None]
+        many = counts[chosen] > np.median(counts[chosen])
+        return {
+            "users": len(chosen),
+            "feeds_median": float(np.median(counts[chosen])),
+            "complete": [float(np.mean(shares[:, friends] == 1.0)) for friends in range(self.most_friends)],
+            "covered_mean": [float(np.mean(shares[:, friends])) for friends in range(self.most_friends)],
+            "six_few_feeds": float(np.mean(shares[~many, 5])),
+            "six_many_feeds": float(np.mean(shares[many, 5])) if many.any() else float("nan"),
+        }
+
+    def _cover(self, user: int, feeds: IntArray, followers: list[IntArray], users: int) -> list[int]:
+        """How many feeds are covered by the first 1, 2, … friends."""
+        open_ = list(feeds)
+        total, counts = 0, []
+        for _ in range(self.most_friends):
+            if open_:
+                wanting = np.bincount(np.concatenate([followers[feed] for feed in open_]), minlength=users)
+                wanting[user] = 0
+                friend = int(wanting.argmax())
+                if wanting[friend]:
+                    total += int(wanting[friend])
+                    open_ = [feed for feed in open_ if friend not in _Set(followers[feed])]
+            counts.append(total)
+        return counts
+
+
+class _Set:
+    """Membership in a sorted array."""
+
+    def __init__(self, values: IntArray) -> None:
+        self._values = values
+
+    def __contains__(self, value: int) -> bool:
+        at = int(np.searchsorted(self._values, value))
+        return at < len(self._values) and bool(self._values[at] == value)
+
+
+class FilterErrors(msgspec.Struct, frozen=True, tag="filter-errors"):
+    """§2.2: how often a filter shows a feed that is not in it."""
+
+    sizes: tuple[int, ...] = (50, 100, 200)
+    filters: int = 200
+    tries: int = 5000
+    seed: int = 0
+
+    def run(self) -> Result:
+        rng = random.Random(f"bloom/{self.seed}")
+        result: Result = {}
+        for size in self.sizes:
+            wrong = 0
+            for _ in range(self.filters):
+                bloom = bloom_of(rng.getrandbits(64) for _ in range(size))
+                wrong += sum(may_contain(bloom, rng.getrandbits(64)) for _ in range(self.tries))
+            result[str(size)] = wrong / (self.filters * self.tries)
+        return result
+
+
+class NetworkCheck(msgspec.Struct, frozen=True, tag="network-check"):
+    """Fig. 5: the round trips of a model beside PlanetLab's; and the relative error of coordinates by dimensions."""
+
+    network: NetworkSpec
+    hosts: int = 490
+    dimensions: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
+
+    def run(self) -> Result:
+        rtt = self.network.round_trips(self.hosts)
+        apart = np.triu_indices(self.hosts, 1)
+        result: Result = {"rtt_ms": np.percentile(rtt[apart], PERCENTILES).tolist()}
+        result["errors"] = {
+            str(count): np.percentile(
+                self._errors(np.array(rtt, np.float64) / 2000.0, count), (50, 90)
+            ).tolist()
+            for count in self.dimensions
+        }
+        return result
+
+    def _errors(self, one_way: npt.NDArray[np.float64], dimensions: int) -> npt.NDArray[np.float64]:
+        """Landmarks find their places by Vivaldi, everybody else by the landmarks, as nodes do."""
+        marks = spread_out(one_way, LANDMARKS, int(np.median(one_way, axis=1).argmin()))
+        rng = random.Random(f"landmarks/{self.network.seed}")
+        nodes = [Vivaldi(rng, dimensions) for _ in marks]
+        for _ in range(40):
+            for one, node in enumerate(nodes):
+                for other, peer in enumerate(nodes):
+                    if one != other:
+                        node.update(one_way[marks[one], marks[other]], peer.position, peer.error)
+        places = [node.position for node in nodes]
+        return relative_errors(np.array([place(places, row[marks]) for row in one_way]), one_way)
+
+
+class MeasuredRoundTrips(msgspec.Struct, frozen=True, tag="measured-round-trips"):
+    """PlanetLab's round trips: medians in time."""
+
+    def run(self) -> Result:
+        medians = np.median(measured_slices(), axis=0)
+        apart = np.triu_indices(len(medians), 1)
+        return {"rtt_ms": np.percentile(medians[apart], PERCENTILES).tolist()}
+
+
+FeedBasics = InterestLocality | FilterErrors | NetworkCheck | MeasuredRoundTrips

@@ -1,0 +1,294 @@
+"""A trial: what somebody who has to choose a system wants to know of it, from one run on their workload.
+
+Three acts. The overlay settles and is looked at. Events are published (while nodes come and go, if so asked), and it is measured who got them and at what cost. Then a share of
+the nodes, the best connected one among them, crashes without a word, and probes on some topics, every second, show how long it takes until everybody left is served
+again.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from topicweave.blocks.views import Directory
+from topicweave.errors import BadInput
+from topicweave.measures.columns import names_array
+from topicweave.measures.course import course
+from topicweave.measures.delivery import Receptions, noise_by_node
+from topicweave.measures.distributions import hops_counts, latency_quantiles
+from topicweave.measures.footprint import deep_size
+from topicweave.measures.interests import Interests
+from topicweave.measures.summary import measure_run
+from topicweave.measures.uptime import Uptime
+from topicweave.model.event import Event, EventId
+from topicweave.model.ids import TopicId
+from topicweave.model.workload import Workload
+from topicweave.runs.events import drawn_events
+from topicweave.runs.likeness import cost_by_likeness
+from topicweave.runs.picture import picture
+from topicweave.sim.churn import Change, Churn, always_up, exponential, from_workload
+from topicweave.sim.host import Host
+from topicweave.sim.simulation import Simulation
+from topicweave.telemetry.tables import Tables
+from topicweave.telemetry.writer import MemoryTelemetry
+
+SPREAD = 5.0
+"""Seconds over which events are published."""
+CHURN_SPREAD, CHURN_PARTS = 60.0, 12
+"""The same where nodes come and go, so that they do meanwhile; and in how many parts that time is looked at."""
+GRACE = 10.0
+"""Seconds after which a newcomer is expected to receive what is published."""
+DRAIN = 10.0
+"""Seconds given to the last event to arrive."""
+BEFORE = 3
+"""Probes before the crash: what the system reached without one."""
+PROBED_TOPICS = 20
+REPAIRED = 0.99
+"""Of what was reached before the crash."""
+WEIGHED_NODES = 20
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """What happens to the system."""
+
+    latency: str = "50ms"
+    churn: str = ""
+    """Nothing: everybody stays. `trace`: the workload's own. `600/60`: seconds up and away, exponentially distributed."""
+    crash: float = 0.1
+    """The share of nodes that crashes in the end; 0 leaves that out."""
+    repair_seconds: int = 20
+    """How long probes go on after the crash."""
+
+    @property
+    def spread(self) -> float:
+        """Seconds over which events are published."""
+        return CHURN_SPREAD if self.churn else SPREAD
+
+
+def planned_churn(trial: Trial, workload: Workload, settle: float, seed: int) -> Churn:
+    """Who comes and goes; a drawn churn begins when the overlay has settled."""
+    if not trial.churn:
+        return always_up(workload.nodes)
+    if trial.churn == "trace":
+        if not workload.churn.size:
+            raise BadInput(
+                "churn 'trace': this workload has no table of joins and leaves; say '600/60', for instance"
+            )
+        return from_workload(workload)
+    up, _, away = trial.churn.partition("/")
+    try:
+        drawn = exponential(workload.nodes, float(up), float(away), trial.spread + DRAIN, seed)
+    except ValueError:
+        raise BadInput(f"churn {trial.churn!r}: say 'trace', or seconds up and away as in '600/60'") from None
+    later = tuple(Change(settle + change.time, change.node, change.up) for change in drawn.changes)
+    # Whoever is away at first is away until its first return.
+    return Churn(drawn.up_at_start, later)
+
+
+def run_trial(
+    simulation: Simulation,
+    telemetry: MemoryTelemetry,
+    trial: Trial,
+    settle: float,
+    events: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Carry it out on a simulation that was made for it; numbers, and lists for figures."""
+    workload = simulation.workload
+    simulation.run(settle)
+    simulation.snapshot()
+    result: dict[str, Any] = {
+        "nodes": len(simulation.up()),
+        "settle_seconds": settle,
+        "degrees": [simulation.node(index).degree for index in simulation.up()],
+        "memory_bytes": _memory(simulation, seed),
+        **simulation.gauges(),
+    }
+    for number, (publisher, topic) in enumerate(drawn_events(workload, events, seed)):
+        simulation.at(settle + trial.spread * number / events, simulation.publish, publisher, topic)
+    population = _watched(simulation, settle, trial.spread) if trial.churn else []
+    simulation.run(settle + trial.spread + DRAIN)
+    simulation.flush_control()
+    tables = telemetry.tables()
+    changes = _churn_table(workload, simulation) if trial.churn else None
+    grace = GRACE if trial.churn else 0.0
+    result |= measure_run(
+        tables,
+        workload.tables()["subscriptions"],
+        nodes=workload.node_names,
+        churn=changes,
+        end=simulation.now,
+        grace=grace,
+        window=DRAIN,
+    )
+    if population and events:
+        result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
+    receptions = Receptions.of(tables.publishes, tables.deliveries)
+    unwanted = noise_by_node(receptions)
+    if events:
+        result["hops_counts"] = hops_counts(receptions)
+        result["latency_quantiles"] = latency_quantiles(receptions)
+        result["noise_quantiles"] = _quantiles(unwanted[~np.isnan(unwanted)])
+        result["cost_by_likeness"] = cost_by_likeness(simulation, receptions, unwanted, seed)
+    result["picture"] = picture(tables, workload, receptions, seed)
+    if trial.crash and events and len(simulation.up()) > 2:
+        result |= _repair(simulation, trial, seed)
+    result["virtual_seconds"] = simulation.now
+    result["kernel_events"] = simulation.kernel.events
+    return result
+
+
+def _watched(simulation: Simulation, start: float, spread: float) -> list[tuple[float, int, float]]:
+    """Run on through the churn: (time, nodes that are up, their mean number of links), part by part."""
+    population = []
+    for part in range(CHURN_PARTS + 1):
+        simulation.run(start + part * spread / CHURN_PARTS)
+        up = simulation.up()
+        links = [simulation.node(index).degree for index in up]
+        population.append((simulation.now, len(up), sum(links) / len(links) if links else 0.0))
+    return population
+
+
+def _churn_curve(
+    tables: Tables,
+    workload: Workload,
+    changes: pa.Table | None,
+    population: list[tuple[float, int, float]],
+    grace: float,
+) -> list[list[float | None]]:
+    """(seconds since the start, nodes, links per node, share served) of each part; None where nobody was to be served."""
+    everyone = names_array(workload.node_names)
+    interests = Interests.of(workload.tables()["subscriptions"], everyone)
+    edges = [time for time, _, _ in population]
+    parts = course(tables, interests, Uptime(everyone, changes), edges, grace=grace, window=DRAIN)
+    return [
+        [time - edges[0], nodes, links, None if np.isnan(part["hit_ratio"]) else part["hit_ratio"]]
+        for (time, nodes, links), part in zip(population, parts, strict=False)
+    ]
+
+
+def _quantiles(values: Any) -> list[float]:
+    quantiles: list[float] = np.quantile(values, np.linspace(0.0, 1.0, 101)).tolist() if len(values) else []
+    return quantiles
+
+
+def _churn_table(workload: Workload, simulation: Simulation) -> pa.Table:
+    names = workload.node_names
+    changes = simulation.churn.changes
+    away = sorted(set(range(workload.nodes)) - simulation.churn.up_at_start - {c.node for c in changes})
+    # A node that never comes is told apart from one that always was there by leaving before everything.
+    rows = [(-1.0, names[node], "leave") for node in away]
+    rows += [(change.time, names[change.node], "join" if change.up else "leave") for change in changes]
+    return pa.table(
+        {
+            "time": pa.array([time for time, _, _ in rows], pa.float64()),
+            "node": pa.array([node for _, node, _ in rows], pa.string()),
+            "change": pa.array([change for _, _, change in rows], pa.string()),
+        }
+    )
+
+
+def _memory(simulation: Simulation, seed: int) -> float:
+    """Bytes that a node keeps, on average over a sample; what belongs to the simulator is left out."""
+    up = simulation.up()
+    chosen = random.Random(f"weighed/{seed}").sample(up, min(WEIGHED_NODES, len(up)))
+    left_out = (Host, Directory, random.Random, type(simulation.parameters))
+    sizes = [deep_size(simulation.node(index), left_out) for index in sorted(chosen)]
+    return sum(sizes) / len(sizes) if sizes else float("nan")
+
+
+# After a crash.
+
+
+class _Probe(NamedTuple):
+    second: int
+    event: EventId
+    expected: frozenset[int]
+
+
+def _repair(simulation: Simulation, trial: Trial, seed: int) -> dict[str, Any]:
+    """Crash a share of the nodes; the share of probes that arrives, second by second, and how long it took to mend."""
+    rng = random.Random(f"repair/{seed}")
+    got: dict[EventId, set[int]] = {}
+
+    def delivered(host: Host, event: Event) -> None:
+        got.setdefault(event.id, set()).add(host.index)
+
+    simulation.on_delivery(delivered)
+    wanting = _wanting(simulation)
+    shared = sorted(topic for topic, subscribers in wanting.items() if len(subscribers) > 1)
+    topics = rng.sample(shared, min(PROBED_TOPICS, len(shared)))
+    probes: list[_Probe] = []
+    for second in range(-BEFORE, trial.repair_seconds):
+        if second == 0:
+            for index in _victims(simulation, trial.crash, rng):
+                simulation.stop(index, orderly=False)
+        probes += _publish_probes(simulation, topics, second, rng)
+        simulation.run(simulation.now + 1.0)
+    simulation.run(simulation.now + DRAIN / 2)
+    alive = set(simulation.up())
+    curve: list[tuple[int, float]] = []
+    for second in range(-BEFORE, trial.repair_seconds):
+        pairs = [
+            (probe.expected & alive, got.get(probe.event, set()))
+            for probe in probes
+            if probe.second == second
+        ]
+        expected = sum(len(wanting) for wanting, _ in pairs)
+        if expected:
+            curve.append((second, sum(len(wanting & reached) for wanting, reached in pairs) / expected))
+    return {"repair_time": repair_time(curve), "repair_curve": [list(point) for point in curve]}
+
+
+def repair_time(curve: list[tuple[int, float]]) -> float:
+    """Seconds from the crash until every later probe reached (nearly) as many as those before it did.
+
+    inf if the last one did not; nan if nothing could be probed.
+
+    >>> repair_time([(-1, 1.0), (0, 0.8), (1, 0.9), (2, 1.0), (3, 1.0)])
+    2.0
+    """
+    before = [share for second, share in curve if second < 0]
+    after = [(second, share) for second, share in curve if second >= 0]
+    if not before or not after:
+        return float("nan")
+    enough = REPAIRED * sum(before) / len(before)
+    missed = [second for second, share in after if share < enough]
+    if not missed:
+        return 0.0
+    return float("inf") if missed[-1] == after[-1][0] else float(missed[-1] + 1)
+
+
+def _victims(simulation: Simulation, share: float, rng: random.Random) -> list[int]:
+    """The node with the most links, since sooner or later it is that one; the others at random."""
+    up = simulation.up()
+    hub = max(up, key=lambda index: (simulation.node(index).degree, -index))
+    others = [index for index in up if index != hub]
+    return [hub, *rng.sample(others, max(0, min(len(others) - 1, round(share * len(up)) - 1)))]
+
+
+def _wanting(simulation: Simulation) -> dict[TopicId, list[int]]:
+    wanting: dict[TopicId, list[int]] = {}
+    for index in simulation.up():
+        for topic in simulation.node(index).subscriptions:
+            wanting.setdefault(topic, []).append(index)
+    return wanting
+
+
+def _publish_probes(
+    simulation: Simulation, topics: list[TopicId], second: int, rng: random.Random
+) -> list[_Probe]:
+    """One event on each topic that still has two subscribers, by one of them."""
+    wanting = _wanting(simulation)
+    place = {topic_id: topic for topic, topic_id in enumerate(simulation.workload.topic_ids)}
+    probes = []
+    for topic in topics:
+        if len(wanting.get(topic, ())) > 1:
+            publisher = rng.choice(wanting[topic])
+            receipt = simulation.publish(publisher, place[topic])
+            probes.append(_Probe(second, receipt.event.id, frozenset(wanting[topic]) - {publisher}))
+    return probes

@@ -1,0 +1,134 @@
+"""Rounds of churn on whole overlays: every system keeps or restores what it promises, round by round."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import pytest
+
+from topicweave.bulk.omen.mending import run_mending
+from topicweave.bulk.omen.overlay import LiveOverlay
+from topicweave.bulk.omen.plan import Mending
+from topicweave.bulk.omen.systems import OMenMender
+from topicweave.data.mending_workloads import (
+    VARIABLE,
+    SocialSample,
+    SyntheticLists,
+    breadth_first_sample,
+    churn_sequence,
+)
+from topicweave.errors import BadInput
+from topicweave.runs import Experiment, run_experiment
+
+LISTS = SyntheticLists(80, 30, "zipf", 3, 12, seed=1)
+
+
+def run(system: str = "omen", rounds: int = 40, **plan: Any) -> dict[str, Any]:
+    return run_mending(system, LISTS.load(), Mending(rounds=rounds, warm_up=4, **plan), seed=3)
+
+
+@pytest.mark.parametrize("concurrent", [1, 2, 3, 5])
+def test_every_round_of_omen_ends_topic_connected(concurrent: int) -> None:
+    result = run(concurrent=concurrent, resilience=concurrent, rounds=60)
+    assert result["unrestored_rounds"] == 0
+    assert result["partitioned_topics"] == 0
+    assert all(look["partitioned_topics"] == 0 for look in result["looks"])
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"components": "spread"},
+        {"components": "shadow"},
+        {"ceiling": "shadow"},
+        {"global_view": True},
+        {"builder": "greedy", "covers": "multi"},
+        {"coverage": 0},
+    ],
+)
+def test_variants_restore_it_too(plan: dict[str, Any]) -> None:
+    result = run(**plan)
+    assert result["unrestored_rounds"] == 0
+    assert result["partitioned_topics"] == 0
+
+
+@pytest.mark.parametrize("system", ["lowoda-inc", "lowoda-re", "spidercast"])
+def test_rivals_run(system: str) -> None:
+    result = run(system)
+    assert len(result["looks"]) == 11
+    if system != "spidercast":
+        assert result["partitioned_topics"] == 0
+
+
+def test_degrees_stay_near_the_design_and_below_spidercast() -> None:
+    """And Algorithm 1 to the letter lets them run away."""
+    mean = {system: run(system)["degree_mean_mean"] for system in ("lowoda-re", "omen", "spidercast")}
+    assert abs(mean["omen"] - mean["lowoda-re"]) <= 1.12
+    assert mean["omen"] < 0.8 * mean["spidercast"]
+    assert run(components="shadow")["degree_mean_mean"] > mean["omen"]
+
+
+def test_beacons_spare_most_of_the_labels() -> None:
+    by_beacons, spread = run(labels=True), run(labels=True, components="spread")
+    assert by_beacons["label_messages_per_leave"] < 0.5 * spread["label_messages_per_leave"]
+
+
+def test_an_experiment_is_a_value_and_repeats() -> None:
+    experiment = Experiment(system="omen", workload=LISTS, seed=5, mending=Mending(rounds=15, warm_up=2))
+    untimed = [
+        {name: value for name, value in run_experiment(experiment).items() if "seconds" not in name}
+        for _ in range(2)
+    ]
+    assert untimed[0] == untimed[1]
+
+
+def test_prepared_backups_are_ready_and_coordinators_alive() -> None:
+    workload = LISTS.load()
+    overlay = LiveOverlay(workload, range(workload.nodes))
+    mender = OMenMender(overlay, Mending(rounds=0), random.Random(0), everybody=False)
+    for _ in range(5):
+        mender.gossip()
+    for node in range(0, workload.nodes, 7):
+        assert mender.views.coordinator(node) != node
+        backups = mender.views.backups_of(node)
+        assert node not in backups
+        assert all(overlay.interest[peer] & overlay.interest[node] for peer in backups)
+
+
+def test_random_churn_alternates_per_node() -> None:
+    up, happenings = churn_sequence("random", 50, 200, seed=1)
+    assert len(happenings) == 200
+    for node, joins in happenings:
+        assert joins == (node not in up)
+        (up.add if joins else up.discard)(node)
+
+
+def test_breadth_first_sampling() -> None:
+    """A path: what is found is connected to a seed, and there is as much of it as asked for."""
+    around = {user: {user - 1, user + 1} & set(range(100)) for user in range(100)}
+    found = breadth_first_sample(around, 20, random.Random(1))
+    assert len(found) == 20
+    assert sum(user + 1 not in found for user in found) <= 3
+    with pytest.raises(BadInput, match="fewer than"):
+        breadth_first_sample(around, 101, random.Random(1))
+
+
+def test_without_the_data_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(BadInput, match=f"set {VARIABLE}"):
+        SocialSample("facebook", 100).load()
+
+
+@pytest.mark.skipif(
+    VARIABLE not in os.environ, reason=f"real data: set {VARIABLE} to the folder that holds it"
+)
+def test_the_real_traces() -> None:
+    workload = SocialSample("facebook", 300, seed=2).load()
+    assert 250 < workload.nodes <= 300
+    up, happenings = churn_sequence("google", workload.nodes, 100, seed=2)
+    assert len(up) == workload.nodes
+    assert len(happenings) == 100
+    result = run_mending("omen", workload, Mending(rounds=30, churn="google", warm_up=2), seed=2)
+    assert result["unrestored_rounds"] == 0

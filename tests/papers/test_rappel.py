@@ -1,0 +1,68 @@
+"""The Rappel studies: every plan can be made at every scale; the small ones hold; a miss is shown as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topicweave.papers.rappel import STUDIES
+from topicweave.papers.rappel.trees import between, middle
+from topicweave.papers.study import Scale, run_study
+
+BY_NAME = {study.name.removeprefix("rappel/"): study for study in STUDIES}
+
+
+@pytest.mark.parametrize("scale", ["smoke", "tenth", "paper"])
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_every_figure_has_its_experiments(study: Any, scale: Scale) -> None:
+    plan = study.plan(scale, 0)
+    assert plan.experiments
+    assert {experiment.system for experiment in plan.experiments.values()} <= {"rappel", "scribe"}
+
+
+def test_all_figures_of_the_paper_are_there() -> None:
+    wanted = (
+        "fig1 fig5 fig7 fig8a fig8b fig9a fig9b fig9c fig10a fig10b fig10c fig11a fig11b fig11c fig11d bloom"
+    )
+    assert set(BY_NAME) == set(wanted.split())
+
+
+def test_figures_that_show_the_same_runs_share_them() -> None:
+    plans = {name: study.plan("paper", 0).experiments for name, study in BY_NAME.items()}
+    assert plans["fig8a"]["as"] == plans["fig8b"]["static"]
+    assert plans["fig9b"]["both"] == plans["fig10c"]["rappel"] == plans["fig11d"]["twitter"]
+
+
+def test_filters_are_as_stated(tmp_path: Path) -> None:
+    rows = run_study(BY_NAME["bloom"], "smoke", 0, tmp_path, workers=1).rows
+    assert [row.holds for row in rows] == [True] * 3
+
+
+def test_one_update_beside_scribe(tmp_path: Path) -> None:
+    rows = run_study(BY_NAME["fig10a"], "smoke", 0, tmp_path, workers=1).rows
+    kept = {row.measure: row.holds for row in rows if row.where.get("system") == "rappel"}
+    assert kept["noise (receptions)"] is True
+    assert kept["subscribers reached"] is True
+    relays = [row for row in rows if row.measure == "carriers that do not subscribe"]
+    assert [row.holds for row in relays] == [True]
+
+
+def test_a_single_noisy_reception_is_a_miss() -> None:
+    plan = BY_NAME["fig8a"].plan("smoke", 0)
+    part = {"stretch_p50": 1.2, "stretch_p95": 1.5, "distance": 0.1}
+    update = {"latency_p50": 0.1, "latency_p95": 0.2}
+    result = {
+        "noise": 1,
+        "final": {"by_distance": [part] * 10, "height_mean": 3.0, "height_max": 5},
+        "updates": [update],
+    }
+    rows = plan.judge(dict.fromkeys(plan.experiments, result))
+    assert [row.holds for row in rows if row.measure == "noise (receptions)"] == [False]
+    assert [row.holds for row in rows if "farthest" in row.measure] == [False]
+
+
+def test_medians_leave_out_what_is_not_known() -> None:
+    assert middle([3.0, float("nan"), 1.0, 2.0]) == 2.0
+    assert between([{"time": 1.0}, {"time": 2.0}], 1.5, 3.0) == [{"time": 2.0}]
