@@ -1,6 +1,6 @@
 """Vitis and RVR at scale: what a second of gossip costs, and figure 6's first row, each setting from start to the last event.
 
-Cycle by cycle, as the studies run it at the paper's size, and by messages. By messages a whole setting of 10,000 nodes takes a quarter of an hour (docs/vitis.md), so
+Cycle by cycle, as the studies run it at the paper's size, and by messages. By messages a whole setting of 10,000 nodes takes a quarter of an hour (docs/systems/vitis.md), so
 only the second of gossip is measured there; the quick run has 500 nodes and does both.
 """
 

@@ -31,7 +31,7 @@ Coordinate = tuple[float, ...]
 FloatArray = npt.NDArray[np.float64]
 
 DIMENSIONS = 5
-"""See `docs/rappel.md`: the relative error falls up to five dimensions and hardly beyond, on both networks."""
+"""See `docs/systems/rappel.md`: the relative error falls up to five dimensions and hardly beyond, on both networks."""
 
 FLOOR = 1e-3
 """Seconds. Errors are relative to at least this: half a millisecond wrong of a tenth of a millisecond is not five times wrong."""

@@ -26,7 +26,7 @@ Edges = npt.NDArray[np.int64]
 """One row (lower end, higher end) per edge, in the order in which they were taken."""
 
 DEFAULT_RHO = 1.5
-"""LowODA's; see docs/omen.md for the measurement behind it."""
+"""LowODA's; see docs/systems/omen.md for the measurement behind it."""
 GM = 0.0
 MIN_MAX = math.inf
 

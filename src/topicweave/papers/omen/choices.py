@@ -1,4 +1,4 @@
-"""What the paper leaves open, measured: rho, and points (a), (b) and (d) of docs/omen.md."""
+"""What the paper leaves open, measured: rho, and points (a), (b) and (d) of docs/systems/omen.md."""
 
 from __future__ import annotations
 

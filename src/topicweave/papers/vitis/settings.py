@@ -2,7 +2,7 @@
 
 Traffic overhead is printed in four readings (see `topicweave.runs.dissemination`). The claims are held against `noise_all`, in
 which every notification counts. That reading was chosen after small runs had shown that it comes closest to the paper's
-reductions, so it is no evidence of its own: all four readings stand beside each other, and `docs/vitis.md` says what the
+reductions, so it is no evidence of its own: all four readings stand beside each other, and `docs/systems/vitis.md` says what the
 others give.
 
 Events are empty and travel with their notifications, so that every notification is seen by the telemetry. Rates are equal

@@ -2,7 +2,7 @@
 
 Algorithm 1 asks for the components of G = (S, E_new ∪ E_cur): to the letter, those that edges among the shadow set itself make. Nodes
 that are joined through others then count as parted, each repair adds edges that nobody needs, and degrees run away. So a member may report the label
-of its component in the whole overlay, and repair joins what is parted there (see docs/omen.md for both, measured).
+of its component in the whole overlay, and repair joins what is parted there (see docs/systems/omen.md for both, measured).
 """
 
 from __future__ import annotations
