@@ -14,7 +14,7 @@ from scipy import stats
 
 from tests.measures.builders import churn_table, subscriptions_table, telemetry_table
 from tests.measures.test_uptime import Changes, churns, is_up
-from topicweave.measures import delivery
+from topicweave.measures import delivery, traffic
 from topicweave.measures.delivery import Receptions
 from topicweave.measures.interests import Interests
 from topicweave.measures.uptime import Uptime
@@ -114,23 +114,23 @@ def same(value: float) -> object:
 @given(runs())
 def test_noise(run: Run) -> None:
     receptions = run.receptions()
-    assert delivery.noise(receptions) == same(share([not one.wanted for one in run.first()]))
-    assert delivery.noise_all(receptions) == same(share([not one.wanted for one in run.measured()]))
+    assert traffic.noise(receptions.traffic) == same(share([not one.wanted for one in run.first()]))
+    assert traffic.noise_all(receptions.traffic) == same(share([not one.wanted for one in run.measured()]))
     for repetitions, counted in ((False, run.first()), (True, run.measured())):
         per_node = defaultdict(list)
         for one in counted:
             per_node[one.node].append(not one.wanted)
         shares = {node: share(unwanted) for node, unwanted in per_node.items()}
         mean = statistics.fmean(shares.values()) if shares else math.nan
-        assert delivery.noise_node_mean(receptions, repetitions) == same(mean)
-        by_node = delivery.noise_by_node(receptions, repetitions).tolist()
+        assert traffic.noise_node_mean(receptions.traffic, repetitions) == same(mean)
+        by_node = traffic.noise_by_node(receptions.traffic, repetitions).tolist()
         assert by_node == [same(shares.get(node, math.nan)) for node in receptions.nodes.to_pylist()]
 
 
 @given(runs())
 def test_duplicates(run: Run) -> None:
     repeated, wanted = len(run.measured()) - len(run.first()), len(run.wanted_first())
-    assert delivery.duplicates(run.receptions()) == same(repeated / wanted if wanted else math.nan)
+    assert traffic.duplicates(run.receptions().traffic) == same(repeated / wanted if wanted else math.nan)
 
 
 @given(runs())
@@ -140,7 +140,7 @@ def test_relays_per_topic(run: Run) -> None:
         if not one.wanted:
             carriers[run.events()[one.event].topic].add(one.node)
     expected = statistics.fmean(map(len, carriers.values())) if carriers else math.nan
-    assert delivery.relays_per_topic(run.receptions()) == same(expected)
+    assert traffic.relays_per_topic(run.receptions().traffic) == same(expected)
 
 
 @given(runs())
@@ -148,7 +148,7 @@ def test_hops_and_latency(run: Run) -> None:
     receptions, counted = run.receptions(), run.wanted_first()
     hops = [one.hops for one in counted]
     waits = [one.time - run.events()[one.event].time for one in counted]
-    assert delivery.hops_measures(receptions) == {
+    assert traffic.hops_measures(receptions.traffic) == {
         "hops_mean": same(statistics.fmean(hops) if hops else math.nan),
         "hops_max": same(max(hops, default=math.nan)),
     }
@@ -221,13 +221,13 @@ def test_nothing_happened() -> None:
     values = [
         delivery.hit_ratio(receptions, interests),
         delivery.hit_ratio(receptions, interests, Uptime(pa.array([], pa.string()))),
-        delivery.noise(receptions),
-        delivery.noise_node_mean(receptions),
-        delivery.noise_all(receptions),
-        delivery.duplicates(receptions),
-        delivery.relays_per_topic(receptions),
+        traffic.noise(receptions.traffic),
+        traffic.noise_node_mean(receptions.traffic),
+        traffic.noise_all(receptions.traffic),
+        traffic.duplicates(receptions.traffic),
+        traffic.relays_per_topic(receptions.traffic),
         delivery.fairness(receptions, interests),
-        *delivery.hops_measures(receptions).values(),
+        *traffic.hops_measures(receptions.traffic).values(),
         *delivery.latency_measures(receptions).values(),
     ]
     assert all(math.isnan(value) for value in values)
@@ -249,13 +249,15 @@ def test_by_hand() -> None:
     receptions = run.receptions()
     assert delivery.hit_ratio(receptions, run.interests()) == 2 / 3
     assert delivery.hit_ratio(receptions, run.interests(), window=0.25) == 1 / 3
-    assert delivery.noise(receptions) == 1 / 3  # d, of b, c and d
-    assert delivery.noise_node_mean(receptions) == 1 / 3
-    assert delivery.noise_all(receptions) == 1 / 5
-    assert delivery.noise_node_mean(receptions, repetitions=True) == 1 / 4  # a, b, c and d received something
-    assert delivery.duplicates(receptions) == 1.0  # b's second and a's own, per b's and c's first
-    assert delivery.relays_per_topic(receptions) == 1.0
-    assert delivery.hops_measures(receptions) == {"hops_mean": 1.5, "hops_max": 2.0}
+    assert traffic.noise(receptions.traffic) == 1 / 3  # d, of b, c and d
+    assert traffic.noise_node_mean(receptions.traffic) == 1 / 3
+    assert traffic.noise_all(receptions.traffic) == 1 / 5
+    assert (
+        traffic.noise_node_mean(receptions.traffic, repetitions=True) == 1 / 4
+    )  # a, b, c and d received something
+    assert traffic.duplicates(receptions.traffic) == 1.0  # b's second and a's own, per b's and c's first
+    assert traffic.relays_per_topic(receptions.traffic) == 1.0
+    assert traffic.hops_measures(receptions.traffic) == {"hops_mean": 1.5, "hops_max": 2.0}
     assert delivery.latency_measures(receptions)["latency_p50"] == 0.625
     assert delivery.latency_measures(receptions)["latency_max"] == 1.0
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from topicweave.measures.delivery import Receptions, hit_ratio, hops_measures, noise, noise_all
+from topicweave.measures.delivery import Receptions, hit_ratio
 from topicweave.measures.interests import Interests
+from topicweave.measures.traffic import hops_measures, noise, noise_all
 from topicweave.measures.uptime import Uptime
 from topicweave.telemetry.tables import Tables
 
@@ -33,9 +34,9 @@ def course(
             {
                 "start": begin,
                 "hit_ratio": hit_ratio(receptions, interests, uptime, grace=grace, window=window),
-                "noise": noise(receptions),
-                "noise_all": noise_all(receptions),
-                **hops_measures(receptions),
+                "noise": noise(receptions.traffic),
+                "noise_all": noise_all(receptions.traffic),
+                **hops_measures(receptions.traffic),
             }
         )
     return parts

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,13 @@ from topicweave.measures.columns import (
     IntArray,
     codes,
     distinct,
-    mean,
     numbers,
     percentile,
     ratio,
 )
 from topicweave.measures.expansion import expansion, pieces
 from topicweave.measures.interests import Interests
+from topicweave.measures.traffic import Traffic
 from topicweave.measures.uptime import Uptime
 
 
@@ -78,6 +79,26 @@ class Receptions:
             first=(np.diff(pair[order], prepend=-1) != 0) & (node != event_node[event]),
         )
 
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Counted by node, in the order of `nodes`."""
+        nodes = len(self.nodes)
+
+        def by_node(counted: BoolArray) -> IntArray:
+            return np.bincount(self.node[counted], minlength=nodes)
+
+        relayed = self.first & ~self.wanted
+        topic = self.event_topic[self.event[relayed]]
+        return Traffic(
+            first_wanted=by_node(self.first & self.wanted),
+            first_unwanted=by_node(relayed),
+            all_wanted=by_node(self.wanted),
+            all_unwanted=by_node(~self.wanted),
+            hops=np.bincount(self.hops[self.first & self.wanted]),
+            relays=len(np.unique(topic * nodes + self.node[relayed])),
+            topics=len(self.topics),
+        )
+
 
 def hit_ratio(
     receptions: Receptions,
@@ -119,56 +140,6 @@ def hit_ratio(
         up = uptime.throughout(node, first[event], last[event])
         expected += int((up & (node != publisher[event])).sum())
     return ratio(hits, expected)
-
-
-def noise(receptions: Receptions) -> float:
-    """The share of first receptions that the receiver did not want, over all nodes together."""
-    return mean(~receptions.wanted[receptions.first])
-
-
-def noise_all(receptions: Receptions) -> float:
-    """The share of all receptions, repetitions included, that the receiver did not want."""
-    return mean(~receptions.wanted)
-
-
-def noise_by_node(receptions: Receptions, repetitions: bool = False) -> FloatArray:
-    """`noise` (with repetitions: `noise_all`) of each of `receptions.nodes`; nan where there is no reception."""
-    counted = slice(None) if repetitions else receptions.first
-    node, wanted = receptions.node[counted], receptions.wanted[counted]
-    received = np.bincount(node, minlength=len(receptions.nodes))
-    unwanted = np.bincount(node[~wanted], minlength=len(receptions.nodes))
-    shares: FloatArray = np.full(len(receptions.nodes), np.nan)
-    np.divide(unwanted, received, out=shares, where=received > 0)
-    return shares
-
-
-def noise_node_mean(receptions: Receptions, repetitions: bool = False) -> float:
-    """`noise_by_node`, averaged over the nodes that received anything."""
-    shares = noise_by_node(receptions, repetitions)
-    return mean(shares[~np.isnan(shares)])
-
-
-def duplicates(receptions: Receptions) -> float:
-    """Repeated receptions (at anybody, wanted or not) per wanted first reception."""
-    deliveries = int(np.count_nonzero(receptions.first & receptions.wanted))
-    return ratio(int(np.count_nonzero(~receptions.first)), deliveries)
-
-
-def relays_per_topic(receptions: Receptions) -> float:
-    """Distinct nodes, other than its publishers, that were handed an event of a topic without wanting it.
-
-    Mean over the topics with at least one event.
-    """
-    relayed = receptions.first & ~receptions.wanted
-    topic = receptions.event_topic[receptions.event[relayed]]
-    carriers = np.unique(topic * len(receptions.nodes) + receptions.node[relayed])
-    return ratio(len(carriers), len(receptions.topics))
-
-
-def hops_measures(receptions: Receptions) -> dict[str, float]:
-    """hops_mean and hops_max: links crossed until each wanted first reception."""
-    hops = receptions.hops[receptions.first & receptions.wanted]
-    return {"hops_mean": mean(hops), "hops_max": percentile(hops, 100)}
 
 
 def latency_measures(receptions: Receptions) -> dict[str, float]:

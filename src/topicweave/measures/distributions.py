@@ -15,8 +15,7 @@ QUANTILES = 101
 
 def hops_counts(receptions: Receptions) -> list[int]:
     """How many receptions came over 0, 1, 2, … links; empty if there was none."""
-    hops = receptions.hops[receptions.first & receptions.wanted]
-    counts: list[int] = np.bincount(hops).tolist()
+    counts: list[int] = receptions.traffic.hops.tolist()
     return counts
 
 

@@ -14,20 +14,15 @@ from topicweave.measures.columns import distinct, mean, names_array, numbers, pe
 from topicweave.measures.control import control_measures
 from topicweave.measures.delivery import (
     Receptions,
-    duplicates,
     fairness,
     hit_ratio,
-    hops_measures,
     latency_measures,
-    noise,
-    noise_all,
-    noise_node_mean,
-    relays_per_topic,
 )
 from topicweave.measures.diameter import topic_diameters
 from topicweave.measures.graph import Overlay, TopicGraph, snapshot
 from topicweave.measures.interests import Interests
 from topicweave.measures.overlay import connectivity_measures, degree_measures, links_by_kind
+from topicweave.measures.traffic import traffic_measures
 from topicweave.measures.uptime import Uptime
 from topicweave.telemetry.tables import Tables
 
@@ -97,13 +92,7 @@ def measure_run(
         "hit_ratio": hit_ratio(
             receptions, interests, None if churn is None else uptime, grace=grace, window=window
         ),
-        "noise": noise(receptions),
-        "noise_node_mean": noise_node_mean(receptions),
-        "noise_all": noise_all(receptions),
-        "noise_all_node_mean": noise_node_mean(receptions, repetitions=True),
-        "duplicates": duplicates(receptions),
-        "relays_per_topic": relays_per_topic(receptions),
-        **hops_measures(receptions),
+        **traffic_measures(receptions.traffic),
         **latency_measures(receptions),
         "fairness": fairness(receptions, interests),
         **control_measures(tables.control, node_seconds=uptime.seconds(start, end), start=start, end=end),

@@ -18,20 +18,11 @@ import numpy as np
 from topicweave.data.mending_workloads import GRAPHS, data_file, read_edges
 from topicweave.errors import UnknownName
 from topicweave.measures.columns import names_array
-from topicweave.measures.delivery import (
-    Receptions,
-    duplicates,
-    hit_ratio,
-    hops_measures,
-    noise,
-    noise_all,
-    noise_by_node,
-    noise_node_mean,
-    relays_per_topic,
-)
+from topicweave.measures.delivery import Receptions, hit_ratio
 from topicweave.measures.graph import Overlay, snapshot
 from topicweave.measures.interests import Interests
 from topicweave.measures.overlay import degree_measures
+from topicweave.measures.traffic import noise_by_node, traffic_measures
 from topicweave.model.workload import Workload
 from topicweave.sim.simulation import Simulation
 from topicweave.telemetry.writer import MemoryTelemetry
@@ -137,7 +128,6 @@ def run_dissemination(
     everyone = names_array(workload.node_names)
     interests = Interests.of(workload.tables()["subscriptions"], everyone)
     overlay = Overlay.of(snapshot(tables.links, None), everyone)
-    first, every = noise_by_node(receptions), noise_by_node(receptions, repetitions=True)
     result: Result = {
         "nodes": workload.nodes,
         "workload": subscription_statistics(workload),
@@ -145,19 +135,13 @@ def run_dissemination(
         "events": published,
         "kernel_events": simulation.kernel.events,
         "hit_ratio": hit_ratio(receptions, interests),
-        "noise": noise(receptions),
-        "noise_node_mean": noise_node_mean(receptions),
-        "noise_all": noise_all(receptions),
-        "noise_all_node_mean": noise_node_mean(receptions, repetitions=True),
-        "duplicates": duplicates(receptions),
-        "relays_per_topic": relays_per_topic(receptions),
-        **hops_measures(receptions),
+        **traffic_measures(receptions.traffic),
         **degree_measures(overlay),
         **simulation.gauges(),
     }
     if spec.distribution:
-        result["overhead_by_node"] = histogram(first)
-        result["overhead_by_node_all"] = histogram(every)
+        result["overhead_by_node"] = histogram(noise_by_node(receptions.traffic))
+        result["overhead_by_node_all"] = histogram(noise_by_node(receptions.traffic, repetitions=True))
         result["degrees"] = sorted(overlay.graph.degrees.tolist())
     return result
 

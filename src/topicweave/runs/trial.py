@@ -18,11 +18,12 @@ from topicweave.blocks.views import Directory
 from topicweave.errors import BadInput
 from topicweave.measures.columns import names_array
 from topicweave.measures.course import course
-from topicweave.measures.delivery import Receptions, noise_by_node
+from topicweave.measures.delivery import Receptions
 from topicweave.measures.distributions import hops_counts, latency_quantiles
 from topicweave.measures.footprint import deep_size
 from topicweave.measures.interests import Interests
 from topicweave.measures.summary import measure_run
+from topicweave.measures.traffic import noise_by_node
 from topicweave.measures.uptime import Uptime
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import TopicId
@@ -128,7 +129,7 @@ def run_trial(
     if population and events:
         result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
     receptions = Receptions.of(tables.publishes, tables.deliveries)
-    unwanted = noise_by_node(receptions)
+    unwanted = noise_by_node(receptions.traffic)
     if events:
         result["hops_counts"] = hops_counts(receptions)
         result["latency_quantiles"] = latency_quantiles(receptions)

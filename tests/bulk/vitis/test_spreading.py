@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from topicweave.blocks.small_world import Router
-from topicweave.bulk.vitis.engine import CycledOverlay, measured, noise_by_node
+from topicweave.bulk.vitis.engine import CycledOverlay, measured
 from topicweave.measures import delivery
 from topicweave.measures.columns import names_array
 from topicweave.measures.interests import Interests
+from topicweave.measures.traffic import noise_by_node, traffic_measures
 from topicweave.model.workload import Workload
 from topicweave.port import EventMessage
 from topicweave.runs.dissemination import CorrelatedLists
@@ -161,19 +162,12 @@ def test_events_spread_as_a_plain_walk_and_the_measures_of_tables_say(
     result = measured(spread, topics, workload)
     assert result["hit_ratio"] == delivery.hit_ratio(receptions, interests)
     assert (result["hit_ratio"] == 1.0) == (seconds == 30.0)
-    assert result["noise"] == pytest.approx(delivery.noise(receptions))
-    assert result["relays_per_topic"] == pytest.approx(delivery.relays_per_topic(receptions))
-    hops = delivery.hops_measures(receptions)
-    assert (result["hops_mean"], result["hops_max"]) == (pytest.approx(hops["hops_mean"]), hops["hops_max"])
-    assert result["noise_node_mean"] == pytest.approx(delivery.noise_node_mean(receptions))
-    # Who of several came first at a node decides who is not told again: not settled by the rules.
-    for name, table in (
-        ("noise_all", delivery.noise_all(receptions)),
-        ("noise_all_node_mean", delivery.noise_node_mean(receptions, repetitions=True)),
-        ("duplicates", delivery.duplicates(receptions)),
-    ):
-        assert result[name] == pytest.approx(table, rel=0.03)
-    first, every = noise_by_node(spread)
+    expected = traffic_measures(receptions.traffic)
+    for name, table in expected.items():
+        # Who of several came first at a node decides who is not told again: not settled by the rules.
+        loose = name in ("noise_all", "noise_all_node_mean", "duplicates")
+        assert result[name] == pytest.approx(table, rel=0.03 if loose else 1e-9), name
+    first, every = noise_by_node(spread.traffic), noise_by_node(spread.traffic, repetitions=True)
     assert np.isnan(first).sum() == workload.nodes - len(np.unique(receptions.node[receptions.first]))
     assert (np.nan_to_num(every) <= 1.0).all()
 
@@ -209,11 +203,11 @@ def test_over_the_links_of_settled_nodes_events_go_where_the_nodes_send_them(sys
         if key not in publishers and key[0] in simulation.node(key[1]).subscriptions
     }
     spread, _ = overlay.spread(events)
-    counts = np.bincount(list(wanted.values()), minlength=len(spread.hops))
-    assert spread.hops.tolist() == counts.tolist()
+    counts = np.bincount(list(wanted.values()), minlength=len(spread.traffic.hops))
+    assert spread.traffic.hops.tolist() == counts.tolist()
     assert int(spread.hits.sum()) == len(wanted) == len(workload.topic_index) - len(events)
     unwanted = len([key for key in received if key not in wanted and key not in publishers])
-    assert int(spread.first_unwanted.sum()) == unwanted
+    assert int(spread.traffic.first_unwanted.sum()) == unwanted
 
 
 def copy_links(simulation: Simulation, overlay: CycledOverlay) -> None:

@@ -30,9 +30,10 @@ from topicweave.bulk.vitis.gossip import (
 from topicweave.bulk.vitis.kernels import subscribers_of
 from topicweave.bulk.vitis.spreading import Spread, spread_events
 from topicweave.errors import BadInput
-from topicweave.measures.columns import names_array
+from topicweave.measures.columns import names_array, ratio
 from topicweave.measures.graph import Graph, Overlay, TopicGraph
 from topicweave.measures.overlay import degree_measures, topic_components
+from topicweave.measures.traffic import Traffic, noise_by_node, traffic_measures
 from topicweave.model.workload import Workload
 from topicweave.runs.dissemination import (
     Dissemination,
@@ -161,13 +162,17 @@ class CycledOverlay:
         topics = np.array([topic for topic, _ in events], np.int64)
         publishers = self.number[np.array([node for _, node in events], np.int64)]
         order = np.argsort(topics, kind="stable")
-        counts, *rest = spread_events(
+        counts, hops, hits, relays, path_nodes = spread_events(
             *(subscribers.ids, subscribers.points, gossip.links, gossip.ends != 0, gossip.degree),
             *(wanting_at, nodes[by_topic], self.asking()[by_topic]),
             *(vitis is not None, vitis is not None and vitis.relays_hand_on),
             *(topics[order], publishers[order]),
         )
-        return Spread(*counts, *rest), topics[order]
+        first_wanted, first_unwanted, all_wanted, all_unwanted = counts
+        traffic = Traffic(
+            first_wanted, first_unwanted, all_wanted, all_unwanted, hops, relays, len(np.unique(topics))
+        )
+        return Spread(traffic, hits, path_nodes), topics[order]
 
 
 def _due(phase: Times, period: float, start: float, end: float) -> tuple[Times, npt.NDArray[np.int64]]:
@@ -230,47 +235,19 @@ def run_cycled(
         "requested_paths": float(overlay.asking().sum()) / workload.nodes,
     }
     if spec.distribution:
-        first, every_one = noise_by_node(spread)
-        result["overhead_by_node"] = histogram(first)
-        result["overhead_by_node_all"] = histogram(every_one)
+        result["overhead_by_node"] = histogram(noise_by_node(spread.traffic))
+        result["overhead_by_node_all"] = histogram(noise_by_node(spread.traffic, repetitions=True))
         result["degrees"] = sorted(graph.graph.degrees.tolist())
     return result
 
 
 def measured(spread: Spread, topics: npt.NDArray[np.int64], workload: Workload) -> Result:
-    """What `topicweave.measures.delivery` says of the same receptions, all publishers being subscribers."""
-    audience = np.bincount(workload.topic_index, minlength=workload.topics)[topics] - 1
-    first, every = noise_by_node(spread)
-    wanted, unwanted = int(spread.first_wanted.sum()), int(spread.first_unwanted.sum())
-    all_wanted, all_unwanted = int(spread.all_wanted.sum()), int(spread.all_unwanted.sum())
-    receptions = all_wanted + all_unwanted
-    crossed = np.arange(len(spread.hops))
-    used = max(1, len(np.unique(topics)))
+    """All publishers being subscribers: what the events came to."""
+    audience = int((np.bincount(workload.topic_index, minlength=workload.topics)[topics] - 1).sum())
+    hits = int(spread.hits.sum())
     return {
-        "hit_ratio": _share(int(spread.hits.sum()), int(audience.sum())),
-        "missed": int(audience.sum() - spread.hits.sum()),
-        "noise": _share(unwanted, wanted + unwanted),
-        "noise_node_mean": float(np.nanmean(first)) if receptions else math.nan,
-        "noise_all": _share(all_unwanted, receptions),
-        "noise_all_node_mean": float(np.nanmean(every)) if receptions else math.nan,
-        "duplicates": _share(receptions - wanted - unwanted, wanted),
-        "relays_per_topic": spread.relays / used,
-        "path_nodes_per_topic": spread.path_nodes / used,
-        "hops_mean": _share(int((spread.hops * crossed).sum()), wanted),
-        "hops_max": float(crossed[spread.hops > 0].max(initial=0)),
+        "hit_ratio": ratio(hits, audience),
+        "missed": audience - hits,
+        "path_nodes_per_topic": ratio(spread.path_nodes, spread.traffic.topics),
+        **traffic_measures(spread.traffic),
     }
-
-
-def noise_by_node(spread: Spread) -> tuple[Times, Times]:
-    """Each node's share of unwanted first receptions, and of all; nan where there is none."""
-
-    def shares(wanted: npt.NDArray[np.int64], unwanted: npt.NDArray[np.int64]) -> Times:
-        total = wanted + unwanted
-        share: Times = np.divide(unwanted, total, out=np.full(len(total), np.nan), where=total > 0)
-        return share
-
-    return shares(spread.first_wanted, spread.first_unwanted), shares(spread.all_wanted, spread.all_unwanted)
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else math.nan

@@ -4,7 +4,7 @@ A topic's paths are what the nodes of `topicweave.blocks.relay_paths` have asked
 to the rendezvous; each node on them has one parent. Events spread as `topicweave.blocks.notify_pull` and `RendezvousNode` say: whoever gets one for the
 first time tells all its targets but the one it came from. All links take the same time, so events arrive in the order of hops.
 
-What is counted is what `topicweave.measures.delivery` measures; a test holds the one to the other.
+What is counted is what `topicweave.measures.traffic` measures.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numba import njit
 
 from topicweave.bulk.vitis.kernels import next_hop
+from topicweave.measures.traffic import Traffic
 
 Counts = npt.NDArray[np.int64]
 
@@ -23,18 +24,9 @@ Counts = npt.NDArray[np.int64]
 class Spread(NamedTuple):
     """What became of some events."""
 
-    first_wanted: Counts
-    """First receptions, by node; the publisher's own is none."""
-    first_unwanted: Counts
-    all_wanted: Counts
-    """Repetitions included."""
-    all_unwanted: Counts
-    hops: Counts
-    """How many wanted first receptions there were after so many hops."""
+    traffic: Traffic
     hits: Counts
     """By event: subscribers reached, without the publisher."""
-    relays: int
-    """Nodes that carried a topic without wanting it, summed over topics."""
     path_nodes: int
     """Nodes on relay paths, summed over topics."""
 
