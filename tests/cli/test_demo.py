@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import call
-from topicweave.cli import demo, variants
+from topicweave.choose import variants
+from topicweave.cli import demo
 from topicweave.systems.registry import SYSTEMS
 
 

@@ -21,12 +21,12 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
-from topicweave.cli.output import json_text
 from topicweave.pipeline import sweep as sweeping
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.grid import read_grid
 from topicweave.pipeline.java import find_java
 from topicweave.pipeline.measure import measure_on_spark, read_tables
+from topicweave.report.files import json_text
 from topicweave.runs.experiment import Experiment, _simulate
 from topicweave.runs.model_workload import ModelWorkload
 
@@ -147,7 +147,7 @@ SETTINGS = {
 DRIVER = """
 import json, sys
 from pathlib import Path
-from topicweave.cli.output import json_text
+from topicweave.report.files import json_text
 from topicweave.cli.spark import spark_for
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.measure import measure_on_spark, read_tables

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from topicweave.cli.output import json_text
 from topicweave.errors import BadInput
 from topicweave.measures import tdi
 from topicweave.model.workload import Workload
 from topicweave.pipeline import power_law
 from topicweave.pipeline.describe import describe, facts
 from topicweave.pipeline.generate import generate
+from topicweave.report.files import json_text
 from topicweave.report.workload_page import workload_page
 
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from topicweave.report import Comparison, Entry, Setting
+from topicweave.report.constraints import Constraint
 
 MEASURES = {
     "degree_mean": 12.0,
@@ -62,7 +63,9 @@ def without_events(system: str, **changes: Any) -> Entry:
     return Entry(system, {}, {}, (measures | {"degrees": [1, 2]} | changes,))
 
 
-def comparison(*entries: Entry, events: int = 200, cuts: tuple[str, ...] = ()) -> Comparison:
+def comparison(
+    *entries: Entry, events: int = 200, cuts: tuple[str, ...] = (), asked: tuple[Constraint, ...] = ()
+) -> Comparison:
     return Comparison(
         workload={
             "name": "feeds",
@@ -85,6 +88,7 @@ def comparison(*entries: Entry, events: int = 200, cuts: tuple[str, ...] = ()) -
         entries=entries,
         command="topicweave compare data/feeds --systems alpha,beta --seed 7",
         cuts=cuts,
+        constraints=asked,
     )
 
 

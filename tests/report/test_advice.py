@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.report.comparisons import MEASURES, comparison, entry
 from topicweave.report import Entry
-from topicweave.report.advice import advise
+from topicweave.report.advice import weigh
 from topicweave.report.constraints import Constraint, complaints, fits
 
 DEGREE = Constraint("degree_max", "at most", 20.0, "--max-degree 20")
@@ -40,24 +40,24 @@ def test_a_repair_that_never_came_breaks_any_bound() -> None:
 def test_the_best_of_those_that_fit_is_chosen() -> None:
     lean = entry("lean", degree_mean=5.0, hit_ratio=0.9)
     good, better = entry("good", degree_mean=12.0), entry("better", degree_mean=8.0, latency_p95=0.9)
-    advice = advise(comparison(lean, good, better), [DEGREE, HIT], "degree_mean")
+    advice = weigh(comparison(lean, good, better, asked=(DEGREE, HIT)), "degree_mean", "it")
     assert advice.chosen is better
     assert advice.fitting == (good, better)
     [cost] = advice.given_up
     assert "900" in cost
     assert "good has 350" in cost
-    assert advise(comparison(lean, good, better), [DEGREE, HIT], "latency_p95").chosen is good
+    assert weigh(comparison(lean, good, better, asked=(DEGREE, HIT)), "latency_p95", "it").chosen is good
 
 
 def test_a_measure_that_is_better_when_higher_is_preferred_so() -> None:
     one, other = entry("one", hit_ratio=0.8, degree_mean=1.0), entry("other", hit_ratio=0.9)
-    assert advise(comparison(one, other), [], "hit_ratio").chosen is other
+    assert weigh(comparison(one, other, asked=()), "hit_ratio", "it").chosen is other
 
 
 def test_if_none_fits_the_binding_constraint_is_named_with_its_excess() -> None:
     wide = entry("wide", degree_max=25.0)
     noisy = entry("noisy", degree_max=45.0, noise=0.2)
-    advice = advise(comparison(wide, noisy), [DEGREE, HIT, NOISE], "degree_mean")
+    advice = weigh(comparison(wide, noisy, asked=(DEGREE, HIT, NOISE)), "degree_mean", "it")
     assert advice.chosen is None
     assert advice.nearest is wide
     assert advice.binding[0] == "wide comes closest, but: links max 25, at most 20 asked for"
@@ -69,6 +69,6 @@ def test_if_none_fits_the_binding_constraint_is_named_with_its_excess() -> None:
 
 def test_constraints_that_bind_together_are_told() -> None:
     bad = entry("bad", degree_max=25.0, noise=0.2)
-    advice = advise(comparison(bad), [DEGREE, NOISE], "degree_mean")
+    advice = weigh(comparison(bad, asked=(DEGREE, NOISE)), "degree_mean", "it")
     assert advice.binding[-1].startswith("no constraint binds alone")
     assert advice.to_json()["system"] is None

@@ -114,9 +114,9 @@ def test_every_section_that_is_linked_to_is_there(page: Page) -> None:
 
 
 def test_what_the_budget_cut_and_who_keeps_to_what_is_on_the_first_screen() -> None:
-    cut = comparison(entry("alpha"), entry("beta", degree_max=90.0), cuts=("1 of 3 seeds",))
     asked = Constraint("degree_max", "at most", 20.0, "--max-degree 20")
-    text = Page(comparison_page(cut, [asked])).text
+    cut = comparison(entry("alpha"), entry("beta", degree_max=90.0), cuts=("1 of 3 seeds",), asked=(asked,))
+    text = Page(comparison_page(cut)).text
     first = text[: text.index("Press a heading to sort")]
     assert "this is 1 of 3 seeds" in first
     assert "Keep to --max-degree 20: alpha" in first

@@ -13,46 +13,18 @@ from topicweave.cli.spark import Conf, Verbose
 
 if TYPE_CHECKING:
     from topicweave.report.advice import Advice
-    from topicweave.report.comparison import Comparison, Entry
-
-PREFERENCES = {
-    "links": "degree_mean",
-    "latency": "latency_p95",
-    "control": "control_bytes",
-    "noise": "noise",
-    "hops": "hops_mean",
-    "repair": "repair_time",
-    "memory": "memory_bytes",
-}
 
 
 def advise(
     subscriptions: trying.Subject,
-    max_degree: Annotated[
-        float | None, typer.Option(min=0, metavar="N", help="No node may have more links.")
-    ] = None,
-    max_noise: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, metavar="SHARE", help="At most this share of received events unwanted."),
-    ] = None,
-    no_relays: Annotated[
-        bool, typer.Option("--no-relays", help="No event may pass through a node that does not want it.")
-    ] = False,
-    min_hit: Annotated[
-        float, typer.Option(min=0, max=1, metavar="SHARE", help="At least this share of deliveries made.")
-    ] = 1.0,
-    max_latency: Annotated[
-        float | None, typer.Option(min=0, metavar="MS", help="95 % of the deliveries within so many ms.")
-    ] = None,
-    max_hops: Annotated[
-        float | None, typer.Option(min=0, metavar="N", help="No event over more links.")
-    ] = None,
-    max_control: Annotated[
-        float | None, typer.Option(min=0, metavar="B/S", help="Bytes of control per node and second.")
-    ] = None,
-    max_repair: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="All served again so soon after the crash.")
-    ] = None,
+    max_degree: trying.MaxDegree = None,
+    max_noise: trying.MaxNoise = None,
+    no_relays: trying.NoRelays = False,
+    min_hit: trying.MinHit = 1.0,
+    max_latency: trying.MaxLatency = None,
+    max_hops: trying.MaxHops = None,
+    max_control: trying.MaxControl = None,
+    max_repair: trying.MaxRepair = None,
     prefer: Annotated[
         Literal["links", "latency", "control", "noise", "hops", "repair", "memory"],
         typer.Option(help="Of the systems that fit, the one that is best in this."),
@@ -98,97 +70,61 @@ def advise(
     JSON: {"system": "spidercast", "parameters": {"k_greedy": 2}, "fitting": ["…"], "given_up": ["…"],
            "nearest": null, "binding": [], "constraints": ["--max-degree 20"], "comparison": {…}}
     """
-    from topicweave.cli.compare import print_comparison
-    from topicweave.cli.comparing import Request, carry_out, write_results
+    import topicweave
     from topicweave.cli.output import print_json
-    from topicweave.cli.variants import parse_variants
-    from topicweave.report.advice import advise as weigh
 
-    constraints = trying.constraints_from(
-        max_degree=max_degree,
-        max_noise=max_noise,
-        no_relays=no_relays,
-        min_hit=min_hit,
-        max_latency=max_latency,
-        max_hops=max_hops,
-        max_control=max_control,
-        max_repair=max_repair,
-    )
-    request = Request(
-        subscriptions,
-        parse_variants(systems or worth_trying()),
-        seed=seed,
-        seeds=seeds,
-        events=events,
-        membership=membership,
-        settle=settle,
-        latency=latency,
-        churn=churn,
-        crash=crash,
-        nodes=nodes,
-        budget=trying.seconds_of(budget),
-    )
-    comparison = carry_out(request, out, trying.engine_for(workers, master, conf, verbose))
-    write_results(comparison, out, constraints)
-    advice = weigh(comparison, constraints, PREFERENCES[prefer])
-    config = _write_config(advice.chosen, out) if advice.chosen else None
+    with trying.machinery(workers, master, conf, verbose) as machinery:
+        advice = topicweave.advise(
+            subscriptions,
+            prefer=prefer,
+            systems=systems,
+            out=out,
+            **machinery,
+            seeds=seeds,
+            seed=seed,
+            events=events,
+            membership=membership,
+            settle=settle,
+            latency=latency,
+            churn=churn,
+            crash=crash,
+            nodes=nodes,
+            budget=trying.budget_of(budget),
+            max_degree=max_degree,
+            max_noise=max_noise,
+            no_relays=no_relays,
+            min_hit=min_hit,
+            max_latency=max_latency,
+            max_hops=max_hops,
+            max_control=max_control,
+            max_repair=max_repair,
+        )
+    trying.write_results(advice.comparison, out)
+    config = _write_config(advice, out)
     if format == "json":
-        asked = [constraint.option for constraint in constraints]
-        print_json({**advice.to_json(), "constraints": asked, "comparison": comparison.to_json()})
+        print_json(advice.to_json())
     else:
-        print_comparison(comparison, constraints)
-        _tell(advice, comparison, prefer, config)
+        trying.print_comparison(advice.comparison)
+        _tell(advice, config)
     if advice.chosen is None:
         raise typer.Exit(1)
 
 
-def worth_trying() -> list[str]:
-    """Every system as it comes, and with the settings that its makers say matter."""
-    from topicweave.systems.registry import SYSTEMS
-
-    tried = []
-    for name, system in SYSTEMS.items():
-        tried.append(name)
-        tried += [
-            ":".join([name, *(f"{parameter}={value}" for parameter, value in variant.items())])
-            for variant in system.tuning
-        ]
-    return tried
-
-
-def _tell(advice: Advice, comparison: Comparison, prefer: str, config: Path | None) -> None:
+def _tell(advice: Advice, config: Path | None) -> None:
     typer.echo()
-    if advice.chosen is None:
-        typer.echo("No system keeps to all of that on these subscriptions.")
-        for line in advice.binding:
-            typer.echo(f"  {line}")
-        return
-    of = len(comparison.entries)
-    typer.echo(
-        f"Take {advice.chosen.label}: of the {len(advice.fitting)} (of {of}) that keep to all constraints with every seed, "
-        f"it is best in {prefer}."
-    )
-    if advice.given_up:
-        typer.echo("What that gives up, against others that fit:")
-        for line in advice.given_up:
-            typer.echo(f"  {line}")
-    typer.echo(
-        f"Run it: topicweave node --config {config} --listen 127.0.0.1:7000 --insecure --subscribe TOPIC"
-    )
+    for line in advice.reasons:
+        typer.echo(line)
+    if config is not None:
+        typer.echo(
+            f"Run it: topicweave node --config {config} --listen 127.0.0.1:7000 --insecure --subscribe TOPIC"
+        )
 
 
-def _write_config(chosen: Entry, out: Path) -> Path:
-    from topicweave.cli.output import write_whole
+def _write_config(advice: Advice, out: Path) -> Path | None:
+    from topicweave.report.files import write_whole
 
-    lines = [f'system = "{chosen.system}"']
-    groups: dict[str, list[str]] = {"": []}
-    for name, value in chosen.parameters.items():
-        *group, last = name.split(".")
-        text = f'"{value}"' if isinstance(value, str) else str(value).lower()
-        groups.setdefault(".".join(group), []).append(f"{last} = {text}")
-    for name, settings in groups.items():
-        if settings:
-            lines += ["", f"[parameters.{name}]" if name else "[parameters]", *settings]
+    if advice.node_toml is None:
+        return None
     path = out / "node.toml"
-    write_whole(path, "\n".join(lines) + "\n")
+    write_whole(path, advice.node_toml)
     return path

@@ -45,12 +45,12 @@ def campaign(
            "done": 100, "passed": 99, "deliveries": 51000,
            "failures": [{"seed": 17, "violations": ["…"], "replay": "topicweave campaign …"}]}
     """
-    from topicweave.cli.background import interruptible
+    from topicweave.choose.variants import parse_variant
     from topicweave.cli.failures import INTERRUPTED, complain
     from topicweave.cli.output import print_json
     from topicweave.cli.progress import progress
     from topicweave.cli.seeds import Job, run_seeds
-    from topicweave.cli.variants import parse_variant
+    from topicweave.runs.background import interruptible
 
     variant = parse_variant(system)
     job = Job(variant.system, variant.changes, nodes)

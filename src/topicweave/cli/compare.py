@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from topicweave.cli import trying
 from topicweave.cli.options import Format
 from topicweave.cli.spark import Conf, Verbose
-
-if TYPE_CHECKING:
-    from topicweave.report import Comparison
-    from topicweave.report.constraints import Constraint
 
 
 def compare(
@@ -39,16 +34,14 @@ def compare(
     latency: trying.LatencyOption = "50ms",
     churn: trying.ChurnOption = "",
     crash: trying.Crash = 0.1,
-    max_degree: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="N", help="Mark the systems in which some node has more links."),
-    ] = None,
-    no_relays: Annotated[
-        bool,
-        typer.Option(
-            "--no-relays", help="Mark the systems that pass events through those who do not want them."
-        ),
-    ] = False,
+    max_degree: trying.MaxDegree = None,
+    max_noise: trying.MaxNoise = None,
+    no_relays: trying.NoRelays = False,
+    min_hit: trying.MinHit = None,
+    max_latency: trying.MaxLatency = None,
+    max_hops: trying.MaxHops = None,
+    max_control: trying.MaxControl = None,
+    max_repair: trying.MaxRepair = None,
     nodes: trying.Nodes = None,
     budget: trying.Budget = "10m",
     workers: trying.WorkersOption = None,
@@ -81,55 +74,37 @@ def compare(
                     "intervals": {"degree_mean": 0.2, …}, "replications": {"degree_mean": [12.0, …], …}}]}
     Shares are 0 to 1, times are seconds; a measure without a value is null.
     """
-    from topicweave.cli.comparing import Request, carry_out, write_results
+    import topicweave
     from topicweave.cli.output import print_json
-    from topicweave.cli.variants import parse_variants
 
-    constraints = trying.constraints_from(max_degree=max_degree, no_relays=no_relays)
-    request = Request(
-        subscriptions,
-        parse_variants(systems or []),
-        seed=seed,
-        seeds=seeds,
-        events=events,
-        membership=membership,
-        settle=settle,
-        latency=latency,
-        churn=churn,
-        crash=crash,
-        nodes=nodes,
-        budget=trying.seconds_of(budget),
-        constraints=constraints,
-    )
-    comparison = carry_out(request, out, trying.engine_for(workers, master, conf, verbose))
-    report = write_results(comparison, out, constraints)
+    with trying.machinery(workers, master, conf, verbose) as machinery:
+        comparison = topicweave.compare(
+            subscriptions,
+            systems=systems,
+            out=out,
+            **machinery,
+            seeds=seeds,
+            seed=seed,
+            events=events,
+            membership=membership,
+            settle=settle,
+            latency=latency,
+            churn=churn,
+            crash=crash,
+            nodes=nodes,
+            budget=trying.budget_of(budget),
+            max_degree=max_degree,
+            max_noise=max_noise,
+            no_relays=no_relays,
+            min_hit=min_hit,
+            max_latency=max_latency,
+            max_hops=max_hops,
+            max_control=max_control,
+            max_repair=max_repair,
+        )
+    report = trying.write_results(comparison, out)
     if format == "json":
         print_json(comparison.to_json())
     else:
-        print_comparison(comparison, constraints)
-    say_where(report, err=format == "json")
-
-
-def print_comparison(comparison: Comparison, constraints: Sequence[Constraint] = ()) -> None:
-    """The table, in as few pieces as the terminal's width allows, and who does not keep to what was asked for."""
-    from topicweave.cli.output import console, show
-    from topicweave.cli.tables import LEGEND, comparison_tables
-    from topicweave.report.constraints import complaints
-
-    out = console()
-    for table in comparison_tables(comparison, out.width if out.is_terminal else None):
-        show(table)
-    out.print(LEGEND, style="dim", soft_wrap=True)
-    for entry in comparison.entries:
-        if broken := complaints(entry, constraints):
-            out.print(f"✗ {entry.label}: {'; '.join(broken)}", style="red", soft_wrap=True)
-
-
-def say_where(report: Path | None, err: bool = False) -> None:
-    """Where the page is, or what is missing for it; on stderr where stdout holds JSON."""
-    from topicweave.report.page import EXTRA
-
-    if report is None:
-        typer.echo(f"no report: it needs plotly; install it with: pip install '{EXTRA}'", err=err)
-    else:
-        typer.echo(f"report: {report}", err=err)
+        trying.print_comparison(comparison)
+    trying.say_where(report, err=format == "json")

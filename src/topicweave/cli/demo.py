@@ -24,9 +24,10 @@ def demo(
     Example:
       topicweave demo
     """
-    from topicweave.cli.compare import print_comparison, say_where
-    from topicweave.cli.comparing import Engine, Request, carry_out, write_results
-    from topicweave.cli.variants import parse_variants
+    import os
+
+    import topicweave
+    from topicweave.cli import trying
 
     typer.echo(
         f"{NODES} nodes want {TOPICS_PER_NODE} of {TOPICS} topics each, some topics far more popular than others.\n"
@@ -34,11 +35,12 @@ def demo(
     )
     folder = out / "workload"
     _provide_workload(folder)
-    comparison = carry_out(Request(folder, parse_variants([]), seeds=1, events=EVENTS), out, Engine(workers))
-    report = write_results(comparison, out)
-    print_comparison(comparison)
+    with trying.machinery(workers or os.cpu_count() or 1) as machinery:
+        comparison = topicweave.compare(folder, out=out, **machinery, seeds=1, events=EVENTS, budget=None)
+    report = trying.write_results(comparison, out)
+    trying.print_comparison(comparison)
     typer.echo()
-    say_where(report)
+    trying.say_where(report)
     typer.echo(
         "\nTry next:\n"
         "  topicweave systems                     what these systems are, and their parameters\n"

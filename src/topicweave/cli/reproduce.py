@@ -69,9 +69,10 @@ def reproduce(
            "scores": [{"study": "spidercast/fig12", "where": {"nodes": 1000}, "measure": "degree_mean", "paper": 10.81,
                        "measured": 10.82, "interval": 0.03, "held": 3, "judged": 3, "holds": true, "tolerance": "…"}]}
     """
-    from topicweave.cli.output import json_text, make_folder, print_json, write_whole
+    from topicweave.cli.output import print_json
     from topicweave.papers import STUDIES
     from topicweave.papers.scoreboard_page import markdown
+    from topicweave.report.files import json_text, make_folder, write_whole
 
     chosen = choose_papers(papers or [])
     make_folder(out / "runs")
@@ -110,9 +111,9 @@ def _carry_out(
     verbose: bool,
 ) -> tuple[dict[Any, Any], dict[Any, str]]:
     """Results by (study, seed, label), and why some are missing."""
-    from topicweave.cli.background import interruptible
     from topicweave.cli.progress import progress
     from topicweave.cli.spark import spark_for
+    from topicweave.runs.background import interruptible
     from topicweave.runs.runner import ResultStore, run_all
 
     experiments = {

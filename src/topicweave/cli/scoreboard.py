@@ -26,10 +26,10 @@ def scoreboard(
       topicweave scoreboard out/studies/scoreboard.json
       topicweave scoreboard magnet/scoreboard.json vitis/scoreboard.json --out reproduction.md
     """
-    from topicweave.cli.output import write_whole
     from topicweave.papers import STUDIES
     from topicweave.papers.scoreboard import latest, read_scoreboard
     from topicweave.papers.scoreboard_page import markdown
+    from topicweave.report.files import write_whole
 
     page = markdown(latest([read_scoreboard(file) for file in files]), STUDIES)
     if out is None:

@@ -79,12 +79,13 @@ def run(
     """
     from functools import partial
 
-    from topicweave.cli.background import interruptible
-    from topicweave.cli.output import json_text, make_folder, print_json, show, write_whole
+    from topicweave.cli.output import print_json, show
     from topicweave.cli.progress import progress
     from topicweave.cli.spark import spark_for
     from topicweave.cli.tables import study_table
     from topicweave.papers import run_study
+    from topicweave.report.files import json_text, make_folder, write_whole
+    from topicweave.runs.background import interruptible
 
     chosen = choose(names)
     make_folder(out / "runs")

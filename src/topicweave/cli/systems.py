@@ -14,8 +14,8 @@ def systems() -> None:
 
     from rich.text import Text
 
+    from topicweave.choose.variants import flat
     from topicweave.cli.output import console
-    from topicweave.cli.variants import flat
     from topicweave.report.comparison import as_text
     from topicweave.systems.registry import SYSTEMS
 
@@ -28,5 +28,7 @@ def systems() -> None:
         filled = textwrap.fill(parameters, out.width, initial_indent=indent, subsequent_indent=indent)
         out.print(Text(filled), soft_wrap=True)
         out.print()
+    for broken in SYSTEMS.broken.values():
+        out.print(Text(broken, "red"), soft_wrap=True)
     example = "topicweave compare DIR --systems spidercast:k_greedy=2,random"
     out.print(f"Set parameters where you name a system: {example}", soft_wrap=True)

@@ -1,71 +1,17 @@
-"""Comparisons and studies as tables of the terminal."""
+"""Studies as tables of the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from topicweave.report.columns import COLUMNS, Column, Mark, column_marks
-from topicweave.report.comparison import Comparison
-
 if TYPE_CHECKING:
     from topicweave.papers import StudyResult
 
-# Signs as well as colours: a pipe has none, and not everybody tells them apart.
-SIGNS = {"best": "▴", "worst": "▾", "": ""}
-STYLES = {"best": "bold green", "worst": "red", "": ""}
-LEGEND = "▴ best, ▾ worst of a column; links, messages and bytes are per node"
-
 HOLDS = {True: Text("✓", "green"), False: Text("✗", "bold red"), None: Text("–", "dim")}
-
-
-def comparison_tables(comparison: Comparison, width: int | None) -> list[Table]:
-    """One table; or, where it would be wider than the terminal, several below each other with whole columns."""
-    entries = comparison.entries
-    cells = {column.measure: _cells(column, comparison) for column in COLUMNS}
-    names = max(len(entry.label) for entry in entries)
-    groups: list[list[Column]] = [[]]
-    used = names
-    for column in COLUMNS:
-        needed = 2 + max(len(column.group), len(column.title), *(len(cell) for cell in cells[column.measure]))
-        if width is not None and groups[-1] and used + needed > width:
-            groups.append([])
-            used = names
-        groups[-1].append(column)
-        used += needed
-    return [_comparison_table(comparison, group, cells) for group in groups]
-
-
-def _comparison_table(
-    comparison: Comparison, columns: Sequence[Column], cells: dict[str, list[Text]]
-) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("\nsystem", overflow="fold")
-    for column in columns:
-        # Without a title of its own, the group's stands on the lower line.
-        heading = f"{column.group}\n{column.title}" if column.title else f"\n{column.group}"
-        table.add_column(heading, justify="right", no_wrap=True)
-    for place, entry in enumerate(comparison.entries):
-        table.add_row(entry.label, *(cells[column.measure][place] for column in columns))
-    return table
-
-
-def _cells(column: Column, comparison: Comparison) -> list[Text]:
-    marks = column_marks(column, comparison.entries)
-    return [
-        _marked(
-            column.cell(entry.measure(column.measure)) + column.spread(entry.interval(column.measure)), mark
-        )
-        for entry, mark in zip(comparison.entries, marks, strict=True)
-    ]
-
-
-def _marked(text: str, mark: Mark) -> Text:
-    return Text(SIGNS[mark] + text, STYLES[mark])
 
 
 def study_table(result: StudyResult) -> Table:

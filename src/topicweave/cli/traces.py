@@ -118,10 +118,11 @@ def describe(
     """
     from rich.table import Table
 
-    from topicweave.cli.output import print_json, show, write_whole
+    from topicweave.cli.output import print_json, show
     from topicweave.cli.spark import spark_for
     from topicweave.errors import BadInput
     from topicweave.pipeline import describe as describing
+    from topicweave.report.files import write_whole
 
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder; give one that generate, import or sample made")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
-from topicweave.cli.spark import LOCAL
+from topicweave.cli.spark import LOCAL, spark_for
 
 if TYPE_CHECKING:
-    from topicweave.cli.comparing import Engine
-    from topicweave.report.constraints import Constraint
+    from topicweave.report import Comparison
+    from topicweave.runs.runner import Progress
 
 Subject = Annotated[
     Path,
@@ -85,19 +88,62 @@ MasterOption = Annotated[
 ]
 
 
-def engine_for(workers: int | None, master: str | None, conf: list[str] | None, verbose: bool) -> Engine:
-    """Spark, unless processes are asked for or there is no Spark here."""
-    from topicweave.cli.comparing import Engine
+# What systems are held to.
+MaxDegree = Annotated[float | None, typer.Option(min=0, metavar="N", help="No node may have more links.")]
+MaxNoise = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="SHARE", help="At most this share of received events unwanted."),
+]
+NoRelays = Annotated[
+    bool, typer.Option("--no-relays", help="No event may pass through a node that does not want it.")
+]
+MinHit = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="SHARE", help="At least this share of deliveries made."),
+]
+MaxLatency = Annotated[
+    float | None, typer.Option(min=0, metavar="MS", help="95 % of the deliveries within so many ms.")
+]
+MaxHops = Annotated[float | None, typer.Option(min=0, metavar="N", help="No event over more links.")]
+MaxControl = Annotated[
+    float | None, typer.Option(min=0, metavar="B/S", help="Bytes of control per node and second.")
+]
+MaxRepair = Annotated[
+    float | None, typer.Option(min=0, metavar="SECONDS", help="All served again so soon after the crash.")
+]
+
+
+class Machinery(TypedDict):
+    """Who carries the runs out, and who is told; what `compare` and `advise` take besides the question."""
+
+    workers: int | None
+    spark: Any
+    progress: Progress
+    note: Callable[[str], None]
+
+
+@contextmanager
+def machinery(
+    workers: int | None, master: str | None = None, conf: list[str] | None = None, verbose: bool = False
+) -> Iterator[Machinery]:
+    """Spark where a master is named, or where nobody asks for processes and it is there; progress and notes on stderr."""
+    from topicweave.cli.progress import progress
     from topicweave.errors import BadInput
 
     if workers is not None and master is not None:
         raise BadInput("--workers and --master: processes of this machine, or Spark; choose one")
-    if master is None and workers is None and not _spark_here():
-        typer.echo("note: no Spark or no Java here; running in processes of this machine", err=True)
-        return Engine(workers)
-    if workers is not None:
-        return Engine(workers)
-    return Engine(None, master or LOCAL, tuple(conf or ()), verbose)
+    spark = None
+    if workers is None:
+        if master is not None or _spark_here():
+            spark = partial(spark_for, "compare", master or LOCAL, conf, verbose)
+        else:
+            note("no Spark or no Java here; running in processes of this machine")
+    with progress("comparing") as report:
+        yield {"workers": workers, "spark": spark, "progress": report, "note": note}
+
+
+def note(text: str) -> None:
+    typer.echo(f"note: {text}", err=True)
 
 
 def _spark_here() -> bool:
@@ -111,41 +157,42 @@ def _spark_here() -> bool:
         return False
 
 
-def seconds_of(budget: str) -> float | None:
-    from topicweave.cli.planning import parse_budget
-
-    return None if budget == "none" else parse_budget(budget)
+def budget_of(text: str) -> str | None:
+    return None if text == "none" else text
 
 
-def constraints_from(
-    *,
-    max_degree: float | None = None,
-    max_noise: float | None = None,
-    no_relays: bool = False,
-    min_hit: float | None = None,
-    max_latency: float | None = None,
-    max_hops: float | None = None,
-    max_control: float | None = None,
-    max_repair: float | None = None,
-) -> list[Constraint]:
-    """As the options say it; latency is given in milliseconds."""
-    from topicweave.report.constraints import Constraint
+def write_results(comparison: Comparison, out: Path) -> Path | None:
+    """compare.json always, and the page if it can be drawn: its path, else None."""
+    from topicweave.report.files import json_text, write_whole
+    from topicweave.report.page import PlotlyMissing
 
-    at_most = [
-        ("degree_max", max_degree, "--max-degree", 1.0),
-        ("noise", max_noise, "--max-noise", 1.0),
-        ("latency_p95", max_latency, "--max-latency", 1000.0),
-        ("hops_max", max_hops, "--max-hops", 1.0),
-        ("control_bytes", max_control, "--max-control", 1.0),
-        ("repair_time", max_repair, "--max-repair", 1.0),
-    ]
-    found = [
-        Constraint(measure, "at most", bound / unit, f"{option} {bound:g}")
-        for measure, bound, option, unit in at_most
-        if bound is not None
-    ]
-    if no_relays:
-        found.append(Constraint("relays_per_topic", "at most", 0.0, "--no-relays"))
-    if min_hit is not None:
-        found.append(Constraint("hit_ratio", "at least", min_hit, f"--min-hit {min_hit:g}"))
-    return found
+    write_whole(out / "compare.json", json_text(comparison.to_json()))
+    try:
+        return comparison.report(out / "report.html")
+    except PlotlyMissing:
+        return None
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """The table, in as few pieces as the terminal's width allows, and who does not keep to what was asked for."""
+    from topicweave.cli.output import console, show
+    from topicweave.report.constraints import complaints
+    from topicweave.report.terminal import LEGEND, comparison_tables
+
+    out = console()
+    for table in comparison_tables(comparison, out.width if out.is_terminal else None):
+        show(table)
+    out.print(LEGEND, style="dim", soft_wrap=True)
+    for entry in comparison.entries:
+        if broken := complaints(entry, comparison.constraints):
+            out.print(f"✗ {entry.label}: {'; '.join(broken)}", style="red", soft_wrap=True)
+
+
+def say_where(report: Path | None, err: bool = False) -> None:
+    """Where the page is, or what is missing for it; on stderr where stdout holds JSON."""
+    from topicweave.report.page import EXTRA
+
+    if report is None:
+        typer.echo(f"no report: it needs plotly; install it with: pip install '{EXTRA}'", err=err)
+    else:
+        typer.echo(f"report: {report}", err=err)

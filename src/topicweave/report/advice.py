@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from topicweave.report.columns import COLUMNS
@@ -15,10 +16,14 @@ NOTABLE = 0.1
 """Being worse than another by less than this share is not worth a word."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Advice:
     """An answer, with its reasons."""
 
+    comparison: Comparison
+    """The evidence."""
+    prefer: str
+    """In what the chosen one is best, as the user says it."""
     chosen: Entry | None
     """None if no system fits."""
     fitting: tuple[Entry, ...]
@@ -37,26 +42,72 @@ class Advice:
             "given_up": list(self.given_up),
             "nearest": self.nearest and self.nearest.label,
             "binding": list(self.binding),
+            "constraints": [constraint.option for constraint in self.comparison.constraints],
+            "comparison": self.comparison.to_json(),
         }
 
+    @property
+    def reasons(self) -> list[str]:
+        """The answer in words, a sentence each; what belongs to the one before is indented."""
+        if self.chosen is None:
+            return [
+                "No system keeps to all of that on these subscriptions.",
+                *(f"  {line}" for line in self.binding),
+            ]
+        said = [
+            f"Take {self.chosen.label}: of the {len(self.fitting)} (of {len(self.comparison.entries)}) that keep to all "
+            f"constraints with every seed, it is best in {self.prefer}."
+        ]
+        if self.given_up:
+            said.append("What that gives up, against others that fit:")
+            said += [f"  {line}" for line in self.given_up]
+        return said
 
-def advise(comparison: Comparison, constraints: Sequence[Constraint], prefer: str) -> Advice:
-    """Of the systems that keep to all constraints, the one that is best in the measure `prefer`.
+    @property
+    def node_toml(self) -> str | None:
+        """The chosen system as `topicweave node --config` takes it; None if none fits."""
+        return None if self.chosen is None else node_toml(self.chosen)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.reasons)
+
+    def _repr_html_(self) -> str:
+        words = "".join(f"<p>{escape(line)}</p>" for line in self.reasons)
+        return words + self.comparison._repr_html_()
+
+
+def node_toml(chosen: Entry) -> str:
+    lines = [f'system = "{chosen.system}"']
+    groups: dict[str, list[str]] = {"": []}
+    for name, value in chosen.parameters.items():
+        *group, last = name.split(".")
+        text = f'"{value}"' if isinstance(value, str) else str(value).lower()
+        groups.setdefault(".".join(group), []).append(f"{last} = {text}")
+    for name, settings in groups.items():
+        if settings:
+            lines += ["", f"[parameters.{name}]" if name else "[parameters]", *settings]
+    return "\n".join(lines) + "\n"
+
+
+def weigh(comparison: Comparison, measure: str, prefer: str) -> Advice:
+    """Of the systems that keep to all constraints, the one that is best in a measure, which the user calls `prefer`.
 
     Among equals the one with fewer links, then the one named first.
     """
+    constraints = comparison.constraints
     fitting = tuple(entry for entry in comparison.entries if fits(entry, constraints))
     if not fitting:
-        return _none_fits(comparison.entries, constraints)
+        nearest, binding = _none_fits(comparison.entries, constraints)
+        return Advice(comparison, prefer, None, (), (), nearest, tuple(binding))
     better = {column.measure: column.better for column in COLUMNS}
-    sign = -1.0 if better.get(prefer, "lower") == "higher" else 1.0
+    sign = -1.0 if better.get(measure, "lower") == "higher" else 1.0
 
     def rank(entry: Entry) -> tuple[float, float]:
-        value = entry.measure(prefer)
+        value = entry.measure(measure)
         return (math.inf if math.isnan(value) else sign * value, entry.measure("degree_mean"))
 
     chosen = min(fitting, key=rank)
-    return Advice(chosen, fitting, tuple(_given_up(chosen, fitting)))
+    return Advice(comparison, prefer, chosen, fitting, tuple(_given_up(chosen, fitting)))
 
 
 def _given_up(chosen: Entry, fitting: Sequence[Entry]) -> list[str]:
@@ -77,7 +128,7 @@ def _given_up(chosen: Entry, fitting: Sequence[Entry]) -> list[str]:
     return told
 
 
-def _none_fits(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> Advice:
+def _none_fits(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> tuple[Entry, list[str]]:
     def distance(entry: Entry) -> tuple[int, float]:
         broken = [constraint.relative(entry) for constraint in constraints if constraint.excess(entry) > 0]
         return len(broken), sum(broken)
@@ -95,4 +146,4 @@ def _none_fits(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> A
             )
     if len(binding) == 1 and len(constraints) > 1:
         binding.append("no constraint binds alone: at least two would have to give way")
-    return Advice(None, (), (), nearest, tuple(binding))
+    return nearest, binding

@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import topicweave
+from topicweave.errors import UnknownName
 from topicweave.measures.intervals import half_width, mean
+
+if TYPE_CHECKING:
+    from topicweave.report.constraints import Constraint
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,21 @@ class Setting:
     crash: float = 0.1
 
 
-@dataclass(frozen=True)
+class Shown(str):
+    """Text that an interactive session shows as it is, without quotes and with its lines."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """Several systems on one workload and the same events."""
+    """Several systems on one workload and the same events.
+
+    A notebook shows it as a table; `comparison["spidercast"]` is one system's part.
+    """
 
     workload: dict[str, Any]
     """Facts: name, nodes, topics, subscriptions, …"""
@@ -104,6 +121,55 @@ class Comparison:
     """What to type to get the same again."""
     cuts: tuple[str, ...] = ()
     """What was left out to keep within a budget of time, in words."""
+    constraints: tuple[Constraint, ...] = ()
+    """What the user holds systems to."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of how it went, in words."""
+
+    def __getitem__(self, label: str) -> Entry:
+        """A system as it was named: `spidercast`, or `spidercast:k_greedy=2`."""
+        for entry in self.entries:
+            if entry.label == label:
+                return entry
+        raise UnknownName("system", label, [entry.label for entry in self.entries])
+
+    def table(self, width: int | None = None) -> Shown:
+        """The table as text: in one piece, or in several with lines of at most `width` characters."""
+        from topicweave.report.terminal import as_plain_text
+
+        return Shown(as_plain_text(self, width))
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        from topicweave.report.notebook import comparison_markup
+
+        return comparison_markup(self)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame: a row per system (by its label) and seed, a column per measure."""
+        import pandas as pd
+
+        rows = [
+            {
+                "system": entry.label,
+                "seed": seed,
+                **{name: entry.replications(name)[place] for name in entry.measures},
+            }
+            for entry in self.entries
+            for place, seed in enumerate(self.setting.seeds)
+        ]
+        return pd.DataFrame(rows).set_index(["system", "seed"])
+
+    def report(self, path: str | Path) -> Path:
+        """Write the whole page, one HTML file that needs nothing but itself. Raises `PlotlyMissing`."""
+        from topicweave.report.files import write_whole
+        from topicweave.report.page import comparison_page
+
+        path = Path(path)
+        write_whole(path, comparison_page(self))
+        return path
 
     def to_json(self) -> dict[str, Any]:
         """With keys that stay; a measure that has no value (a mean of nothing, a repair that never came) is null."""

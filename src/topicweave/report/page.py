@@ -12,7 +12,6 @@ from itertools import groupby
 import topicweave
 from topicweave.report.columns import COLUMNS, Column, column_marks
 from topicweave.report.comparison import Comparison, Entry, as_text
-from topicweave.report.constraints import Constraint
 from topicweave.report.figure import Figure, colour_of, dash_of
 from topicweave.report.figures import figures
 from topicweave.report.findings import findings, kept_to
@@ -35,11 +34,8 @@ __all__ = ["EXTRA", "PlotlyMissing", "comparison_page"]
 _BORDER = {"solid": "solid", "dash": "dashed", "dot": "dotted"}
 
 
-def comparison_page(comparison: Comparison, constraints: Sequence[Constraint] = ()) -> str:
-    """The whole page. Raises `PlotlyMissing`.
-
-    constraints     what the user will not go beyond; the summary says who keeps to it
-    """
+def comparison_page(comparison: Comparison) -> str:
+    """The whole page. Raises `PlotlyMissing`."""
     drawn = figures(comparison)
     of_workload = histogram_figures(comparison.workload)
     pictures = _pictures(comparison.entries)
@@ -48,7 +44,7 @@ def comparison_page(comparison: Comparison, constraints: Sequence[Constraint] = 
         f"Systems compared on {name}",
         file_name(name),
         [
-            *_summary(comparison, constraints),
+            *_summary(comparison),
             *_table(comparison),
             *_figures(comparison, drawn),
             *_overlays(comparison, pictures),
@@ -61,7 +57,7 @@ def comparison_page(comparison: Comparison, constraints: Sequence[Constraint] = 
     )
 
 
-def _summary(comparison: Comparison, constraints: Sequence[Constraint]) -> Iterator[str]:
+def _summary(comparison: Comparison) -> Iterator[str]:
     yield f"<h1>Systems compared on {escape(comparison.workload['name'])}</h1>"
     yield f'<p class="about">{escape(_in_a_line(comparison))}</p>'
     sections = ("Comparison", "Figures", "Overlays", "Workload", "Run", "The same again")
@@ -73,7 +69,7 @@ def _summary(comparison: Comparison, constraints: Sequence[Constraint]) -> Itera
     for finding in said[1:]:
         yield f"<div><dt>{escape(finding.about)}</dt><dd>{escape(finding.text)}</dd></div>"
     yield "</dl>"
-    if asked := kept_to(comparison.entries, constraints):
+    if asked := kept_to(comparison.entries, comparison.constraints):
         yield f'<ul class="asked">{"".join(f"<li>{escape(sentence)}</li>" for sentence in asked)}</ul>'
     if comparison.cuts:
         yield f'<p class="caution">To keep within the budget of time, this is {escape("; ".join(comparison.cuts))}.</p>'

@@ -1,8 +1,19 @@
-"""The systems that can be run, by name. A new system adds one line here."""
+"""The systems that can be run, by name.
+
+One of ours adds a line here. One of another package is named in that package's metadata, as an entry point of the group
+`topicweave.systems` whose object is a `System`:
+
+    [project.entry-points."topicweave.systems"]
+    mine = "my_package:MINE"
+"""
 
 from __future__ import annotations
 
-from topicweave.errors import UnknownName
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from topicweave.errors import TopicweaveError, UnknownName
 from topicweave.systems.alternatives.broker import BROKER
 from topicweave.systems.alternatives.gossipsub import GOSSIPSUB
 from topicweave.systems.baselines import (
@@ -21,9 +32,83 @@ from topicweave.systems.spidercast import SPIDERCAST
 from topicweave.systems.system import System
 from topicweave.systems.vitis import VITIS
 
-SYSTEMS: dict[str, System] = {
-    system.name: system
-    for system in (
+GROUP = "topicweave.systems"
+
+
+class Systems(Mapping[str, System]):
+    """Ours, then those of other packages, which are imported when somebody asks for one of them or for all."""
+
+    def __init__(self, ours: Iterable[System]) -> None:
+        self._ours = {system.name: system for system in ours}
+        self._loaded: dict[str, System] = {}
+        self._broken: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> System:
+        if name in self._ours:
+            return self._ours[name]
+        self._load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load_all()
+        yield from self._ours
+        yield from sorted(self._loaded)
+
+    def __len__(self) -> int:
+        self._load_all()
+        return len(self._ours) + len(self._loaded)
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """By name, what is wrong with those of other packages that can't be had, in a line."""
+        self._load_all()
+        return dict(self._broken)
+
+    def why_not(self, name: str) -> str | None:
+        """What is wrong with a system of another package, if there is one of that name."""
+        self._load(name)
+        return self._broken.get(name)
+
+    @cached_property
+    def _offered(self) -> dict[str, Any]:
+        """Entry points by name; the packages behind them are not imported yet."""
+        from importlib.metadata import entry_points
+
+        return {
+            entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+        }
+
+    def _load_all(self) -> None:
+        for name in self._offered:
+            self._load(name)
+
+    def _load(self, name: str) -> None:
+        entry = self._offered.get(name)
+        if entry is None or name in self._loaded or name in self._broken:
+            return
+        try:
+            self._loaded[name] = _checked(name, entry.load(), self._ours)
+        except Exception as error:  # Whatever a stranger's import raises must not take the others along.
+            package = entry.dist.name if entry.dist is not None else entry.value
+            reason = " ".join(str(error).split()) or "no reason given"
+            self._broken[name] = (
+                f"system {name!r} of package {package!r} cannot be used ({type(error).__name__}: {reason}); "
+                "update or remove that package"
+            )
+
+
+def _checked(name: str, found: object, ours: Mapping[str, System]) -> System:
+    if not isinstance(found, System):
+        raise TypeError(f"its entry point gives a {type(found).__name__}, not a System")
+    if found.name != name:
+        raise ValueError(f"its entry point has another name than the system, {found.name!r}")
+    if name in ours:
+        raise ValueError("Topicweave has a system of that name")
+    return found
+
+
+SYSTEMS = Systems(
+    (
         SPIDERCAST,
         OMEN,
         VITIS,
@@ -39,11 +124,14 @@ SYSTEMS: dict[str, System] = {
         GOSSIPSUB,
         BROKER,
     )
-}
+)
 
 
 def find_system(name: str) -> System:
     try:
         return SYSTEMS[name]
     except KeyError:
-        raise UnknownName("system", name, list(SYSTEMS)) from None
+        pass
+    if reason := SYSTEMS.why_not(name):
+        raise TopicweaveError(reason)
+    raise UnknownName("system", name, list(SYSTEMS))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicweave.cli.planning import GROWTH, MOST_NODES, PILOT_NODES, Plan, parse_budget, plan
+from topicweave.choose.planning import GROWTH, MOST_NODES, PILOT_NODES, Plan, parse_budget, plan
 from topicweave.errors import BadInput
 
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from topicweave.cli.subject import load_subject
+from topicweave.choose.channel import Note
+from topicweave.choose.sources import read_workload
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 from topicweave.workloads import generate
@@ -21,9 +22,11 @@ def lists(workload: Workload) -> dict[str, list[str]]:
     }
 
 
-def load_text(folder: Path, text: str, name: str = "my.csv") -> dict[str, list[str]]:
+def load_text(
+    folder: Path, text: str, name: str = "my.csv", note: Note | None = None
+) -> dict[str, list[str]]:
     (folder / name).write_text(text, encoding="utf-8")
-    return lists(load_subject(folder / name, folder / "out"))
+    return lists(read_workload(folder / name, note=note))
 
 
 def test_two_columns_without_names_are_node_and_topic(tmp_path: Path) -> None:
@@ -50,9 +53,10 @@ def test_names_may_be_anything(tmp_path: Path) -> None:
     }
 
 
-def test_repeated_rows_count_once_and_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert load_text(tmp_path, "a,x\na,x\nb,x\n") == {"a": ["x"], "b": ["x"]}
-    assert "1 rows say again what others said" in capsys.readouterr().err
+def test_repeated_rows_count_once_and_are_noted(tmp_path: Path) -> None:
+    notes: list[str] = []
+    assert load_text(tmp_path, "a,x\na,x\nb,x\n", note=notes.append) == {"a": ["x"], "b": ["x"]}
+    assert "1 rows say again what others said" in notes[0]
 
 
 def test_a_node_without_a_topic_is_there_and_wants_nothing(tmp_path: Path) -> None:
@@ -66,19 +70,20 @@ def test_tabs_and_a_byte_order_mark(tmp_path: Path) -> None:
 def test_parquet_with_numbers(tmp_path: Path) -> None:
     path = tmp_path / "my.parquet"
     pq.write_table(pa.table({"topic": [7, 8], "follower": [1, 2], "more": [0.0, 0.0]}), path)
-    assert lists(load_subject(path, tmp_path)) == {"1": ["7"], "2": ["8"]}
+    assert lists(read_workload(path)) == {"1": ["7"], "2": ["8"]}
 
 
 def test_a_workloads_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     workload = generate(5, 4, min_size=2, max_size=2)
     workload.save(tmp_path / "w")
-    assert load_subject(tmp_path / "w", tmp_path) == workload
+    assert read_workload(tmp_path / "w") == workload
 
 
-def test_a_few_wrong_lines_are_left_out_and_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_few_wrong_lines_are_left_out_and_noted(tmp_path: Path) -> None:
     text = "".join(f"n{number},t\n" for number in range(200)) + "only one\n"
-    assert len(load_text(tmp_path, text)) == 200
-    assert "1 lines with a wrong number of columns left out" in capsys.readouterr().err
+    notes: list[str] = []
+    assert len(load_text(tmp_path, text, note=notes.append)) == 200
+    assert "1 lines with a wrong number of columns left out" in notes[0]
 
 
 @pytest.mark.parametrize(
@@ -97,14 +102,14 @@ def test_a_few_wrong_lines_are_left_out_and_noted(tmp_path: Path, capsys: pytest
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadInput) as error:
-        load_subject(tmp_path / name, tmp_path / "out")
+        read_workload(tmp_path / name)
     assert complaint in str(error.value)
     assert str(tmp_path / name) in str(error.value)
 
 
 def test_a_missing_file_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file or folder"):
-        load_subject(tmp_path / "none.csv", tmp_path)
+        read_workload(tmp_path / "none.csv")
 
 
 def test_a_hundred_thousand_topics_and_a_million_rows(tmp_path: Path) -> None:
@@ -114,6 +119,6 @@ def test_a_hundred_thousand_topics_and_a_million_rows(tmp_path: Path) -> None:
     node, topic = rng.integers(0, 50_000, 1_000_000), rng.integers(0, 100_000, 1_000_000)
     path = tmp_path / "large.parquet"
     pq.write_table(pa.table({"node": node, "topic": topic}), path)
-    workload = load_subject(path, tmp_path)
+    workload = read_workload(path)
     assert (workload.nodes, workload.topics) == (50_000, len(np.unique(topic)))
     assert workload.topic_index.size == len(np.unique(node * 100_000 + topic))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from topicweave.cli.variants import parse_variant, parse_variants
+from topicweave.choose.variants import parse_variant, parse_variants
 from topicweave.errors import BadInput, UnknownName
 from topicweave.systems.registry import SYSTEMS, find_system
 

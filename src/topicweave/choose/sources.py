@@ -1,15 +1,29 @@
-"""What the user wants to know about: a workload, from whatever holds the subscriptions."""
+"""Whatever holds subscriptions becomes a workload: files, folders, tables, lists."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
-import typer
 
+from topicweave.choose.channel import Note
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
+
+
+class ArrowTable(Protocol):
+    """A table of pandas, Polars, PyArrow, DuckDB, …"""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+Source = str | Path | Workload | Mapping[str, Iterable[str]] | ArrowTable
+
+IN_MEMORY = "subscriptions"
 
 LARGEST_FILE = 512 * 1024 * 1024
 """Bytes of a table that is read at once; a larger one is a case for `topicweave workload import`."""
@@ -42,24 +56,71 @@ _TOPIC_NAMES = (
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
 
 
-def load_subject(path: Path, out: Path) -> Workload:
-    """A workload's folder, a CSV or Parquet file of (node, topic), or a trace that `workload import` reads (`.txt` as SNAP
-    edges, a folder of OPML files), which is imported once into `out`/imported.
+class Named(NamedTuple):
+    """A workload, what to call it, and where it comes from."""
+
+    workload: Workload
+    name: str
+    source: str
+
+
+def read_workload(source: Source, *, note: Note | None = None) -> Workload:
+    """The workload that a file, a folder, a table or lists hold.
+
+    source  a workload's folder; a CSV, TSV or Parquet file of (node, topic); a trace that `topicweave workload import` reads
+            (`.txt` as SNAP edges, a folder of OPML files); a pandas or Arrow table; {node: [topics]}; or a `Workload`
+    note    called with each sentence about what was left out
+
+    >>> read_workload({"ann": ["news", "go"], "bob": ["news"]})
+    Workload(nodes=2, topics=2, subscriptions=3, changes=0, hosts=False)
     """
+    return _read(source, None, note or _ignore)
+
+
+def named_workload(source: Source, out: Path, note: Note) -> Named:
+    """The same for a comparison in the folder `out`, where what has no file of its own is kept."""
+    workload = _read(source, out / "imported", note)
+    if isinstance(source, str | Path):
+        return Named(workload, Path(source).name or str(source), str(source))
+    kept = out / IN_MEMORY
+    if not (kept / "subscriptions.parquet").exists() or Workload.load(kept) != workload:
+        workload.save(kept, overwrite=True)
+    return Named(workload, IN_MEMORY, str(kept))
+
+
+def _ignore(_text: str) -> None:
+    pass
+
+
+def _read(source: Source, imported: Path | None, note: Note) -> Workload:
+    if isinstance(source, Workload):
+        return source
+    if isinstance(source, str | Path):
+        return _read_path(Path(source), imported, note)
+    if hasattr(source, "__arrow_c_stream__"):
+        return _from_table("subscriptions", pa.table(source), note)
+    if isinstance(source, Mapping):
+        return Workload.from_lists(source)
+    raise BadInput(
+        f"subscriptions: {type(source).__name__} is none of a path, a Workload, a table of (node, topic), {{node: [topics]}}"
+    )
+
+
+def _read_path(path: Path, imported: Path | None, note: Note) -> Workload:
     if not path.exists():
         raise BadInput(
             f"{path}: no such file or folder; give a CSV or Parquet file of subscriptions, or a workload's folder"
         )
     if path.is_dir():
         if any(path.glob("*.opml")):
-            return _imported("opml", path, out)
+            return _imported("opml", path, imported, note)
         return Workload.load(path)
     if path.suffix == ".parquet":
-        return _from_table(path, _read_parquet(path))
+        return _from_table(path, _read_parquet(path), note)
     if path.suffix in _DELIMITERS:
-        return _from_table(path, _read_csv(path))
+        return _from_table(path, _read_csv(path, note), note)
     if path.name.removesuffix(".gz").removesuffix(".xz").endswith(".txt"):
-        return _imported("edges", path, out)
+        return _imported("edges", path, imported, note)
     raise BadInput(
         f"{path}: what kind of file is this? Name it .csv, .tsv, .parquet or .txt (SNAP), or make a workload of it: "
         "topicweave workload import --help"
@@ -75,7 +136,7 @@ def _read_parquet(path: Path) -> pa.Table:
         raise BadInput(f"{path}: not a Parquet file ({_first_line(error)})") from None
 
 
-def _read_csv(path: Path) -> pa.Table:
+def _read_csv(path: Path, note: Note) -> pa.Table:
     """Every column as text, as it stands: `007` is a name like any other. Fields may be quoted."""
     from pyarrow import csv
 
@@ -113,7 +174,7 @@ def _read_csv(path: Path) -> pa.Table:
             f"{path}, line {number}: {found} columns, not {width}; {len(wrong):,} lines are wrong, more than 1 %"
         )
     if wrong:
-        typer.echo(f"note: {path}: {len(wrong):,} lines with a wrong number of columns left out", err=True)
+        note(f"{path}: {len(wrong):,} lines with a wrong number of columns left out")
     return table
 
 
@@ -142,7 +203,7 @@ def _delimiter_word(path: Path) -> str:
     return "tab" if path.suffix == ".tsv" else "comma"
 
 
-def _from_table(path: Path, table: pa.Table) -> Workload:
+def _from_table(path: str | Path, table: pa.Table, note: Note) -> Workload:
     """Which columns hold what is told by their names; without such names, the first two do."""
     import pyarrow.compute as pc
 
@@ -166,9 +227,7 @@ def _from_table(path: Path, table: pa.Table) -> Workload:
     pairs = pairs.filter(pc.not_equal(pairs["topic"], ""))
     distinct = pairs.group_by(["node", "topic"], use_threads=False).aggregate([])
     if distinct.num_rows < pairs.num_rows:
-        typer.echo(
-            f"note: {path}: {pairs.num_rows - distinct.num_rows:,} rows say again what others said", err=True
-        )
+        note(f"{path}: {pairs.num_rows - distinct.num_rows:,} rows say again what others said")
     if not distinct.num_rows:
         raise BadInput(f"{path}: nobody wants anything; need at least one row with a node and a topic")
     return Workload.from_tables(distinct, hosts=pa.table({"node": nodes}))
@@ -188,18 +247,20 @@ def _column(table: pa.Table, names: tuple[str, ...]) -> str | None:
     return next((by_name[name] for name in names if name in by_name), None)
 
 
-def _imported(kind: str, path: Path, out: Path) -> Workload:
-    """By Spark, once: what an earlier run imported from the same file is taken as it is."""
-    from topicweave.cli.spark import LOCAL, spark_for
+def _imported(kind: str, path: Path, folder: Path | None, note: Note) -> Workload:
+    """By Spark; into the folder, where a later call finds what was imported from the same file."""
     from topicweave.pipeline.importing import Options, import_trace
+    from topicweave.pipeline.session import spark_session
 
     stamp = path.stat()
-    folder = out / "imported" / f"{path.name}-{stamp.st_size}-{stamp.st_mtime_ns}"
-    if not (folder / "subscriptions.parquet").exists():
-        typer.echo(f"importing {path} as {kind} (other kinds: topicweave workload import)", err=True)
-        with spark_for("import", LOCAL, None, False) as spark:
-            import_trace(spark, kind, path, folder, Options(), overwrite=True)
-    return Workload.load(folder)
+    name = f"{path.name}-{stamp.st_size}-{stamp.st_mtime_ns}"
+    with nullcontext(str(folder)) if folder else tempfile.TemporaryDirectory() as place:
+        made = Path(place) / name
+        if not (made / "subscriptions.parquet").exists():
+            note(f"importing {path} as {kind} (other kinds: topicweave workload import)")
+            with spark_session("local[*]", app="topicweave import") as spark:
+                import_trace(spark, kind, path, made, Options(), overwrite=True)
+        return Workload.load(made)
 
 
 def _first_line(error: Exception) -> str:

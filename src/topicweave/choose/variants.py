@@ -1,4 +1,4 @@
-"""Systems as the command line names them: `spidercast`, or `spidercast:k_greedy=2:tree.announce_period=0.2`."""
+"""Systems as users name them: `spidercast`, or `spidercast:k_greedy=2:tree.announce_period=0.2`."""
 
 from __future__ import annotations
 

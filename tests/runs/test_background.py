@@ -9,8 +9,8 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from topicweave.cli.background import interruptible
 from topicweave.errors import TopicweaveError
+from topicweave.runs.background import interruptible
 
 SPAWN = multiprocessing.get_context("spawn")
 

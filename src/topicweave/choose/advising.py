@@ -1,0 +1,79 @@
+"""Advise: which system to take, for your subscriptions and within your bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, Unpack
+
+from topicweave.choose.channel import Note
+from topicweave.choose.comparing import compare
+from topicweave.choose.question import Options
+from topicweave.choose.sources import Source
+from topicweave.report.advice import Advice, weigh
+from topicweave.runs.runner import Progress
+from topicweave.systems.registry import SYSTEMS
+
+OUT = Path("out/advise")
+
+Preference = Literal["links", "latency", "control", "noise", "hops", "repair", "memory"]
+PREFERENCES: dict[Preference, str] = {
+    "links": "degree_mean",
+    "latency": "latency_p95",
+    "control": "control_bytes",
+    "noise": "noise",
+    "hops": "hops_mean",
+    "repair": "repair_time",
+    "memory": "memory_bytes",
+}
+
+
+def advise(
+    subscriptions: Source,
+    *,
+    prefer: Preference = "links",
+    systems: Iterable[str] | None = None,
+    out: str | Path = OUT,
+    workers: int | None = None,
+    spark: Any = None,
+    progress: Progress | None = None,
+    note: Note | None = None,
+    **options: Unpack[Options],
+) -> Advice:
+    """Name the system, and its parameters, that fits your subscriptions and bounds; with the evidence.
+
+    Runs every system, each with the settings that matter, as `compare` does (the arguments are the same), and takes the
+    one that is best in what you prefer among those that keep to every bound with every seed. Unless told
+    otherwise, every expected delivery has to be made (`min_hit` is 1), and there are two seeds.
+
+    >>> lists = {"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}
+    >>> advice = advise(lists, systems=["spidercast", "broker"], max_degree=20, events=10, out=folder, workers=1)
+    >>> advice.chosen.system in ("spidercast", "broker")
+    True
+    >>> print(advice.node_toml.splitlines()[0])
+    system = "broker"
+    """
+    asked: Options = {"seeds": 2, "min_hit": 1.0, **options}
+    comparison = compare(
+        subscriptions,
+        systems=worth_trying() if systems is None else systems,
+        out=out,
+        workers=workers,
+        spark=spark,
+        progress=progress,
+        note=note,
+        **asked,
+    )
+    return weigh(comparison, PREFERENCES[prefer], prefer)
+
+
+def worth_trying() -> list[str]:
+    """Every system as it comes, and with the settings that its makers say matter."""
+    tried = []
+    for name, system in SYSTEMS.items():
+        tried.append(name)
+        tried += [
+            ":".join([name, *(f"{parameter}={value}" for parameter, value in variant.items())])
+            for variant in system.tuning
+        ]
+    return tried

@@ -1,0 +1,168 @@
+"""What a user asks: which workload and systems, under what conditions, within what bounds."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+from topicweave.blocks.membership import Membership
+from topicweave.choose.planning import parse_budget
+from topicweave.choose.variants import Variant
+from topicweave.report.constraints import Constraint
+from topicweave.systems.system import System
+
+BY_GOSSIP = 2.0
+"""So much longer it takes to settle where nodes must first hear of each other."""
+
+
+class Conditions(TypedDict, total=False):
+    """What all systems go through. What is not given is as in `Question`."""
+
+    seeds: int
+    seed: int
+    events: int
+    membership: str
+    settle: float | None
+    latency: str
+    churn: str
+    crash: float
+    nodes: int | None
+    budget: str | float | None
+
+
+class Bounds(TypedDict, total=False):
+    """What systems are held to; None or False asks for nothing."""
+
+    max_degree: float | None
+    max_noise: float | None
+    no_relays: bool
+    min_hit: float | None
+    max_latency: float | None
+    max_hops: float | None
+    max_control: float | None
+    max_repair: float | None
+
+
+class Options(Conditions, Bounds, total=False):
+    """What `compare` and `advise` take besides subscriptions and systems.
+
+    seeds, seed     how many replications, and the first one's seed
+    events          how many events are published; 0 looks at links only
+    membership      whom a node knows of: 'full', a share such as '5%', or 'gossip'
+    settle          virtual seconds before events start; None: as long as each system takes
+    latency         one way: '50ms', '10-100ms', 'hosts', or a file with a matrix of round-trip times in ms
+    churn           '600/60' (mean seconds up and away), 'trace' (the workload's own), or '' (everybody stays)
+    crash           the share of nodes that crashes in the end
+    nodes           of a larger workload, a sample of so many nodes
+    budget          about how long it may take: '5m', seconds, or None for no limit
+    max_degree      links of any node
+    max_noise       share of received events that were not wanted
+    no_relays       no event passes through a node that does not want it
+    min_hit         share of the expected deliveries
+    max_latency     milliseconds within which 95 % of the deliveries are made
+    max_hops        links that an event crosses
+    max_control     bytes of control per node and second
+    max_repair      seconds until all are served again after the crash
+    """
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything that decides the answer but the workload itself."""
+
+    variants: Sequence[Variant]
+    seeds: int = 3
+    seed: int = 0
+    events: int = 200
+    membership: str = "full"
+    settle: float | None = None
+    latency: str = "50ms"
+    churn: str = ""
+    crash: float = 0.1
+    nodes: int | None = None
+    budget: float | None = None
+    constraints: Sequence[Constraint] = ()
+    """What systems are held to; they are run all the same."""
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        return tuple(range(self.seed, self.seed + self.seeds))
+
+    def settled_after(self, system: System) -> float:
+        """Virtual seconds: what the user says, else the system's own time."""
+        if self.settle is not None:
+            return self.settle
+        by_gossip = Membership.parse(self.membership).share is None
+        return system.settles_within * (BY_GOSSIP if by_gossip else 1.0)
+
+    def command(self, source: str) -> str:
+        """What to type to get the same results; where they go and how fast is not part of it."""
+        systems = ",".join(
+            ":".join([variant.system, *(f"{name}={value}" for name, value in variant.parameters.items())])
+            for variant in self.variants
+        )
+        words = ["topicweave", "compare", source, "--systems", systems]
+        words += ["--seed", str(self.seed), "--seeds", str(self.seeds), "--events", str(self.events)]
+        words += ["--membership", self.membership]
+        if self.settle is not None:
+            words += ["--settle", f"{self.settle:g}"]
+        words += ["--latency", self.latency, "--crash", f"{self.crash:g}"]
+        if self.churn:
+            words += ["--churn", self.churn]
+        if self.nodes is not None:
+            words += ["--nodes", str(self.nodes)]
+        for constraint in self.constraints:
+            words += constraint.option.split()
+        return shlex.join([*words, "--budget", "none"])
+
+
+def ask(variants: Sequence[Variant], options: Options) -> Question:
+    """A question of a user's options, checked. Raises `BadInput`, or TypeError about an option that there is not."""
+    unknown = options.keys() - Options.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"no option {min(unknown)!r}; there are {', '.join(Options.__annotations__)}")
+    bounds = {name: value for name, value in options.items() if name in Bounds.__annotations__}
+    conditions = {name: value for name, value in options.items() if name not in bounds}
+    budget = options.get("budget", DEFAULT_BUDGET)
+    conditions["budget"] = parse_budget(budget) if isinstance(budget, str) else budget
+    for name in ("settle", "crash"):  # 3 and 3.0 must not name two runs.
+        if options.get(name) is not None:
+            conditions[name] = float(options[name])
+    return Question(variants, **conditions, constraints=constraints_from(**bounds))  # type: ignore[arg-type]
+
+
+DEFAULT_BUDGET = "10m"
+
+
+def constraints_from(
+    *,
+    max_degree: float | None = None,
+    max_noise: float | None = None,
+    no_relays: bool = False,
+    min_hit: float | None = None,
+    max_latency: float | None = None,
+    max_hops: float | None = None,
+    max_control: float | None = None,
+    max_repair: float | None = None,
+) -> list[Constraint]:
+    """Latency is given in milliseconds."""
+    at_most = [
+        ("degree_max", max_degree, "--max-degree", 1.0),
+        ("noise", max_noise, "--max-noise", 1.0),
+        ("latency_p95", max_latency, "--max-latency", 1000.0),
+        ("hops_max", max_hops, "--max-hops", 1.0),
+        ("control_bytes", max_control, "--max-control", 1.0),
+        ("repair_time", max_repair, "--max-repair", 1.0),
+    ]
+    found = [
+        Constraint(measure, "at most", bound / unit, f"{option} {bound:g}")
+        for measure, bound, option, unit in at_most
+        if bound is not None
+    ]
+    if no_relays:
+        found.append(Constraint("relays_per_topic", "at most", 0.0, "--no-relays"))
+    if min_hit is not None:
+        found.append(Constraint("hit_ratio", "at least", min_hit, f"--min-hit {min_hit:g}"))
+    return found

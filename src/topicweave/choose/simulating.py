@@ -1,0 +1,206 @@
+"""One system on one workload in the simulator, in the hands of whoever calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from topicweave.blocks.membership import Membership
+from topicweave.choose.sources import Source, read_workload
+from topicweave.choose.variants import parse_variant
+from topicweave.errors import BadInput, UnknownName
+from topicweave.measures.summary import measure_run
+from topicweave.model.event import Event
+from topicweave.model.workload import Workload
+from topicweave.runs.trial import Trial, planned_churn
+from topicweave.sim.host import Host
+from topicweave.sim.latency_choice import parse_latency
+from topicweave.sim.simulation import Simulation
+from topicweave.systems.registry import find_system
+from topicweave.telemetry.tables import Tables
+from topicweave.telemetry.writer import MemoryTelemetry
+
+
+class Delivery(NamedTuple):
+    """An event that reached somebody who wants it."""
+
+    time: float
+    """Virtual seconds since the start."""
+    node: str
+    topic: str
+    payload: bytes
+    publisher: str
+
+
+def simulate(
+    subscriptions: Source,
+    system: str = "spidercast",
+    *,
+    seed: int = 0,
+    membership: str = "full",
+    latency: str = "50ms",
+    churn: str = "",
+) -> SimulatedSwarm:
+    """Nodes of a system on your subscriptions, in virtual time: a run is a function of what you do and the seed.
+
+    subscriptions   as `compare` takes them
+    system          a name, with parameters as in 'spidercast:k_greedy=2'
+    membership, latency, churn      as `compare` takes them; a drawn churn ('600/60') begins at once
+
+    >>> swarm = simulate({"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}, "spidercast", seed=1)
+    >>> swarm.on_delivery(lambda got: print(f"{got.time:.2f} s: {got.node} got {got.payload!r} from {got.publisher}"))
+    >>> swarm.run(until=5.0)
+    >>> swarm.publish("ann", "news", b"hello")
+    5.00 s: ann got b'hello' from ann
+    2
+    >>> swarm.run(until=10.0)
+    5.05 s: eve got b'hello' from ann
+    5.05 s: bob got b'hello' from ann
+    >>> swarm.measures()["hit_ratio"]
+    1.0
+    """
+    variant = parse_variant(system)
+    workload = read_workload(subscriptions)
+    telemetry = MemoryTelemetry(
+        run=variant.system,
+        node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
+        topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
+    )
+    found = find_system(variant.system)
+    simulation = Simulation(
+        workload,
+        found,
+        found.settings(**variant.changes),
+        seed=seed,
+        membership=Membership.parse(membership),
+        telemetry=telemetry,
+        latency=parse_latency(latency, workload, seed),
+        churn=planned_churn(Trial(churn=churn), workload, 0.0, seed),
+    )
+    return SimulatedSwarm(simulation, telemetry)
+
+
+class SimulatedSwarm:
+    """Nodes by their names. Time passes in `run` and nowhere else."""
+
+    def __init__(self, simulation: Simulation, telemetry: MemoryTelemetry) -> None:
+        self.simulation = simulation
+        """What lies below, for whatever is not offered here."""
+        self._telemetry = telemetry
+        workload = simulation.workload
+        self._nodes = {name: index for index, name in enumerate(workload.node_names)}
+        self._topics = {name: index for index, name in enumerate(workload.topic_names)}
+        self._node_of = dict(zip(workload.node_ids, workload.node_names, strict=True))
+        self._topic_of = dict(zip(workload.topic_ids, workload.topic_names, strict=True))
+        self._changes: list[tuple[float, str, str]] = []
+
+    @property
+    def workload(self) -> Workload:
+        return self.simulation.workload
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the start."""
+        return self.simulation.now
+
+    @property
+    def up(self) -> list[str]:
+        """The nodes that are up, in the order in which they came."""
+        return [self.workload.node_names[index] for index in self.simulation.up()]
+
+    def run(self, until: float) -> None:
+        """Let virtual time pass up to `until`."""
+        if until < self.now:
+            raise BadInput(f"run until {until:g} s: it is {self.now:g} s already")
+        self.simulation.run(until)
+
+    def on_delivery(self, call: Callable[[Delivery], object]) -> None:
+        """Be told of every event that reaches somebody who wants it, as it does; a publisher's own are among them."""
+
+        def delivered(host: Host, event: Event) -> None:
+            call(
+                Delivery(
+                    self.now,
+                    self._node_of[host.name],
+                    self._topic_of[event.topic],
+                    event.payload,
+                    self._node_of[event.publisher],
+                )
+            )
+
+        self.simulation.on_delivery(delivered)
+
+    def publish(self, node: str, topic: str, payload: bytes = b"") -> int:
+        """Publish now; to how many neighbours the event was handed at once."""
+        return self.simulation.publish(self._node(node), self._topic(topic), payload).sent_to
+
+    def subscribe(self, node: str, topic: str) -> None:
+        self.simulation.subscribe(self._node(node), self._topic(topic))
+
+    def unsubscribe(self, node: str, topic: str) -> None:
+        self.simulation.unsubscribe(self._node(node), self._topic(topic))
+
+    def crash(self, node: str) -> None:
+        """The node is gone without a word."""
+        self._stop(node, orderly=False)
+
+    def leave(self, node: str) -> None:
+        """The node says goodbye and is gone."""
+        self._stop(node, orderly=True)
+
+    def _stop(self, node: str, orderly: bool) -> None:
+        if self.simulation.stop(self._node(node), orderly) is not None:
+            self._changes.append((self.now, node, "leave"))
+
+    def links(self, node: str) -> list[str]:
+        """Whom the node keeps links to, by name."""
+        links = self.simulation.node(self._node(node)).links()
+        return sorted({self._node_of[link.peer] for link in links})
+
+    def tables(self) -> Tables:
+        """What happened up to now: links (as they are), publishes, deliveries, control."""
+        self.simulation.snapshot()
+        return self._telemetry.tables()
+
+    def measures(self) -> dict[str, Any]:
+        """Every measure of what happened up to now; see docs/measuring.md.
+
+        Subscriptions are the workload's; who was away is not expected to get anything.
+        """
+        names = self.workload.node_names
+        changed = [
+            (change.time, names[change.node], "join" if change.up else "leave")
+            for change in self.simulation.churn.changes
+            if change.time <= self.now
+        ]
+        times, nodes, changes = (
+            zip(*sorted(changed + self._changes), strict=True) if changed or self._changes else ((), (), ())
+        )
+        churn = pa.table(
+            {
+                "time": pa.array(times, pa.float64()),
+                "node": pa.array(nodes, pa.string()),
+                "change": pa.array(changes, pa.string()),
+            }
+        )
+        subscriptions = self.workload.tables()["subscriptions"]
+        return measure_run(self.tables(), subscriptions, nodes=names, churn=churn, end=self.now)
+
+    def __repr__(self) -> str:
+        name, nodes = self.simulation.system.name, len(self.simulation.up())
+        return f"SimulatedSwarm({name}, {nodes:,} of {self.workload.nodes:,} nodes up, at {self.now:g} s)"
+
+    def _node(self, name: str) -> int:
+        return _index(self._nodes, "node", name)
+
+    def _topic(self, name: str) -> int:
+        return _index(self._topics, "topic", name)
+
+
+def _index(known: dict[str, int], what: str, name: str) -> int:
+    try:
+        return known[name]
+    except KeyError:
+        raise UnknownName(what, name, list(known)[:20]) from None

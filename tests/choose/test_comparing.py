@@ -1,0 +1,236 @@
+"""Comparisons from Python: any source, nothing printed, resumable."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import topicweave
+from tests.choose.conftest import python
+from topicweave.errors import BadInput, UnknownName
+from topicweave.model.workload import Workload
+from topicweave.report import Comparison
+
+LISTS = {"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}
+QUICK: dict[str, Any] = {
+    "systems": ["spidercast", "random"],
+    "seeds": 2,
+    "events": 10,
+    "settle": 3,
+    "workers": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("compared")
+
+
+@pytest.fixture(scope="module")
+def result(out: Path) -> Comparison:
+    return topicweave.compare(LISTS, out=out, **QUICK)
+
+
+@pytest.fixture
+def no_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_experiment: object) -> Any:
+        raise AssertionError("run again")
+
+    monkeypatch.setattr("topicweave.runs.runner.run_experiment", refuse)
+
+
+def sources(folder: Path) -> dict[str, Any]:
+    pairs = {"user": ["ann", "ann", "bob", "eve", "eve"], "topic": ["news", "go", "news", "go", "news"]}
+    (folder / "my.csv").write_text("user,topic\nann,news\nann,go\nbob,news\neve,go\neve,news\n")
+    return {
+        "path": folder / "my.csv",
+        "text": str(folder / "my.csv"),
+        "workload": Workload.from_lists(LISTS),
+        "lists": LISTS,
+        "pandas": pd.DataFrame(pairs),
+        "arrow": pa.table(pairs),
+    }
+
+
+@pytest.mark.usefixtures("no_more_runs", "result")
+@pytest.mark.parametrize("kind", ["path", "text", "workload", "lists", "pandas", "arrow"])
+def test_whatever_holds_the_same_subscriptions_gives_the_same_and_is_run_once(
+    kind: str, out: Path, tmp_path: Path
+) -> None:
+    again = topicweave.compare(sources(tmp_path)[kind], out=out, **QUICK)
+    assert again["spidercast"].measure("hit_ratio") == 1.0
+
+
+def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="int is none of a path"):
+        topicweave.compare(7, out=tmp_path, **QUICK)  # type: ignore[arg-type]
+
+
+def test_an_option_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="no option 'sedes'"):
+        topicweave.compare(LISTS, out=tmp_path, sedes=3)  # type: ignore[call-arg]
+
+
+def test_the_result_is_a_table_in_a_session_and_in_a_notebook(result: Any) -> None:
+    text = result.table()
+    assert repr(result) == repr(text) == str(text)
+    assert [line.split()[0] for line in text.splitlines()[3:5]] == ["spidercast", "random"]
+    assert max(map(len, result.table(width=80).splitlines()[:-1])) <= 80
+    markup = result._repr_html_()
+    assert markup.startswith("<table>")
+    assert markup.count("<tr>") == 3
+    assert "100%" in markup
+
+
+def test_the_result_is_a_data_frame_and_a_page(result: Any, tmp_path: Path) -> None:
+    frame = result.to_pandas()
+    assert list(frame.index) == [("spidercast", 0), ("spidercast", 1), ("random", 0), ("random", 1)]
+    assert frame.loc["spidercast"]["hit_ratio"].tolist() == [1.0, 1.0]
+    page = result.report(tmp_path / "report.html")
+    assert "Systems compared on subscriptions" in page.read_text()
+
+
+def test_one_system_of_the_result(result: Any) -> None:
+    assert result["random"].system == "random"
+    with pytest.raises(UnknownName, match="vitis"):
+        result["vitis"]
+
+
+def test_the_command_in_the_page_gives_the_same_from_the_command_line(result: Any, out: Path) -> None:
+    words = result.command.split()
+    ended = subprocess.run(
+        [sys.executable, "-m", "topicweave.cli", *words[1:], "--out", out, "--workers", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "4/4 finished in an earlier run" in ended.stderr
+    assert str(result.table()) in ended.stdout
+
+
+def test_nothing_is_printed_and_callers_are_told(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told: list[tuple[int, int, str]] = []
+    notes: list[str] = []
+    lists = Workload.from_lists(LISTS, churn=[(1.5, "eve", "leave")])
+    one: dict[str, Any] = {**QUICK, "systems": ["random"], "seeds": 1}
+    result = topicweave.compare(
+        lists, out=tmp_path, progress=lambda *what: told.append(what), note=notes.append, **one
+    )
+    assert told == [(0, 1, ""), (1, 1, "random")]
+    assert notes == list(result.notes)
+    assert "joins and leaves" in notes[0]
+    assert notes[0] in result._repr_html_()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_interrupted_call_goes_on_where_it_was(tmp_path: Path) -> None:
+    code = f"""
+if __name__ == "__main__":
+    import os, signal, topicweave
+    def stop(done, total, what):
+        if what:
+            os.kill(os.getpid(), signal.SIGINT)
+    same = dict(systems=["random", "broker", "opt"], seeds=2, events=10, settle=3, workers=2)
+    try:
+        topicweave.compare({LISTS}, progress=stop, **same)
+    except KeyboardInterrupt:
+        print("stopped")
+    told = []
+    topicweave.compare({LISTS}, progress=lambda *what: told.append(what), **same)
+    print(0 < told[0][0] < 6, told[0][1:], told[-1][:2])
+"""
+    (tmp_path / "program.py").write_text(code)
+    run = "import runpy; runpy.run_path('program.py', run_name='__main__')"
+    assert python(run, tmp_path, tmp_path).splitlines() == ["stopped", "True (6, '') (6, 6)"]
+
+
+def test_the_front_door_is_light(tmp_path: Path) -> None:
+    heavy = "{'pyspark', 'numba', 'plotly', 'pandas', 'pyarrow', 'scipy', 'rich', 'typer', 'asyncio'}"
+    code = f"import sys, topicweave; dir(topicweave); print({heavy} & set(sys.modules))"
+    assert python(code, tmp_path, tmp_path).strip() == "set()"
+
+
+def test_there_is_nothing_behind_a_name_that_the_front_door_does_not_have() -> None:
+    for name in topicweave.__all__:
+        assert getattr(topicweave, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = topicweave.nonsense
+
+
+# Systems of other packages.
+
+
+def test_a_strangers_system_is_compared_like_ours(installed: Path, tmp_path: Path) -> None:
+    code = f"""
+if __name__ == "__main__":
+    import topicweave
+    result = topicweave.compare({LISTS}, systems=["flock", "spidercast"], seeds=1, events=10, settle=3, workers=2)
+    print([entry.measure("hit_ratio") for entry in result.entries])
+    print([topicweave.simulate({LISTS}, "flock:k_greedy=2")])
+"""
+    (tmp_path / "program.py").write_text(code)
+    told = python("import runpy; runpy.run_path('program.py', run_name='__main__')", installed, tmp_path)
+    assert told.splitlines() == [
+        "[1.0, 1.0]",
+        "[SimulatedSwarm(flock, 0 of 3 nodes up, at 0 s)]",
+    ]
+
+
+def test_it_is_listed_and_campaigned(installed: Path, tmp_path: Path) -> None:
+    command = "from topicweave.cli import main; import sys; sys.argv[1:] = {}; main()"
+    listed = python(command.format(["systems"]), installed, tmp_path)
+    assert "flock: a stranger's system" in listed
+    assert "system 'herd' of package 'flock-systems' cannot be used (ModuleNotFoundError: No module" in listed
+    assert "system 'spidercast' of package 'flock-systems' cannot be used (ValueError" in listed
+    assert (
+        "system 'pack' of package 'flock-systems' cannot be used (TypeError: its entry point gives a str"
+        in listed
+    )
+    assert "\nspidercast: each node covers" in "\n" + listed
+    tried = python(
+        command.format(["campaign", "flock", "--seeds", "1", "--nodes", "10", "--workers", "1"]),
+        installed,
+        tmp_path,
+    )
+    assert "flock: 1 of 1 seeds passed" in tried
+
+
+def test_live_nodes_of_it_pass_events_on(installed: Path, tmp_path: Path) -> None:
+    code = """
+import asyncio, topicweave
+
+async def main():
+    common = {"insecure": True, "system": "flock", "listen": "127.0.0.1:0"}
+    async with topicweave.connect(**common, subscribe=["news"]) as ann:
+        async with topicweave.connect(**common, subscribe=["news"], join=[str(ann.address)]) as bob:
+            while not ann.node.degree:
+                await asyncio.sleep(0.01)
+            await ann.publish("news", b"hello")
+            async for event in bob.events():
+                print(bob.system.name, event.payload)
+                break
+
+asyncio.run(asyncio.wait_for(main(), 30))
+"""
+    assert python(code, installed, tmp_path) == "flock b'hello'\n"
+
+
+def test_a_broken_one_is_told_in_a_line(installed: Path, tmp_path: Path) -> None:
+    code = f"""
+import topicweave
+from topicweave.errors import TopicweaveError
+try:
+    topicweave.simulate({LISTS}, "herd")
+except TopicweaveError as error:
+    print(error)
+"""
+    told = python(code, installed, tmp_path)
+    assert told.startswith("system 'herd' of package 'flock-systems' cannot be used (ModuleNotFoundError")
+    assert len(told.splitlines()) == 1

@@ -1,0 +1,77 @@
+"""A swarm in virtual time, by names."""
+
+from __future__ import annotations
+
+import pytest
+
+import topicweave
+from topicweave.choose import Delivery
+from topicweave.errors import BadInput, UnknownName
+
+LISTS = {"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"], "dan": ["go"]}
+
+
+def test_deliveries_are_told_by_name_and_time() -> None:
+    swarm = topicweave.simulate(LISTS, "spidercast", latency="20ms", seed=1)
+    got: list[Delivery] = []
+    swarm.on_delivery(got.append)
+    swarm.run(until=5.0)
+    swarm.publish("ann", "go", b"tour")
+    swarm.run(until=8.0)
+    assert {(one.node, one.topic, one.payload, one.publisher) for one in got} == {
+        ("ann", "go", b"tour", "ann"),
+        ("eve", "go", b"tour", "ann"),
+        ("dan", "go", b"tour", "ann"),
+    }
+    assert min(one.time for one in got if one.node != "ann") == pytest.approx(5.02)
+    assert swarm.now == 8.0
+
+
+def test_the_same_calls_give_the_same_run() -> None:
+    def played() -> list[Delivery]:
+        swarm = topicweave.simulate(LISTS, "rappel", latency="10-100ms", seed=3)
+        got: list[Delivery] = []
+        swarm.on_delivery(got.append)
+        swarm.run(until=60.0)
+        swarm.publish("bob", "news", b"x")
+        swarm.run(until=70.0)
+        return got
+
+    assert played() == played() != []
+
+
+def test_who_left_is_not_expected_to_receive() -> None:
+    swarm = topicweave.simulate(LISTS, "spidercast")
+    swarm.run(until=5.0)
+    swarm.crash("eve")
+    swarm.leave("dan")
+    assert swarm.up == ["ann", "bob"]
+    swarm.run(until=30.0)
+    swarm.publish("ann", "news")
+    swarm.run(until=40.0)
+    assert swarm.measures()["hit_ratio"] == 1.0
+    assert swarm.links("ann") == ["bob"]
+
+
+def test_interests_may_change() -> None:
+    swarm = topicweave.simulate(LISTS, "spidercast")
+    got: list[Delivery] = []
+    swarm.on_delivery(got.append)
+    swarm.run(until=5.0)
+    swarm.subscribe("bob", "go")
+    swarm.unsubscribe("dan", "go")
+    swarm.run(until=10.0)
+    swarm.publish("ann", "go")
+    swarm.run(until=15.0)
+    assert {one.node for one in got} == {"ann", "bob", "eve"}
+
+
+def test_mistakes_are_told_in_words() -> None:
+    swarm = topicweave.simulate(LISTS)
+    swarm.run(until=1.0)
+    with pytest.raises(UnknownName, match="unknown node 'zoe'; known: ann, bob"):
+        swarm.publish("zoe", "news")
+    with pytest.raises(UnknownName, match="unknown topic 'chess'"):
+        swarm.publish("ann", "chess")
+    with pytest.raises(BadInput, match="it is 1 s already"):
+        swarm.run(until=0.5)
