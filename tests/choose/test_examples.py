@@ -14,3 +14,16 @@ def test_they_are_true(module: ModuleType, tmp_path: Path) -> None:
     outcome = doctest.testmod(module, extraglobs={"folder": tmp_path})
     assert outcome.attempted
     assert outcome.failed == 0
+
+
+def test_the_readme_simulates() -> None:
+    """The README's simulation, as it stands there."""
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    code = text.split("## Simulate it")[1].split("```python\n")[1].split("```")[0]
+    printed: list[tuple[object, ...]] = []
+    exec(code, {"print": lambda *words: printed.append(words)})
+    assert [(node, payload) for _, node, payload in printed] == [
+        ("ann", b"hello"),
+        ("eve", b"hello"),
+        ("bob", b"hello"),
+    ]
