@@ -128,8 +128,8 @@ def ask(variants: Sequence[Variant], options: Options) -> Question:
     budget = options.get("budget", DEFAULT_BUDGET)
     conditions["budget"] = parse_budget(budget) if isinstance(budget, str) else budget
     for name in ("settle", "crash"):  # 3 and 3.0 must not name two runs.
-        if options.get(name) is not None:
-            conditions[name] = float(options[name])
+        if isinstance(given := conditions.get(name), int):
+            conditions[name] = float(given)
     return Question(variants, **conditions, constraints=constraints_from(**bounds))  # type: ignore[arg-type]
 
 
