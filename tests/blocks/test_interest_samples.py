@@ -20,7 +20,7 @@ from topicweave.blocks.interest_samples import (
     choose_guides,
     combine,
 )
-from topicweave.blocks.ring import Contact
+from topicweave.blocks.ring_messages import Contact
 from topicweave.model.ids import RING_SIZE, TopicId
 
 
@@ -77,7 +77,9 @@ def test_first_views_are_passed_down_at_once_and_newer_ones_together() -> None:
     net, nodes = ring_of(20)
     net.run(15.0)
     node = nodes[min(nodes)]
-    by_hop = {node.ring.next_hop(as_point(topic)): topic for topic in range(0, RING_SIZE, RING_SIZE // 97)}
+    by_hop = {
+        node.ring.table.next_hop(as_point(topic)): topic for topic in range(0, RING_SIZE, RING_SIZE // 97)
+    }
     up = {topic: hop for hop, topic in by_hop.items() if hop != node.id}
     here, there = list(up)[:2]
     samples = InterestSamples(node.world, node.ring, {here, there}, lambda: None, SampleParameters(), 100)

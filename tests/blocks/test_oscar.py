@@ -11,7 +11,8 @@ import pytest
 from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.growing_ids import Place, position_of
 from topicweave.blocks.oscar import Oscar, OscarParameters, clockwise_median, most_similar, partition_bounds
-from topicweave.blocks.ring import Contact, Ring, RingParameters
+from topicweave.blocks.ring import Ring, RingParameters
+from topicweave.blocks.ring_messages import Contact
 from topicweave.bulk.magnet.engine import build_overlay
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.bulk.magnet.trees import degree_counts, mean_hops
@@ -89,7 +90,7 @@ def hops(nodes: dict[int, OscarNode], rng: random.Random) -> float:
         here, target = rng.sample(sorted(nodes), 2)
         place: Place = nodes[target].ring.here
         while here != target:
-            here = nodes[here].ring.next_hop(place)
+            here = nodes[here].ring.table.next_hop(place)
             total += 1
     return total / routes
 
@@ -97,7 +98,7 @@ def hops(nodes: dict[int, OscarNode], rng: random.Random) -> float:
 @pytest.mark.parametrize("skewed", [False, True])
 def test_by_messages_routes_are_short_and_in_degrees_balanced(skewed: bool) -> None:
     nodes = overlay(120, skewed)
-    fans = [node.ring.fans for node in nodes.values()]
+    fans = [len(node.ring.long.fans) for node in nodes.values()]
     assert sum(fans) == pytest.approx(6.0 * 120, rel=0.1)
     # Fingers thrown at random would have a deviation of 2.4.
     assert np.std(fans) < 4.0

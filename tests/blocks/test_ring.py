@@ -9,7 +9,8 @@ import pytest
 from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.growing_ids import position_of
 from topicweave.blocks.harmonic_links import HarmonicLinks, as_point
-from topicweave.blocks.ring import Contact, Introduce, Near, Ring, RingParameters
+from topicweave.blocks.ring import Ring, RingParameters
+from topicweave.blocks.ring_messages import Contact, Introduce, Near
 from topicweave.blocks.ring_places import RingPlaces
 from topicweave.model.ids import RING_SIZE
 from topicweave.port import TimerKey
@@ -66,7 +67,7 @@ def out_of_place(nodes: dict[int, RingNode]) -> list[int]:
     wrong = []
     for index, number in enumerate(order):
         ring = nodes[number].ring
-        sides = (ring.successor, ring.predecessor)
+        sides = (ring.near.successor, ring.near.predecessor)
         known = [side.id if side is not None else None for side in sides]
         if known != [order[(index + 1) % len(order)], order[index - 1]]:
             wrong.append(number)
@@ -85,7 +86,7 @@ def test_the_ring_closes_and_every_point_has_one_owner(skewed: bool) -> None:
         owner = max((place for place in order if place <= point), default=order[-1])[1]
         here = rng.choice(list(nodes))
         for _hop in range(60):
-            hop = nodes[here].ring.next_hop(point)
+            hop = nodes[here].ring.table.next_hop(point)
             if hop == here:
                 break
             here = hop
@@ -166,7 +167,7 @@ def test_who_gave_up_a_move_is_where_it_was_for_all() -> None:
     believed = {
         contact.position
         for node in nodes.values()
-        for contact in [*node.ring.near(), *node.ring.fingers.values()]
+        for contact in [*node.ring.near, *node.ring.fingers.values()]
         if contact.id == mover
     }
     assert believed == {nodes[mover].ring.here[0]}
@@ -177,7 +178,7 @@ def test_an_introduction_is_handed_on_once_per_period() -> None:
     net, nodes = ring_of(20)
     net.run(15.0)
     node = nodes[min(nodes)]
-    far = Contact(7, node.ring.table[-1][0] + b"\x01", 1)
+    far = Contact(7, node.ring.table.places[-1][0] + b"\x01", 1)
     heard: list[tuple[int, Introduce]] = []
     for _ in range(5):
         net.overheard = []
@@ -206,4 +207,4 @@ def test_what_cannot_be_is_ignored() -> None:
         node.world.receivers[Near](other, Near(0, Contact(other, b"x", 5), (contact,) * 65))
         node.world.receivers[Introduce](other, Introduce(0, contact))
         node.world.receivers[Near](7, Near(0, contact, ()))
-    assert node.ring.table == table
+    assert node.ring.table.places == table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.blocks.test_ring import ring_of
-from topicweave.blocks.ring import Contact
+from topicweave.blocks.ring_messages import Contact
 from topicweave.blocks.topic_trees import TopicTrees, TreeParameters
 from topicweave.blocks.tree_messages import TreeGraft, TreeJoin, TreeLeft
 from topicweave.model.ids import NodeId
@@ -18,7 +18,7 @@ def test_a_request_is_handed_on_once_per_period() -> None:
     net.run(15.0)
     node = nodes[min(nodes)]
     trees = TopicTrees(node.world, node.ring, node.ring, {1}, lambda _topics: {}, 1.0, TreeParameters())
-    last = node.ring.table[-1]
+    last = node.ring.table.places[-1]
     graft = TreeGraft((1, 2), (node.ring.here, node.ring.here), Contact(7, last[0] + b"\x01", 1), 1)
 
     def handed_on() -> list[tuple[int, tuple[int, ...]]]:

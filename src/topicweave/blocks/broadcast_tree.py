@@ -41,6 +41,8 @@ from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import EventMessage, Message, Receivers, TimerKey, Timers, World
 
+NOT_YET = "no neighbour wants this topic yet; the event goes to the first that does"
+"""What becomes of an event that `publish` sent to nobody."""
 MOST_RUNS = 256
 """An announcement or a graft names this many runs at most; of a longer one the rest is ignored."""
 MOST_ASKED = 16_384

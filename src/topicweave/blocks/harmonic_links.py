@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from topicweave.blocks.growing_ids import Place, is_position, position_of
-from topicweave.blocks.ring import MOST_HOPS, Contact, Ring, RingMessage
+from topicweave.blocks.ring import Ring
+from topicweave.blocks.ring_messages import MOST_HOPS, Contact, RingMessage
 from topicweave.blocks.small_world import estimated_nodes, harmonic_distance
 from topicweave.model.ids import RING_SIZE, NodeId
 from topicweave.port import Receivers, World
@@ -57,15 +58,15 @@ class HarmonicLinks:
     def beat(self) -> None:
         """Once per period: link to what was found, and from time to time look all points up again."""
         ring = self._ring
-        if ring.own is None or ring.successor is None or ring.predecessor is None:
+        if ring.own is None or ring.near.successor is None or ring.near.predecessor is None:
             return
         if self._beats % self._every == 1:
-            around = {ring.id, ring.successor.id, ring.predecessor.id}
+            around = {ring.id, ring.near.successor.id, ring.near.predecessor.id}
             if self._found:
                 ring.set_fingers(contact for contact in self._found.values() if contact.id not in around)
             self._found = {}
         if self._beats % self._every == 0:
-            nodes = estimated_nodes(ring.id, ring.successor.id, ring.predecessor.id)
+            nodes = estimated_nodes(ring.id, ring.near.successor.id, ring.near.predecessor.id)
             self._points = {(ring.id + harmonic_distance(draw, nodes)) % RING_SIZE for draw in self._draws}
             for point in self._points:
                 self._find(Find(ring.number, ring.id, point))
@@ -73,7 +74,7 @@ class HarmonicLinks:
 
     def _find(self, message: Find) -> None:
         ring = self._ring
-        hop = ring.next_hop(as_point(message.point))
+        hop = ring.table.next_hop(as_point(message.point))
         if hop != ring.id:
             self._world.send(hop, Find(ring.number, message.origin, message.point, message.hops + 1))
         elif message.origin != ring.id and ring.own is not None:

@@ -145,7 +145,7 @@ class HomePublishing:
     def _find(self, message: FindHome) -> int:
         if self._control.own is None:
             return 0
-        hop = self._control.next_hop(as_point(message.topic))
+        hop = self._control.table.next_hop(as_point(message.topic))
         if hop == self._id:
             if message.origin != self._id:
                 self._world.send(message.origin, HomeIs(message.topic))

@@ -25,7 +25,8 @@ import msgspec
 
 from topicweave.blocks.growing_ids import is_position
 from topicweave.blocks.harmonic_links import as_point
-from topicweave.blocks.ring import Contact, Ring
+from topicweave.blocks.ring import Ring
+from topicweave.blocks.ring_messages import Contact
 from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId
 from topicweave.port import Message, Receivers, World
 
@@ -225,7 +226,7 @@ class InterestSamples:
         own = self._own()
         by_hop: dict[NodeId, list[tuple[TopicId, int, Sample]]] = {}
         at_home: list[TopicId] = []
-        next_hop, me, size = self._control.next_hop, self._control.id, self._parameters.size
+        next_hop, me, size = self._control.table.next_hop, self._control.id, self._parameters.size
         alone: Sample = (own,) if own is not None else ()
         self._grown = {}
         for topic in topics:
@@ -306,7 +307,7 @@ class InterestSamples:
         if self._control.own is None:
             return
         until = self._world.now + self._parameters.keep_rounds * self._parameters.round_period
-        first, next_hop = [], self._control.next_hop
+        first, next_hop = [], self._control.table.next_hop
         for topic, numbers in zip(topics, samples, strict=True):
             # From the next node on the way home only: so views never go round in circles.
             if (topic in self._wanted or topic in self._reports) and next_hop(as_point(topic)) == sender:

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from topicweave.blocks.growing_ids import NOBODY, Place, is_position
-from topicweave.blocks.ring import Contact, Ring, RingMessage
+from topicweave.blocks.ring import Ring
+from topicweave.blocks.ring_messages import Contact, RingMessage
 from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.port import Receivers, TimerKey, Timers, World
 
@@ -171,9 +172,9 @@ class Oscar:
     def beat(self) -> None:
         """Once per period: look at the population if it is time, or replace fingers that were lost."""
         ring = self._ring
-        if self._wiring or ring.own is None or ring.successor is None:
+        if self._wiring or ring.own is None or ring.near.successor is None:
             return
-        missing = len(ring.fingers) < self._wanted and len(ring.near()) > 2
+        missing = len(ring.fingers) < self._wanted and len(ring.near) > 2
         if self._moved or missing or self._world.now >= self._again_at:
             self._wiring = True
             self._medians, self._chosen, self._tries = [], {}, 0
@@ -186,7 +187,7 @@ class Oscar:
         ring = self._ring
         here = ring.here
         end = self._medians[-1].place if self._medians else here
-        follow = ring.following()
+        follow = ring.near.following(ring.here)
         near = {contact.id for contact in follow}
         if self._medians and (self._medians[-1].id in near or len(self._medians) >= MOST_PARTITIONS):
             self._choose()
@@ -249,7 +250,9 @@ class Oscar:
     def _found_candidates(self) -> None:
         ring = self._ring
         taken = {ring.id}
-        taken.update(contact.id for contact in (ring.successor, ring.predecessor) if contact is not None)
+        taken.update(
+            contact.id for contact in (ring.near.successor, ring.near.predecessor) if contact is not None
+        )
         for group in sorted(self._answers):
             found = [
                 (c, i) for c, i in self._answers[group] if c.id not in taken and c.id not in self._chosen
@@ -291,7 +294,7 @@ class Oscar:
         ):
             return
         if message.degree:
-            own = ring.neighbours_between(message.start, message.end)[1]
+            own = ring.table.neighbours_between(message.start, message.end)[1]
             if own > message.degree and self._world.random.random() * own >= message.degree:
                 # The walk stays where it was.
                 back = msgspec.structs.replace(message, steps=max(message.steps - 1, 0), degree=0)
@@ -301,7 +304,7 @@ class Oscar:
 
     def _step(self, walk: Walk) -> None:
         ring, world = self._ring, self._world
-        first, count = ring.neighbours_between(walk.start, walk.end)
+        first, count = ring.table.neighbours_between(walk.start, walk.end)
         if not walk.steps or not count:
             sampled = Sampled(ring.number, walk.number, ring.own, self._interest())  # type: ignore[arg-type]
             if walk.origin == ring.id:
@@ -309,7 +312,9 @@ class Oscar:
             else:
                 world.send(walk.origin, sampled)
             return
-        place = ring.neighbours[(first + int(world.random.random() * count)) % len(ring.neighbours)]
+        place = ring.table.neighbours[
+            (first + int(world.random.random() * count)) % len(ring.table.neighbours)
+        ]
         # The origin is no part of its population, so a first step is not judged.
         degree = 0 if ring.id == walk.origin else count
         world.send(

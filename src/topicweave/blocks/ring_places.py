@@ -22,7 +22,8 @@ from topicweave.blocks.growing_ids import (
     spaced,
     stretch_suffices,
 )
-from topicweave.blocks.ring import Contact, Ring, RingMessage
+from topicweave.blocks.ring import Ring
+from topicweave.blocks.ring_messages import Contact, RingMessage
 from topicweave.model.ids import NodeId
 from topicweave.port import Receivers, World
 
@@ -109,12 +110,12 @@ class RingPlaces:
         ring = self._ring
         if ring.own is None or sender == ring.id or not 0 <= message.stamp < 1 << 63:
             return
-        successor = ring.successor or ring.own
+        successor = ring.near.successor or ring.own
         if successor.id == sender:
             position: Position | None = successor.position  # It is there already.
         else:
             position = mean(ring.own.position, successor.position, self._most)
-        near = (*ring.near(), ring.own)
+        near = (*ring.near, ring.own)
         if position is None:
             if successor is not ring.own:
                 self._world.send(successor.id, Stretch(ring.number, ring.own.position, 1))
@@ -132,15 +133,15 @@ class RingPlaces:
     def _receive_stretch(self, sender: NodeId, message: Stretch) -> None:
         ring = self._ring
         start, index = message.start, message.index
-        if ring.own is None or ring.successor is None or not 1 <= index < MOST_NODES:
+        if ring.own is None or ring.near.successor is None or not 1 <= index < MOST_NODES:
             return
         if not is_position(start, self._most) or start == ring.own.position == b"":
             return
-        end = ring.successor.position
+        end = ring.near.successor.position
         if stretch_suffices(start, end, index, self._most):
             self._receive_respaced(sender, Respaced(ring.number, start, end, index, index))
-        elif ring.successor.position != start:
-            self._world.send(ring.successor.id, Stretch(ring.number, start, index + 1))
+        elif ring.near.successor.position != start:
+            self._world.send(ring.near.successor.id, Stretch(ring.number, start, index + 1))
 
     def _receive_respaced(self, _sender: NodeId, message: Respaced) -> None:
         ring = self._ring
@@ -151,7 +152,7 @@ class RingPlaces:
             return
         now = ring.own.position
         new = spaced(start, end, index, nodes, now, self._most)
-        following = ring.successor
+        following = ring.near.successor
         if (
             new != now
             and following is not None
@@ -159,5 +160,5 @@ class RingPlaces:
         ):
             self.moves += 1
             ring.shift(new)
-        if index > 1 and ring.predecessor is not None:
-            self._world.send(ring.predecessor.id, Respaced(ring.number, start, end, index - 1, nodes))
+        if index > 1 and ring.near.predecessor is not None:
+            self._world.send(ring.near.predecessor.id, Respaced(ring.number, start, end, index - 1, nodes))

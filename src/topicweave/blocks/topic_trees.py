@@ -37,7 +37,8 @@ import msgspec
 
 from topicweave.blocks.growing_ids import Place, inside, is_position
 from topicweave.blocks.harmonic_links import as_point
-from topicweave.blocks.ring import Contact, Ring
+from topicweave.blocks.ring import Ring
+from topicweave.blocks.ring_messages import Contact
 from topicweave.blocks.tree_edges import Children, Parents
 from topicweave.blocks.tree_messages import (
     TreeAttached,
@@ -123,7 +124,7 @@ class TopicTrees:
     # What a node asks.
 
     def is_home(self, topic: TopicId) -> bool:
-        return self._control.own is not None and self._control.next_hop(as_point(topic)) == self._id
+        return self._control.own is not None and self._control.table.next_hop(as_point(topic)) == self._id
 
     def targets(self, topic: TopicId) -> list[NodeId]:
         """Whom to hand an event on to."""
@@ -270,7 +271,7 @@ class TopicTrees:
                 if parent is not None and parent != subscriber.id:
                     up.setdefault((parent, True), []).append(topic)
                     continue
-            hop = self._control.next_hop(as_point(topic))
+            hop = self._control.table.next_hop(as_point(topic))
             if hop == self._id:
                 self._become_root(topic)
                 here.append(topic)
@@ -292,7 +293,7 @@ class TopicTrees:
         if subscriber.id == self._id or hops >= MOST_HOPS:
             return
         ring = self._ring
-        hop, table_end = ring.hop_and_end(subscriber.place)
+        hop, table_end = ring.table.hop_and_end(subscriber.place)
         if hop[1] == self._id:
             return  # The ring does not know the subscriber yet; it will ask again.
         here, ends, given = ring.here, [], []
@@ -374,7 +375,7 @@ class TopicTrees:
         if contact is None:
             return None
         place = contact.place
-        table_end = self._ring.end_of(place)
+        table_end = self._ring.table.end_of(place)
         if table_end is None or not self._covers(topic, place):
             return None
         own_end = self._ring.here if topic in self._roots else self._parents.end[topic]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from topicweave.blocks.growing_ids import Place
-from topicweave.blocks.ring import Contact
+from topicweave.blocks.ring_messages import Contact
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
 

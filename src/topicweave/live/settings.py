@@ -41,7 +41,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of all topics' caches together."""
 
 
-class Pace(msgspec.Struct, frozen=True):
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """The transport's times, in seconds."""
 
     hello_timeout: float
@@ -68,16 +68,16 @@ needs one to find that out and to mend."""
 
 PACES: dict[Preset, Pace] = {
     "local": Pace(
-        2.0,
-        1.0,
-        4.0,
-        20.0,
-        3.0,
-        0.05,
-        3,
-        2.0,
-        5.0,
-        {
+        hello_timeout=2.0,
+        heartbeat=1.0,
+        dead_after=4.0,
+        idle_close=20.0,
+        dial_timeout=3.0,
+        first_backoff=0.05,
+        dial_attempts=3,
+        unreachable_pause=2.0,
+        catch_up_period=5.0,
+        parameters={
             "tree": {
                 "announce_period": 0.01,
                 "graft_timeout": 0.1,
@@ -87,16 +87,16 @@ PACES: dict[Preset, Pace] = {
         },
     ),
     "lan": Pace(
-        3.0,
-        2.0,
-        8.0,
-        30.0,
-        2.0,
-        0.1,
-        3,
-        5.0,
-        10.0,
-        {
+        hello_timeout=3.0,
+        heartbeat=2.0,
+        dead_after=8.0,
+        idle_close=30.0,
+        dial_timeout=2.0,
+        first_backoff=0.1,
+        dial_attempts=3,
+        unreachable_pause=5.0,
+        catch_up_period=10.0,
+        parameters={
             "tree": {
                 "announce_period": 0.03,
                 "graft_timeout": 0.2,
@@ -106,16 +106,16 @@ PACES: dict[Preset, Pace] = {
         },
     ),
     "wan": Pace(
-        10.0,
-        10.0,
-        35.0,
-        120.0,
-        10.0,
-        0.5,
-        4,
-        20.0,
-        30.0,
-        {
+        hello_timeout=10.0,
+        heartbeat=10.0,
+        dead_after=35.0,
+        idle_close=120.0,
+        dial_timeout=10.0,
+        first_backoff=0.5,
+        dial_attempts=4,
+        unreachable_pause=20.0,
+        catch_up_period=30.0,
+        parameters={
             "connect_timeout": 1.0,
             "heartbeat_period": 3.0,
             "suspect_after": 12.0,

@@ -78,7 +78,11 @@ def test_all_at_once_settles_too(seed: int) -> None:
 
 def neighbours_alike(simulation: Simulation) -> float:
     nodes = nodes_of(simulation)
-    pairs = [(node, nodes[node.overlay.successor.id]) for node in nodes.values() if node.overlay.successor]
+    pairs = [
+        (node, nodes[node.overlay.near.successor.id])
+        for node in nodes.values()
+        if node.overlay.near.successor
+    ]
     return sum(likeness(a._interest, b._interest) for a, b in pairs) / len(pairs)
 
 
@@ -130,6 +134,6 @@ def test_the_papers_condition_would_leave_the_greedy_route() -> None:
             for number, node in nodes.items():
                 if number == subscriber or not node.trees.is_in(topic):
                     continue
-                hop = node.overlay.next_hop(nodes[subscriber].overlay.here)
+                hop = node.overlay.table.next_hop(nodes[subscriber].overlay.here)
                 traps += hop in node.trees.children(topic) and number not in route
     assert traps > 0

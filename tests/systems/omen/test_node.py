@@ -83,7 +83,8 @@ def test_joining_and_wanting_more() -> None:
     simulation.run(simulation.now + 20.0)
     assert parted_topics(simulation) == []
     # And to leave a topic that others are held together by.
-    held = sorted(node_of(simulation, index).links_kept.held())
+    node = node_of(simulation, index)
+    held = sorted(node.links_kept.held(frozenset(node.subscriptions)))
     simulation.unsubscribe(index, simulation.workload.topic_ids.index(held[0]))
     simulation.run(simulation.now + 20.0)
     assert parted_topics(simulation) == []

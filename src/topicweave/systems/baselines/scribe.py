@@ -25,14 +25,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from topicweave.blocks.numbering import EventNumbers
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.relay_paths import RelayParameters, RelayPaths
 from topicweave.blocks.seen import SeenEvents
 from topicweave.blocks.small_world import Router, nearest
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId, clockwise
-from topicweave.port import EventMessage, Link, Message, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.port import EventMessage, Link, Message, Receivers, TimerKey, Timers, World
 from topicweave.systems.system import System
 
 DIGIT = 4
@@ -120,7 +120,7 @@ def digit(identifier: int, row: int) -> int:
     return identifier >> (64 - DIGIT * (row + 1)) & 15
 
 
-class ScribeNode(Node):
+class ScribeNode(ViewNode):
     """Links by routing alone; one tree per feed through whoever lies on the way."""
 
     def __init__(
@@ -131,10 +131,8 @@ class ScribeNode(Node):
         view: InterestView,
         parameters: ScribeParameters,
     ) -> None:
-        super().__init__(world, node_id, subscriptions)
+        super().__init__(world, node_id, subscriptions, view)
         self.parameters = parameters
-        self._view = view
-        self._numbers = EventNumbers(node_id)
         self._seen = SeenEvents()
         self._leaves: list[NodeId] = [node_id]
         self._places: dict[tuple[int, int], list[NodeId]] = {}
@@ -144,10 +142,8 @@ class ScribeNode(Node):
         self._number = 0
         self._looked_at = -1
         self._router: PastryRouter | None = None
-        self.relays = RelayPaths(
-            world, node_id, self.router, lambda: frozenset(self.subscriptions), parameters.relay
-        )
-        for block in (view, self.relays, self):
+        self.relays = RelayPaths(world, node_id, self.router, self._topics, parameters.relay)
+        for block in (self.relays, self):
             self.use(block)
 
     def receivers(self) -> Receivers:
@@ -163,38 +159,25 @@ class ScribeNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._numbers.begin(self.world.now)
+        super().start(contacts)
         self._asked.clear()
         self._looked_at = -1
-        self._view.set_interest(frozenset(self.subscriptions))
-        self._view.start(contacts)
         self.relays.start()
         self.world.set_timer((LOOK,), self.world.random.uniform(0.0, 1.0))
 
-    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._numbers.resume(epoch, sequences)
-
     def subscribe(self, topic: TopicId) -> None:
-        self.subscriptions.add(topic)
-        self._view.set_interest(frozenset(self.subscriptions))
+        super().subscribe(topic)
         self.relays.request([topic])
 
-    def unsubscribe(self, topic: TopicId) -> None:
-        self.subscriptions.discard(topic)
-        self._view.set_interest(frozenset(self.subscriptions))
-
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        event = self._numbers.next_event(topic, payload)
+    def _spread(self, event: Event) -> int:
         self._seen.first_time(event)
-        sent_to = self._pass_on(event, 0, None)
-        if topic in self.subscriptions:
-            self.world.deliver(event)
-        if sent_to:
-            return Receipt(event, sent_to)
-        return Receipt(event, 0, "no tree of this topic leads through this node, and no way to one is known")
+        return self._pass_on(event, 0, None)
+
+    def _reached_nobody(self, topic: TopicId) -> str:
+        return "no tree of this topic leads through this node, and no way to one is known"
 
     def peer_lost(self, peer: NodeId) -> None:
-        self._view.lost(peer)
+        self.view.lost(peer)
         self._seconds.pop(peer, None)
         self._measurements.pop(peer, None)
         self._looked_at = -1
@@ -202,7 +185,7 @@ class ScribeNode(Node):
         self.relays.lost(peer)
 
     def leave(self) -> None:
-        self._view.leave()
+        self.view.leave()
 
     def links(self) -> Iterator[Link]:
         for peer in self._leaves:
@@ -240,10 +223,10 @@ class ScribeNode(Node):
 
     def _learn(self) -> None:
         """Leaf set and table of those known now; peers never measured are."""
-        if self._view.version == self._looked_at:
+        if self.view.version == self._looked_at:
             return
-        self._looked_at = self._view.version
-        known = sorted(set(self._view.peers()) - {self.id})
+        self._looked_at = self.view.version
+        known = sorted(set(self.view.peers()) - {self.id})
         self._router = None
         self._places = {}
         count = self.parameters.leaves
@@ -313,8 +296,7 @@ class ScribeNode(Node):
         if message.hops > MOST_HOPS or not self._seen.first_time(event):
             return
         self._pass_on(event, message.hops, sender)
-        if event.topic in self.subscriptions:
-            self.world.deliver(event)
+        self._hand_over(event)
 
     def _pass_on(self, event: Event, hops: int, source: NodeId | None) -> int:
         """Along the tree; a node that is no part of it sends towards the root."""

@@ -11,12 +11,12 @@ from typing import Any
 
 from topicweave.blocks import tree_messages
 from topicweave.blocks.home_publishing import HomePublishing
-from topicweave.blocks.numbering import EventNumbers
+from topicweave.blocks.interest_node import InterestNode
 from topicweave.blocks.ring import Ring
 from topicweave.blocks.topic_trees import TopicTrees
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import Link, Message, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.port import Link, Message, Node, Receivers, TimerKey, Timers, World
 from topicweave.systems.magnet.parameters import HomeTreeParameters
 
 TIMER = "beat"
@@ -63,7 +63,7 @@ class ByRing:
         return receive
 
 
-class HomeTreeNode(Node):
+class HomeTreeNode(InterestNode):
     """Rings, trees and events; see the module."""
 
     control: Ring
@@ -82,8 +82,6 @@ class HomeTreeNode(Node):
     ) -> None:
         super().__init__(world, node_id, subscriptions)
         self.parameters = parameters
-        self._interest: Interest = frozenset(self.subscriptions)
-        self._numbers = EventNumbers(node_id)
         self.rings = [
             Ring(world, node_id, number, parameters.ring, self.peer_lost, self._table_changed, most_bytes)
             for number in range(rings)
@@ -129,45 +127,29 @@ class HomeTreeNode(Node):
     def _beat_more(self) -> None:
         """After the rings, before the trees."""
 
-    def _interest_changed(self) -> None:
-        """The node wants something else now."""
-
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._numbers.begin(self.world.now)
+        super().start(contacts)
         for ring in self.rings:
             ring.restart()
         self.trees.restart()
         self._begin(contacts)
         self.world.set_timer((TIMER,), self.world.random.uniform(0.2, 1.0) * self.parameters.ring.period)
 
-    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._numbers.resume(epoch, sequences)
-
-    def subscribe(self, topic: TopicId) -> None:
-        if topic not in self.subscriptions:
-            self.subscriptions.add(topic)
-            self._interest = frozenset(self.subscriptions)
-            self._interest_changed()
+    def _interest_changed(self, before: Interest) -> None:
+        if self._interest - before:
             self.trees.join()
-
-    def unsubscribe(self, topic: TopicId) -> None:
-        if topic in self.subscriptions:
-            self.subscriptions.discard(topic)
-            self._interest = frozenset(self.subscriptions)
-            self._interest_changed()
+        for topic in sorted(before - self._interest):
             self.trees.unwanted(topic)
 
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        event = self._numbers.next_event(topic, payload)
-        sent_to = self.events.publish(event)
-        self._hand_over(event)
-        if sent_to:
-            return Receipt(event, sent_to)
+    def _spread(self, event: Event) -> int:
+        return self.events.publish(event)
+
+    def _reached_nobody(self, topic: TopicId) -> str:
         if len(self.control.table) < 2:
-            return Receipt(event, 0, "this node has no neighbours yet")
-        return Receipt(event, 0, "the topic's home is this node, and nobody else has asked for it yet")
+            return "this node has no neighbours yet"
+        return "the topic's home is this node, and nobody else has asked for it yet"
 
     def peer_lost(self, peer: NodeId) -> None:
         self._remove(peer, departed=False)
@@ -190,7 +172,7 @@ class HomeTreeNode(Node):
     def gauges(self) -> Mapping[str, float]:
         return {
             "overlay_degree": float(len({link.peer for link in self.overlay.links()})),
-            "overlay_fans": float(self.overlay.fans),
+            "overlay_fans": float(len(self.overlay.long.fans)),
             "relayed_topics": float(self.trees.topics),
             "unattached_topics": float(self.trees.unattached),
         }
@@ -216,10 +198,6 @@ class HomeTreeNode(Node):
 
     def _receive_gone(self, sender: NodeId, _message: Gone) -> None:
         self._remove(sender, departed=True)
-
-    def _hand_over(self, event: Event) -> None:
-        if event.topic in self.subscriptions:
-            self.world.deliver(event)
 
 
 def degree_limit(node: Node) -> int:

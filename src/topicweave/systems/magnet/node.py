@@ -10,7 +10,7 @@ from topicweave.blocks.harmonic_links import HarmonicLinks
 from topicweave.blocks.interest_samples import Interested, InterestSamples, choose_guides
 from topicweave.blocks.likeness import likeness
 from topicweave.blocks.oscar import Oscar
-from topicweave.blocks.ring import Contact
+from topicweave.blocks.ring_messages import Contact
 from topicweave.blocks.ring_places import RingPlaces
 from topicweave.blocks.views import InterestView
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -97,10 +97,11 @@ class MagnetNode(HomeTreeNode):
         self._take_a_place()
         self.oscar.beat()
 
-    def _interest_changed(self) -> None:
+    def _interest_changed(self, before: Interest) -> None:
         self._changes += 1
         self._interested = None
         self.samples.hurry()
+        super()._interest_changed(before)
 
     def gauges(self) -> Mapping[str, float]:
         own = self.overlay.own

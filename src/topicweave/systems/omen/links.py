@@ -64,10 +64,11 @@ class OverlayLinks:
         """The neighbours that want a topic, in the order in which they came."""
         return self._serving.get(topic, ())
 
-    def held(self) -> Interest:
-        """Topics with two neighbours or more: only these can come apart when this node goes."""
-        own = self._own()[1]
-        return frozenset(topic for topic, peers in self._serving.items() if len(peers) > 1 and topic in own)
+    def held(self, interest: Interest) -> Interest:
+        """Topics of an interest with two neighbours or more: only these can come apart when this node goes."""
+        return frozenset(
+            topic for topic, peers in self._serving.items() if len(peers) > 1 and topic in interest
+        )
 
     def lonely(self) -> Interest:
         """Wanted topics without a neighbour."""

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topicweave.blocks.broadcast_tree import BroadcastTree
+from topicweave.blocks.broadcast_tree import NOT_YET, BroadcastTree
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.failure_detector import FailureDetector
-from topicweave.blocks.numbering import EventNumbers
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.views import GossipView, InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.port import Link, Receivers, TimerKey, Timers, World
 from topicweave.systems.omen.coordinator import Coordinator
 from topicweave.systems.omen.highest_degree import HighestDegree
 from topicweave.systems.omen.labels import LabelSpreading
@@ -43,7 +43,7 @@ TICK = 0.5
 """Seconds between looks at what is to be done."""
 
 
-class OMenNode(Node):
+class OMenNode(ViewNode):
     """One node's half of OMen."""
 
     def __init__(
@@ -54,13 +54,8 @@ class OMenNode(Node):
         view: InterestView,
         parameters: OMenParameters,
     ) -> None:
-        super().__init__(world, node_id, subscriptions)
+        super().__init__(world, node_id, subscriptions, view, parameters.publisher_interest)
         self.parameters = parameters
-        self.view = view
-        self._publishing: set[TopicId] = set()
-        self._interest: Interest = frozenset(self.subscriptions)
-        self._interest_version = 0
-        self._numbers = EventNumbers(node_id)
         size = parameters.view_size
         self.local = LocalView(node_id, parameters, world.random, lambda: world.now, self._everybody)
         self._tman = TMan(
@@ -112,7 +107,6 @@ class OMenNode(Node):
             highest=lambda: self._highest.tell()[0],
         )
         for block in (
-            view,
             self._tman,
             self.links_kept,
             self._detector,
@@ -121,9 +115,9 @@ class OMenNode(Node):
             self._beacons,
             self._member,
             self.coordinator,
+            self,
         ):
             self.use(block)
-        self.use(self)
 
     def receivers(self) -> Receivers:
         return {
@@ -136,53 +130,29 @@ class OMenNode(Node):
         }
 
     def timers(self) -> Timers:
-        return {
-            "omen-tick": self._tick,
-            "publishing": self._stop_publishing,
-        }
+        return {"omen-tick": self._tick}
 
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._numbers.begin(self.world.now)
+        super().start(contacts)
         self._interest_version = max(self._interest_version, 1 + int(self.world.now * 1e3))
         self._member.restart()
         self.coordinator.restart()
         self._labels.restart()
         self.links_kept.restart()
         self.links_kept.version += 1
-        self.view.set_interest(self._interest)
-        self.view.start(contacts)
         self._tree.restart()
         self._tman.start()
         self._detector.start()
         self._beacons.start()
-        for topic in self._publishing:
-            self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
         self.world.set_timer(("omen-tick",), TICK * self.world.random.random())
 
-    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._numbers.resume(epoch, sequences)
+    def _spread(self, event: Event) -> int:
+        return self._tree.publish(event)
 
-    def subscribe(self, topic: TopicId) -> None:
-        self.subscriptions.add(topic)
-        self._update_interest()
-
-    def unsubscribe(self, topic: TopicId) -> None:
-        self.subscriptions.discard(topic)
-        self._update_interest()
-
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        if topic not in self.subscriptions:
-            self._publishing.add(topic)
-            self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
-            self._update_interest()
-        event = self._numbers.next_event(topic, payload)
-        sent_to = self._tree.publish(event)
-        self._hand_over(event)
-        if sent_to:
-            return Receipt(event, sent_to)
-        return Receipt(event, 0, "no neighbour wants this topic yet; the event goes to the first that does")
+    def _reached_nobody(self, topic: TopicId) -> str:
+        return NOT_YET
 
     def peer_lost(self, peer: NodeId) -> None:
         """A peer is gone, and has been silent for some time."""
@@ -246,34 +216,12 @@ class OMenNode(Node):
 
     # Interest.
 
-    def _own_interest(self) -> tuple[int, Interest]:
-        return self._interest_version, self._interest
-
-    def _topics(self) -> Interest:
-        return self._interest
-
-    def _takes_part_in(self, topic: TopicId) -> bool:
-        return topic in self._interest
-
-    def _hand_over(self, event: Event) -> None:
-        if event.topic in self.subscriptions:
-            self.world.deliver(event)
-
-    def _stop_publishing(self, key: TimerKey) -> None:
-        self._publishing.discard(key[1])
-        self._update_interest()
-
-    def _update_interest(self) -> None:
-        interest = frozenset(self.subscriptions | self._publishing)
-        if interest == self._interest:
-            return
-        dropped = self._interest - interest
-        held = self.links_kept.held() & dropped
+    def _interest_changed(self, before: Interest) -> None:
+        super()._interest_changed(before)
+        dropped = before - self._interest
+        held = self.links_kept.held(before) & dropped
         neighbours = {peer for topic in held for peer in self.links_kept.serving(topic)}
-        self._interest = interest
-        self._interest_version += 1
-        self.view.set_interest(interest)
-        update = InterestUpdate(self._interest_version, interest)
+        update = InterestUpdate(*self._own_interest())
         for peer in self.links_kept.neighbours:
             self.world.send(peer, update)
         for topic in sorted(dropped):
@@ -393,7 +341,9 @@ class OMenNode(Node):
 
     def _tell_links(self, peers: Sequence[NodeId]) -> None:
         kept = self.links_kept
-        links = Links(kept.version, self._interest, tuple(kept.neighbours), kept.held(), kept.lonely())
+        links = Links(
+            kept.version, self._interest, tuple(kept.neighbours), kept.held(self._interest), kept.lonely()
+        )
         for peer in peers:
             self.world.send(peer, links)
 

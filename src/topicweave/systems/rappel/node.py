@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topicweave.blocks.numbering import EventNumbers
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.views import InterestView
-from topicweave.model.ids import NodeId, TopicId, clockwise
-from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.model.event import Event
+from topicweave.model.ids import Interest, NodeId, TopicId, clockwise
+from topicweave.port import Link, Node, Receivers, TimerKey, Timers, World
 from topicweave.systems.rappel.friendship import Friendship
 from topicweave.systems.rappel.messages import Ack, BetterRoot, Gone, Ping
 from topicweave.systems.rappel.parameters import RappelParameters
@@ -47,7 +48,7 @@ class _Contact:
         self.friend = False
 
 
-class RappelNode(Node):
+class RappelNode(ViewNode):
     """See the module."""
 
     def __init__(
@@ -58,10 +59,8 @@ class RappelNode(Node):
         view: InterestView,
         parameters: RappelParameters,
     ) -> None:
-        super().__init__(world, node_id, subscriptions)
+        super().__init__(world, node_id, subscriptions, view)
         self.parameters = parameters
-        self._view = view
-        self._numbers = EventNumbers(node_id)
         self._contacts: dict[NodeId, _Contact] = {}
         self._contacts_stale = True
         self._heard: dict[NodeId, float] = {}  # when a fan or child last pinged
@@ -86,7 +85,7 @@ class RappelNode(Node):
             self._did_not_answer,
         )
         self.updates = Updates(world, node_id, parameters, self.trees.trees, self._home)
-        for block in (view, self.place, self.trees, self.updates):
+        for block in (self.place, self.trees, self.updates):
             self.use(block)
         self._receivers.update(self.friendship.receivers())
         self.use(self)
@@ -105,7 +104,7 @@ class RappelNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._numbers.begin(self.world.now)
+        super().start(contacts)
         self._heard.clear()
         self._suspects.clear()
         self._started = True
@@ -114,60 +113,50 @@ class RappelNode(Node):
         self._stale_friends = self.friendship.begin()
         self.trees.begin()
         self.updates.begin()
-        if not self._knows_publishers():
-            self._view.set_interest(frozenset(self.subscriptions))
-            self._view.start(contacts)
         now = self.world.now
         for contact in contacts if self._wants_friends() else ():
             self.friendship.candidates.hear(contact, now)
         self.place.start(contacts)
 
-    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._numbers.resume(epoch, sequences)
+    def _enter_view(self, contacts: Sequence[NodeId]) -> None:
+        if not self._knows_publishers():
+            super()._enter_view(contacts)
 
-    def subscribe(self, topic: TopicId) -> None:
-        if topic in self.subscriptions:
-            return
-        self.subscriptions.add(topic)
-        self._interest_changed()
-        if self.place.settled:
-            if len(self.subscriptions) == 1:
-                self._begin_session()
-            else:
-                self._unjoined.append(topic)
-                self._join_through_friends()
-                if topic in self._unjoined:
-                    self._unjoined.remove(topic)
-                    self.trees.enter(topic, None)
-
-    def unsubscribe(self, topic: TopicId) -> None:
-        if topic not in self.subscriptions:
-            return
-        self.subscriptions.discard(topic)
-        if topic in self._unjoined:
-            self._unjoined.remove(topic)
-        self._interest_changed()
-        self.trees.leave(topic)
-        self.updates.forget(topic)
-
-    def _interest_changed(self) -> None:
-        self.friendship.subscribed_to(self.subscriptions)
-        self._view.set_interest(frozenset(self.subscriptions))
+    def _interest_changed(self, before: Interest) -> None:
+        super()._interest_changed(before)
+        dropped = before - self._interest
+        self._unjoined = [feed for feed in self._unjoined if feed not in dropped]
+        self.friendship.subscribed_to(self._interest)
         self._contacts_stale = True
         self._acks.clear()
+        for feed in sorted(dropped):
+            self.trees.leave(feed)
+            self.updates.forget(feed)
+        wanted = sorted(self._interest - before)
+        if wanted and self.place.settled:
+            self._join(wanted)
 
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        event = self._numbers.next_event(topic, payload)
-        sent_to = self.updates.publish(event)
-        if topic in self.subscriptions:
-            self.world.deliver(event)
-        if sent_to:
-            return Receipt(event, sent_to)
-        return Receipt(event, 0, "nobody else is in this feed's tree, or its publisher is not known yet")
+    def _join(self, feeds: Sequence[TopicId]) -> None:
+        """Feeds subscribed to in the middle of a session; the first ones of all begin it."""
+        if len(feeds) == len(self._interest):
+            self._begin_session()
+            return
+        self._unjoined.extend(feeds)
+        self._join_through_friends()
+        for feed in feeds:
+            if feed in self._unjoined:
+                self._unjoined.remove(feed)
+                self.trees.enter(feed, None)
+
+    def _spread(self, event: Event) -> int:
+        return self.updates.publish(event)
+
+    def _reached_nobody(self, topic: TopicId) -> str:
+        return "nobody else is in this feed's tree, or its publisher is not known yet"
 
     def peer_lost(self, peer: NodeId) -> None:
         self._suspects[peer] = self.world.now + SUSPECT
-        self._view.lost(peer)
+        self.view.lost(peer)
         self._heard.pop(peer, None)
         self._acks.pop(peer, None)
         self.place.forget(peer)
@@ -179,7 +168,7 @@ class RappelNode(Node):
             self.trees.leave(feed)
         for peer in self.friendship.known_peers():
             self.world.send(peer, Gone())
-        self._view.leave()
+        self.view.leave()
 
     def links(self) -> Iterator[Link]:
         for peer in self.friendship.friends:
@@ -285,14 +274,14 @@ class RappelNode(Node):
         now = self.world.now
         self._suspects = {peer: until for peer, until in self._suspects.items() if until > now}
         best = self.id if feed in self.subscriptions else None
-        for peer in self._view.subscribers(feed).tolist():
+        for peer in self.view.subscribers(feed).tolist():
             if peer not in self._suspects and (best is None or clockwise(feed, peer) < clockwise(feed, best)):
                 best = peer
         return best
 
     def _did_not_answer(self, peer: NodeId) -> None:
         self._suspects[peer] = self.world.now + SUSPECT
-        self._view.lost(peer)
+        self.view.lost(peer)
 
     def _check_roots(self) -> None:
         """Elected roots only: does somebody come before the one that leads?"""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topicweave.blocks.broadcast_tree import BroadcastTree
+from topicweave.blocks.broadcast_tree import NOT_YET, BroadcastTree
 from topicweave.blocks.failure_detector import FailureDetector
-from topicweave.blocks.numbering import EventNumbers
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.port import Link, Node, Receivers, TimerKey, Timers, World
 from topicweave.systems.spidercast import rules
 from topicweave.systems.spidercast.messages import (
     Connect,
@@ -31,7 +31,7 @@ from topicweave.systems.spidercast.selection import BridgeSelection, CoverageSel
 from topicweave.systems.spidercast.task import MaintenanceTask
 
 
-class OverlayNode(Node):
+class OverlayNode(ViewNode):
     """A node that keeps the neighbours its tasks ask for, and spreads events over them.
 
     SpiderCast and its rivals of §3.9 are this class with different selections.
@@ -46,17 +46,11 @@ class OverlayNode(Node):
         parameters: LinkParameters,
         selections: Mapping[str, Selection],
     ) -> None:
-        super().__init__(world, node_id, subscriptions)
-        self.parameters = parameters
-        self.view = view
         # Topics that the node publishes on without wanting them are part of its interest, too (§2.1).
-        # With the time of the last event: the interest ends some time after it.
-        self._publishing: dict[TopicId, float] = {}
+        super().__init__(world, node_id, subscriptions, view, parameters.publisher_interest)
+        self.parameters = parameters
         self._topic_links: dict[TopicId, list[NodeId]] = {}  # until a link changes
-        self._interest: Interest = frozenset(self.subscriptions)
-        self._interest_version = 0
         self._known_versions: dict[NodeId, int] = {}
-        self._numbers = EventNumbers(node_id)
         self._bridges = BridgeSelection(parameters.bridges)
         if parameters.bridges:
             selections = {**selections, "bridge": self._bridges}
@@ -82,16 +76,10 @@ class OverlayNode(Node):
             world, self._links_of_topic, self._takes_part_in, self._hand_over, parameters.tree
         )
         self._beacons = TopicBeacons(
-            world,
-            node_id,
-            lambda: self._interest,
-            self._lowest_known,
-            self._bridge_to,
-            parameters.beacons,
+            world, node_id, self._topics, self._lowest_known, self._bridge_to, parameters.beacons
         )
-        for block in (view, self._detector, self._tree, self._beacons):
+        for block in (self._detector, self._tree, self._beacons, self):
             self.use(block)
-        self.use(self)
 
     def receivers(self) -> Receivers:
         return {
@@ -108,48 +96,24 @@ class OverlayNode(Node):
         }
 
     def timers(self) -> Timers:
-        return {"maintain": self._maintain, "publishing": self._stop_publishing}
+        return {"maintain": self._maintain}
 
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._numbers.begin(self.world.now)
-        self.view.set_interest(self._interest)
-        self.view.start(contacts)
+        super().start(contacts)
         self._tree.restart()
-        for topic in sorted(self._publishing):
-            self._publishing[topic] = self.world.now
-            self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
         for task in self.tasks.values():
             task.start()
         self._detector.start()
         if self.parameters.bridges:
             self._beacons.start()
 
-    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._numbers.resume(epoch, sequences)
+    def _spread(self, event: Event) -> int:
+        return self._tree.publish(event)
 
-    def subscribe(self, topic: TopicId) -> None:
-        self.subscriptions.add(topic)
-        self._update_interest()
-
-    def unsubscribe(self, topic: TopicId) -> None:
-        self.subscriptions.discard(topic)
-        self._update_interest()
-
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        if topic not in self.subscriptions:
-            if topic not in self._publishing:
-                self.world.set_timer(("publishing", topic), self.parameters.publisher_interest)
-            self._publishing[topic] = self.world.now
-            if topic not in self._interest:
-                self._update_interest()
-        event = self._numbers.next_event(topic, payload)
-        sent_to = self._tree.publish(event)
-        self._hand_over(event)
-        if sent_to:
-            return Receipt(event, sent_to)
-        return Receipt(event, 0, "no neighbour wants this topic yet; the event goes to the first that does")
+    def _reached_nobody(self, topic: TopicId) -> str:
+        return NOT_YET
 
     def peer_lost(self, peer: NodeId) -> None:
         for task in self.tasks.values():
@@ -176,9 +140,6 @@ class OverlayNode(Node):
         return len(self._known_versions)
 
     # Links, as the tasks make and break them.
-
-    def _own_interest(self) -> tuple[int, Interest]:
-        return self._interest_version, self._interest
 
     def _interest_of(self, peer: NodeId) -> Interest | None:
         for task in self.tasks.values():
@@ -231,43 +192,19 @@ class OverlayNode(Node):
 
     # Interest.
 
-    def _takes_part_in(self, topic: TopicId) -> bool:
-        return topic in self._interest
-
-    def _hand_over(self, event: Event) -> None:
-        if event.topic in self.subscriptions:
-            self.world.deliver(event)
-
-    def _stop_publishing(self, key: TimerKey) -> None:
-        topic = key[1]
-        last = self._publishing.get(topic)
-        if last is None:
-            return
-        left = last + self.parameters.publisher_interest - self.world.now
-        if left > 1e-6:
-            self.world.set_timer(key, left)
-            return
-        del self._publishing[topic]
-        self._update_interest()
-
-    def _update_interest(self) -> None:
-        interest = frozenset(self.subscriptions.union(self._publishing))
-        if interest == self._interest:
-            return
-        dropped, self._interest = self._interest - interest, interest
-        self._interest_version += 1
-        self.view.set_interest(interest)
-        for topic in sorted(dropped):
+    def _interest_changed(self, before: Interest) -> None:
+        super()._interest_changed(before)
+        for topic in sorted(before - self._interest):
             self._tree.topic_down(topic)
         for task in self.tasks.values():
             task.interest_changed()
-        update = InterestUpdate(self._interest_version, interest)
+        update = InterestUpdate(*self._own_interest())
         for peer in self._known_versions:
             self.world.send(peer, update)
 
     def _receive_interest_query(self, sender: NodeId, _message: InterestQuery) -> None:
         if sender in self._known_versions:
-            self.world.send(sender, InterestUpdate(self._interest_version, self._interest))
+            self.world.send(sender, InterestUpdate(*self._own_interest()))
 
     def _receive_interest_update(self, sender: NodeId, message: InterestUpdate) -> None:
         self._note_interest(sender, message.version, message.interest)

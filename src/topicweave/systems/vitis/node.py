@@ -106,7 +106,7 @@ class VitisNode(RendezvousNode):
             # The first election left everything as it was: the node alone is its own gateway.
             self._request_paths()
 
-    def _interest_changed(self) -> None:
+    def _wants_something_else(self) -> None:
         self._forget_utilities()
         self.election.set_topics(self._interest)
         self._request_paths()

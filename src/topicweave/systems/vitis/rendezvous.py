@@ -12,21 +12,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.interest_node import InterestNode
 from topicweave.blocks.newscast import Newscast
 from topicweave.blocks.notify_pull import NotifyPull
-from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.relay_paths import RelayPaths
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import Link, Node, Receipt, Receivers, Timers, World
+from topicweave.port import Link, Node, Receivers, Timers, World
 from topicweave.systems.vitis.links import LinkTable, Neighbour
 from topicweave.systems.vitis.messages import Gone, Parted, Profile, Refused
 from topicweave.systems.vitis.parameters import RendezvousParameters
 from topicweave.systems.vitis.selection import TableSelection, Utilities
 
 
-class RendezvousNode(Node):
+class RendezvousNode(InterestNode):
     """Links, paths and events; see the module."""
 
     def __init__(
@@ -40,8 +40,6 @@ class RendezvousNode(Node):
         super().__init__(world, node_id, subscriptions)
         self.parameters = parameters
         self.table = LinkTable(node_id)
-        self._numbers = EventNumbers(node_id)
-        self._interest: Interest = frozenset(self.subscriptions)
         self._profiles: dict[bool, Profile] = {}
         self.sampling = Newscast(world, node_id, self._interest, parameters.sampling)
         self._selection = TableSelection(
@@ -68,9 +66,8 @@ class RendezvousNode(Node):
         )
         self.relays = RelayPaths(world, node_id, self.table.router, self._topics_to_relay, parameters.relay)
         self._events = NotifyPull(world, self._notified, self._hand_over, parameters.spreading)
-        for block in (self.sampling, self.tman, self._detector, self.relays, self._events):
+        for block in (self.sampling, self.tman, self._detector, self.relays, self._events, self):
             self.use(block)
-        self.use(self)
 
     def receivers(self) -> Receivers:
         return {
@@ -110,52 +107,33 @@ class RendezvousNode(Node):
     def _before_beat(self) -> None:
         """Once per heartbeat, before it goes out."""
 
-    def _interest_changed(self) -> None:
-        """The node wants something else now."""
+    def _wants_something_else(self) -> None:
+        """The interest changed, and others are about to be told."""
 
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._numbers.begin(self.world.now)
+        super().start(contacts)
         self._events.restart()
         self.sampling.start(contacts)
         self.tman.start()
         self.relays.start()
         self._detector.start()
 
-    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._numbers.resume(epoch, sequences)
-
-    def subscribe(self, topic: TopicId) -> None:
-        self.subscriptions.add(topic)
-        self._set_interest()
-
-    def unsubscribe(self, topic: TopicId) -> None:
-        self.subscriptions.discard(topic)
-        self._set_interest()
-
-    def _set_interest(self) -> None:
-        interest = frozenset(self.subscriptions)
-        if interest == self._interest:
-            return
-        self._interest = interest
-        self.sampling.profile = interest
-        self._interest_changed()
+    def _interest_changed(self, before: Interest) -> None:
+        self.sampling.profile = self._interest
+        self._wants_something_else()
         self._profile_is_out_of_date()
         for peer in self.table:
             self._send_profile(peer)
 
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        event = self._numbers.next_event(topic, payload)
-        sent_to = self._events.publish(event)
-        self._hand_over(event)
-        if sent_to:
-            return Receipt(event, sent_to)
+    def _spread(self, event: Event) -> int:
+        return self._events.publish(event)
+
+    def _reached_nobody(self, topic: TopicId) -> str:
         if not len(self.table):
-            return Receipt(event, 0, "this node has no neighbours yet")
-        return Receipt(
-            event, 0, "no neighbour wants this topic or relays it, and its rendezvous is this node"
-        )
+            return "this node has no neighbours yet"
+        return "no neighbour wants this topic or relays it, and its rendezvous is this node"
 
     def peer_lost(self, peer: NodeId) -> None:
         self._end_link(peer)
@@ -361,10 +339,6 @@ class RendezvousNode(Node):
             if hop != self.id:
                 peers[hop] = None
         return peers
-
-    def _hand_over(self, event: Event) -> None:
-        if event.topic in self.subscriptions:
-            self.world.deliver(event)
 
 
 _MAX_AGE = 20

@@ -15,17 +15,17 @@ Rules kept
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from topicweave.blocks.failure_detector import FailureDetector
-from topicweave.blocks.numbering import EventNumbers
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.seen import SeenEvents
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.port import Link, Receivers, TimerKey, Timers, World
 from topicweave.systems.alternatives.broker.messages import (
     Attach,
     Attached,
@@ -49,7 +49,7 @@ class Client(msgspec.Struct):
     interest: Interest
 
 
-class BrokerNode(Node):
+class BrokerNode(ViewNode):
     """A client, and a broker for whoever takes it for one."""
 
     def __init__(
@@ -60,9 +60,8 @@ class BrokerNode(Node):
         view: InterestView,
         parameters: BrokerParameters,
     ) -> None:
-        super().__init__(world, node_id, subscriptions)
+        super().__init__(world, node_id, subscriptions, view)
         self.parameters = parameters
-        self.view = view
         self.broker: NodeId | None = None
         self.clients: dict[NodeId, Client] = {}
         self._audience: dict[TopicId, dict[NodeId, None]] = {}
@@ -71,14 +70,13 @@ class BrokerNode(Node):
         self._seen_version = -1
         self._look_again_at = 0.0
         self._asked: Interest = frozenset()
-        self._version = 0
-        self._numbers = EventNumbers(node_id)
+        self._asked_version = 0
         self._seen = SeenEvents()
         self._waiting: deque[Event] = deque(maxlen=parameters.most_waiting)
         self._detector = FailureDetector(
             world, parameters.keep_alive, parameters.suspect_after, self._show_life, self.peer_lost
         )
-        for block in (view, self._detector, self):
+        for block in (self._detector, self):
             self.use(block)
 
     def receivers(self) -> Receivers:
@@ -98,36 +96,19 @@ class BrokerNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._numbers.begin(self.world.now)
-        self.view.set_interest(frozenset(self.subscriptions))
-        self.view.start(contacts)
+        super().start(contacts)
         self._candidate = None
         self._detector.start()
         self.world.set_timer(("br-look",), self.world.random.uniform(0.0, self.parameters.keep_alive))
 
-    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._numbers.resume(epoch, sequences)
-
-    def subscribe(self, topic: TopicId) -> None:
-        self.subscriptions.add(topic)
-        self._interest_changed()
-
-    def unsubscribe(self, topic: TopicId) -> None:
-        self.subscriptions.discard(topic)
-        self._interest_changed()
-
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        event = self._numbers.next_event(topic, payload)
+    def _spread(self, event: Event) -> int:
         self._seen.first_time(event.id)
-        self._hand_over(event)
-        sent_to = self._down(event, 0, None)
-        if self.broker is not None:
-            self.world.send(self.broker, Upwards(event, 1))
-            return Receipt(event, sent_to + 1)
+        return self._down(event, 0, None) + self._up(event, 0)
+
+    def _reached_nobody(self, topic: TopicId) -> str:
         if self._lowest() is not None:
-            self._waiting.append(event)
-            return Receipt(event, sent_to, "" if sent_to else "no broker yet; the event waits for one")
-        return Receipt(event, sent_to, "" if sent_to else "nobody has asked this broker for the topic")
+            return "no broker yet; the event waits for one"
+        return "nobody has asked this broker for the topic"
 
     def peer_lost(self, peer: NodeId) -> None:
         self._forget_client(peer)
@@ -184,7 +165,7 @@ class BrokerNode(Node):
             self._drop_candidate()
             self._candidate = lowest
             self._detector.watch(lowest)
-        self.world.send(lowest, Attach(self._version, self._wanted()))
+        self.world.send(lowest, Attach(self._asked_version, self._wanted()))
 
     def _drop_candidate(self) -> None:
         if self._candidate is not None:
@@ -204,8 +185,8 @@ class BrokerNode(Node):
                 self._unwatch(old)
             while self._waiting:
                 self.world.send(sender, Upwards(self._waiting.popleft(), 1))
-        elif sender == self.broker and message.version != self._version:
-            self.world.send(sender, Attach(self._version, self._wanted()))
+        elif sender == self.broker and message.version != self._asked_version:
+            self.world.send(sender, Attach(self._asked_version, self._wanted()))
 
     def _receive_closed(self, sender: NodeId, _message: Closed) -> None:
         if sender in (self.broker, self._candidate):
@@ -232,7 +213,7 @@ class BrokerNode(Node):
         self._detector.watch(sender)
         self._detector.heard(sender)
         self.world.send(sender, Attached(message.version))
-        self._interest_changed()
+        self._ask_for_what_is_wanted()
 
     def _receive_detach(self, sender: NodeId, _message: Detach) -> None:
         self._forget_client(sender)
@@ -242,7 +223,7 @@ class BrokerNode(Node):
         if self.clients.pop(peer, None) is not None:
             if peer != self._candidate:
                 self._unwatch(peer)
-            self._interest_changed()
+            self._ask_for_what_is_wanted()
 
     def _unlist(self, peer: NodeId) -> None:
         client = self.clients.get(peer)
@@ -258,13 +239,16 @@ class BrokerNode(Node):
         self._asked = frozenset(self.subscriptions).union(self._audience)
         return self._asked
 
-    def _interest_changed(self) -> None:
-        self.view.set_interest(frozenset(self.subscriptions))
+    def _interest_changed(self, before: Interest) -> None:
+        super()._interest_changed(before)
+        self._ask_for_what_is_wanted()
+
+    def _ask_for_what_is_wanted(self) -> None:
         asked = self._asked
         if self._wanted() != asked:
-            self._version += 1
+            self._asked_version += 1
             if self.broker is not None:
-                self.world.send(self.broker, Attach(self._version, self._asked))
+                self.world.send(self.broker, Attach(self._asked_version, self._asked))
 
     # Signs of life.
 
@@ -273,7 +257,7 @@ class BrokerNode(Node):
             if peer in self.clients:
                 self.world.send(peer, Attached(self.clients[peer].version))
             elif peer == self.broker:
-                self.world.send(peer, KeepAlive(self._version))
+                self.world.send(peer, KeepAlive(self._asked_version))
 
     def _receive_keep_alive(self, sender: NodeId, message: KeepAlive) -> None:
         self._detector.heard(sender)
@@ -283,10 +267,6 @@ class BrokerNode(Node):
 
     # Events.
 
-    def _hand_over(self, event: Event) -> None:
-        if event.topic in self.subscriptions:
-            self.world.deliver(event)
-
     def _down(self, event: Event, hops: int, source: NodeId | None) -> int:
         message = Downwards(event, hops + 1)
         audience = [peer for peer in self._audience.get(event.topic, ()) if peer != source]
@@ -294,16 +274,22 @@ class BrokerNode(Node):
             self.world.send(peer, message)
         return len(audience)
 
+    def _up(self, event: Event, hops: int) -> int:
+        """To the broker; an event waits for one that is known, and not attached to yet."""
+        if self.broker is not None:
+            self.world.send(self.broker, Upwards(event, hops + 1))
+            return 1
+        if self._lowest() is not None:
+            self._waiting.append(event)
+        return 0
+
     def _receive_upwards(self, sender: NodeId, message: Upwards) -> None:
         event = message.event
         if not self._seen.first_time(event.id):
             return
         self._hand_over(event)
         self._down(event, message.hops, sender)
-        if self.broker is not None:
-            self.world.send(self.broker, Upwards(event, message.hops + 1))
-        elif self._lowest() is not None:
-            self._waiting.append(event)
+        self._up(event, message.hops)
 
     def _receive_downwards(self, sender: NodeId, message: Downwards) -> None:
         event = message.event

@@ -13,17 +13,17 @@ What the specification leaves to its surroundings:
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from topicweave.blocks.failure_detector import FailureDetector
-from topicweave.blocks.numbering import EventNumbers
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.seen import SeenEvents
 from topicweave.blocks.views import InterestView
-from topicweave.model.event import EventId
+from topicweave.model.event import Event, EventId
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import Link, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.port import Link, Receivers, TimerKey, Timers, World
 from topicweave.systems.alternatives.gossipsub import rules
 from topicweave.systems.alternatives.gossipsub.message_cache import MessageCache
 from topicweave.systems.alternatives.gossipsub.messages import (
@@ -65,7 +65,7 @@ class Outgoing(msgspec.Struct):
         return Control(tuple(self.graft), tuple(self.prune), tuple(self.ihave), tuple(self.iwant))
 
 
-class GossipSubNode(Node):
+class GossipSubNode(ViewNode):
     """One node's half of all its meshes."""
 
     def __init__(
@@ -76,13 +76,10 @@ class GossipSubNode(Node):
         view: InterestView,
         parameters: GossipSubParameters,
     ) -> None:
-        super().__init__(world, node_id, subscriptions)
+        super().__init__(world, node_id, subscriptions, view)
         self.parameters = parameters
-        self.view = view
         self.connections: dict[NodeId, Connection] = {}
         self.mesh: dict[TopicId, dict[NodeId, None]] = {topic: {} for topic in sorted(self.subscriptions)}
-        self._version = 0
-        self._numbers = EventNumbers(node_id)
         self._seen = SeenEvents()
         self._cache = MessageCache(
             parameters.history_length, parameters.history_gossip, parameters.gossip_retransmission
@@ -98,7 +95,7 @@ class GossipSubNode(Node):
         self._detector = FailureDetector(
             world, parameters.heartbeat_interval, parameters.suspect_after, self._ping, self.peer_lost
         )
-        for block in (view, self._detector, self):
+        for block in (self._detector, self):
             self.use(block)
 
     def receivers(self) -> Receivers:
@@ -118,53 +115,33 @@ class GossipSubNode(Node):
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._numbers.begin(self.world.now)
-        self.view.set_interest(self._interest())
-        self.view.start(contacts)
+        super().start(contacts)
         self._dialling.clear()
         self._detector.start()
         interval = self.parameters.heartbeat_interval
         self._next_discovery = self.world.now + self.parameters.discovery_interval
         self.world.set_timer(("gs-heartbeat",), self.world.random.uniform(0.0, interval))
 
-    def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:
-        self._numbers.resume(epoch, sequences)
-
-    def subscribe(self, topic: TopicId) -> None:
-        if topic not in self.subscriptions:
-            self.subscriptions.add(topic)
-            self.mesh[topic] = {}
-            self._fanout.pop(topic, None)
-            self._tell_subscriptions()
-
-    def unsubscribe(self, topic: TopicId) -> None:
-        if topic in self.subscriptions:
-            self.subscriptions.discard(topic)
-            for peer in list(self.mesh.pop(topic)):
-                self._prune(topic, peer, self.parameters.unsubscribe_backoff)
-            self._tell_subscriptions()
-            self._flush()
-
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        event = self._numbers.next_event(topic, payload)
+    def _spread(self, event: Event) -> int:
+        topic = event.topic
         self._seen.first_time(event.id)
         self._cache.put(event, 0)
-        if topic in self.subscriptions:
-            self.world.deliver(event)
-        else:
+        if topic not in self.subscriptions:
             self._fanout[topic] = self.world.now + self.parameters.fanout_ttl
         message = Publish(event, 1)
         flood = self.parameters.flood_publish or topic not in self.mesh
         targets = self._connected(topic) if flood else list(self.mesh[topic])
         for peer in targets:
             self.world.send(peer, message)
-        if targets:
-            return Receipt(event, len(targets))
-        self._unsent[event.id] = message
-        if len(self._unsent) > MOST_UNSENT:
-            self._unsent.popitem(last=False)
-        self._discover(topic)
-        return Receipt(event, 0, "no subscriber is connected yet; the event goes to the first that is")
+        if not targets:
+            self._unsent[event.id] = message
+            if len(self._unsent) > MOST_UNSENT:
+                self._unsent.popitem(last=False)
+            self._discover(topic)
+        return len(targets)
+
+    def _reached_nobody(self, topic: TopicId) -> str:
+        return "no subscriber is connected yet; the event goes to the first that is"
 
     def peer_lost(self, peer: NodeId) -> None:
         self._disconnected(peer)
@@ -192,15 +169,20 @@ class GossipSubNode(Node):
 
     # Subscriptions.
 
-    def _interest(self) -> Interest:
-        return frozenset(self.subscriptions)
-
-    def _tell_subscriptions(self) -> None:
-        self._version += 1
-        self.view.set_interest(self._interest())
-        news = Subscriptions(self._version, self._interest())
+    def _interest_changed(self, before: Interest) -> None:
+        super()._interest_changed(before)
+        for topic in sorted(self._interest - before):
+            self.mesh[topic] = {}
+            self._fanout.pop(topic, None)
+        dropped = sorted(before - self._interest)
+        for topic in dropped:
+            for peer in list(self.mesh.pop(topic)):
+                self._prune(topic, peer, self.parameters.unsubscribe_backoff)
+        news = Subscriptions(*self._own_interest())
         for peer in self.connections:
             self.world.send(peer, news)
+        if dropped:
+            self._flush()
 
     def _receive_subscriptions(self, sender: NodeId, message: Subscriptions) -> None:
         if connection := self.connections.get(sender):
@@ -219,7 +201,7 @@ class GossipSubNode(Node):
 
     def _receive_query(self, sender: NodeId, _message: SubscriptionsQuery) -> None:
         if sender in self.connections:
-            self.world.send(sender, Subscriptions(self._version, self._interest()))
+            self.world.send(sender, Subscriptions(*self._own_interest()))
 
     # Connections.
 
@@ -229,13 +211,13 @@ class GossipSubNode(Node):
     def _dial(self, peer: NodeId) -> None:
         if peer != self.id and peer not in self.connections and peer not in self._dialling:
             self._dialling[peer] = self.world.now + self.parameters.connect_timeout
-            self.world.send(peer, Hello(self._version, self._interest(), answer=False))
+            self.world.send(peer, Hello(*self._own_interest(), answer=False))
 
     def _receive_hello(self, sender: NodeId, message: Hello) -> None:
         if sender == self.id:
             return
         if not message.answer:
-            self.world.send(sender, Hello(self._version, self._interest(), answer=True))
+            self.world.send(sender, Hello(*self._own_interest(), answer=True))
         elif sender not in self._dialling:
             return
         outbound = self._dialling.pop(sender, None) is not None
@@ -258,7 +240,7 @@ class GossipSubNode(Node):
                 members.pop(peer, None)
 
     def _ping(self, peers: Iterable[NodeId]) -> None:
-        ping = Ping(self._version)
+        ping = Ping(self._interest_version)
         for peer in peers:
             self.world.send(peer, ping)
 
@@ -410,7 +392,7 @@ class GossipSubNode(Node):
         members = self.mesh.get(topic)
         if members is None:
             # It missed that we unsubscribed.
-            self.world.send(sender, Subscriptions(self._version, self._interest()))
+            self.world.send(sender, Subscriptions(*self._own_interest()))
         elif sender not in members:
             full = len(members) >= self.parameters.d_high and not connection.outbound
             if full or (topic, sender) in self._backoff:

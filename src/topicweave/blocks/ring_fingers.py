@@ -1,0 +1,126 @@
+"""The long links across a ring: fingers, which a node chose, and fans, which chose it.
+
+A finger is held at the other end as a fan, as long as it is asked for (`Hold`), and told so (`Held`). Whoever has as many fans as it can
+bear refuses (`Release`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from topicweave.blocks.ring_messages import Contact, Held, Hold, Release
+from topicweave.blocks.ring_signs import SignsOfLife
+from topicweave.model.ids import NodeId
+from topicweave.port import Receivers, World
+
+
+class Fingers:
+    """`own` says where the node is; `learn` takes over where a peer is, and returns whether that changed the ring's table;
+    `changed` is called when fingers or fans did; `unlinked` when somebody is a finger or fan no more."""
+
+    def __init__(
+        self,
+        world: World,
+        ring: int,
+        most_fans: int,
+        most_bytes: int,
+        signs: SignsOfLife,
+        own: Callable[[], Contact | None],
+        learn: Callable[[Contact], bool],
+        changed: Callable[[], None],
+        unlinked: Callable[[NodeId], None],
+    ) -> None:
+        self._world = world
+        self._ring = ring
+        self._most_fans = most_fans
+        self._most_bytes = most_bytes
+        self._signs = signs
+        self._own = own
+        self._learn = learn
+        self._changed = changed
+        self._unlinked = unlinked
+        self.fingers: dict[NodeId, Contact] = {}
+        self.fans: dict[NodeId, Contact] = {}
+        self._held: Held | None = None
+
+    def receivers(self) -> Receivers:
+        return {Hold: self._receive_hold, Held: self._receive_held, Release: self._receive_release}
+
+    def __contains__(self, peer: NodeId) -> bool:
+        return peer in self.fingers or peer in self.fans
+
+    def choose(self, fingers: Iterable[Contact]) -> None:
+        """Hold these and no others."""
+        chosen = {contact.id: contact for contact in fingers}
+        for peer in [peer for peer in self.fingers if peer not in chosen]:
+            del self.fingers[peer]
+            self._unlinked(peer)
+            self._world.send(peer, Release(self._ring))
+        new = {peer: contact for peer, contact in chosen.items() if peer not in self.fingers}
+        self.fingers.update(new)
+        for peer in new:
+            self._signs.watch(peer, self._world.now)
+        self.hold(new)
+        self._changed()
+
+    def hold(self, peers: Iterable[NodeId]) -> None:
+        """Ask for fingers, for the first time or again."""
+        own = self._own()
+        assert own is not None
+        hold = Hold(self._ring, own)
+        for peer in peers:
+            self._world.send(peer, hold)
+
+    def moved(self) -> None:
+        """The node itself has another place."""
+        self._held = None
+
+    def renew(self, contact: Contact) -> bool:
+        """Take over where somebody is; returns whether that is news."""
+        changed = False
+        for links in (self.fingers, self.fans):
+            known = links.get(contact.id)
+            if known is not None and known.stamp < contact.stamp:
+                links[contact.id] = contact
+                changed = True
+        return changed
+
+    def drop(self, peer: NodeId) -> Contact | None:
+        """Forget a peer; returns where it was."""
+        finger, fan = self.fingers.pop(peer, None), self.fans.pop(peer, None)
+        return finger or fan
+
+    def _receive_hold(self, sender: NodeId, message: Hold) -> None:
+        if self.fans.get(sender) is message.own and self._held is not None:
+            # In the simulator, where messages pass by reference, this is most of them.
+            self._signs.heard[sender] = self._world.now
+            self._world.send(sender, self._held)
+            return
+        own, theirs = self._own(), message.own
+        if theirs.id != sender or not theirs.believable(self._most_bytes):
+            return
+        known = self.fans.get(sender)
+        if own is None or (known is None and len(self.fans) >= self._most_fans):
+            self._world.send(sender, Release(self._ring))
+            return
+        self._signs.hear(sender, self._world.now)
+        self.fans[sender] = theirs
+        self._signs.heard[sender] = self._world.now
+        if not self._learn(theirs) and (known is None or known.place != theirs.place):
+            self._changed()
+        if self._held is None:
+            self._held = Held(self._ring, own)
+        self._world.send(sender, self._held)
+
+    def _receive_held(self, sender: NodeId, message: Held) -> None:
+        if self.fingers.get(sender) is message.own and sender in self._signs.heard:
+            self._signs.heard[sender] = self._world.now
+        elif message.own.id == sender and message.own.believable(self._most_bytes):
+            self._signs.hear(sender, self._world.now)
+            self._learn(message.own)
+
+    def _receive_release(self, sender: NodeId, _message: Release) -> None:
+        known = self.drop(sender)
+        self._unlinked(sender)
+        if known is not None:
+            self._changed()

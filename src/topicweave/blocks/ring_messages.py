@@ -1,0 +1,77 @@
+"""What nodes on a ring say to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from topicweave.blocks.growing_ids import Place, Position, is_position
+from topicweave.model.ids import RING_SIZE, NodeId
+from topicweave.port import Message
+
+MOST_CONTACTS = 64
+MOST_HOPS = 4096
+"""A ring of which nobody knows more than its successor still routes, if slowly."""
+
+
+class Contact(msgspec.Struct, frozen=True, array_like=True):
+    """Where a node is."""
+
+    id: NodeId
+    position: Position
+    stamp: int
+
+    @property
+    def place(self) -> Place:
+        return self.position, self.id
+
+    def believable(self, most_bytes: int) -> bool:
+        """Whether there can be such a contact: peers may say anything."""
+        return (
+            0 <= self.id < RING_SIZE and is_position(self.position, most_bytes) and 0 <= self.stamp < 1 << 63
+        )
+
+
+class RingMessage(Message, frozen=True, array_like=True):
+    """`ring` tells apart the rings that a node is on."""
+
+    ring: int
+
+
+class Near(RingMessage, frozen=True, array_like=True, tag="ring-near"):
+    """I am here, and these are next to me."""
+
+    own: Contact
+    others: tuple[Contact, ...]
+    answer: bool = False
+    """To one who took the sender for a neighbour and may be told of nearer ones; not to be answered again."""
+
+    def introduces(self) -> Iterable[NodeId]:
+        return [contact.id for contact in self.others]
+
+
+class Introduce(RingMessage, frozen=True, array_like=True, tag="ring-introduce"):
+    """Somebody belongs somewhere: pass it on until it is there."""
+
+    contact: Contact
+    hops: int = 0
+
+    def introduces(self) -> Iterable[NodeId]:
+        return (self.contact.id,)
+
+
+class Hold(RingMessage, frozen=True, array_like=True, tag="ring-hold"):
+    """You are my finger."""
+
+    own: Contact
+
+
+class Held(RingMessage, frozen=True, array_like=True, tag="ring-held"):
+    """I am, and I am here."""
+
+    own: Contact
+
+
+class Release(RingMessage, frozen=True, array_like=True, tag="ring-release"):
+    """You are my finger no more, or I will not be yours."""
