@@ -112,8 +112,9 @@ class Ring:
         return self.near.contacts.get(peer) or self.long.fingers.get(peer)
 
     def known_peers(self) -> set[NodeId]:
-        linked = {*self.near.contacts, *self.long.fingers, *self.long.fans}
-        return linked.union(self._signs.doubts, self.near.moved, self._signs.heard, self._said)
+        near, long, signs = self.near, self.long, self._signs
+        parts = (near.contacts, long.fingers, long.fans, signs.doubts, near.moved, signs.heard, self._said)
+        return set().union(*parts)
 
     def links(self) -> Iterator[Link]:
         taken = set()
