@@ -41,11 +41,11 @@ demo: ## a first look: results in out/demo
 	$(BIN)/topicweave demo
 
 bench: ## the benchmarks; BENCH_ARGS goes to them
-	@sh scripts/setup.sh --java-optional --bench
+	@sh scripts/setup.sh --java-optional
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 bench-live: ## live nodes beside other meshes and brokers, without a network but loopback; BENCH_ARGS goes to it
-	@sh scripts/setup.sh --java-optional --bench
+	@sh scripts/setup.sh --java-optional
 	@cmp -s requirements/bench-live.txt out/bench-live/lock || { rm -rf out/bench-live && \
 	  $(BIN)/pip install --quiet --require-hashes --no-deps --target out/bench-live -r requirements/bench-live.txt && \
 	  cp requirements/bench-live.txt out/bench-live/lock; }

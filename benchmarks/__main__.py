@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from rich.console import Console
 
 from benchmarks import designs, kernel, magnet, pipeline, rappel, scale, selection, vitis
+from benchmarks.sheet import WIDTH, Sheet
 
-BENCHMARKS = {
+BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "kernel": kernel.run,
     "selection": selection.run,
     "scale": scale.run,
@@ -30,9 +32,10 @@ def main() -> None:
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"unknown benchmark {unknown[0]!r}; known: {', '.join(BENCHMARKS)}")
-    console = Console()
+    console = Console(width=WIDTH)
     for name in options.names or BENCHMARKS:
-        console.print(BENCHMARKS[name](options.quick))
+        for sheet in BENCHMARKS[name](options.quick):
+            console.print(sheet.shown())
 
 
 if __name__ == "__main__":

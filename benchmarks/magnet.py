@@ -6,17 +6,16 @@ run one after the other here, and would run side by side on two cores.
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-from rich.table import Table
+from typing import Any
 
 from benchmarks.measuring import measured
+from benchmarks.sheet import Column, Sheet
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.runs import Experiment, run_experiment
 from topicweave.runs.model_workload import ModelWorkload
 
 
-def setting(system: str, level: Literal["arrays", "messages"], nodes: int) -> Any:
+def setting(system: str, level: Any, nodes: int) -> Any:
     """§4.2: fifty of 1,000 topics each, from one mode of ten."""
     workload = ModelWorkload("magnet-multi-modal", {"nodes": nodes})
     # A beat in five seconds: nobody fails here, and what is measured is where everything comes to rest.
@@ -24,31 +23,31 @@ def setting(system: str, level: Literal["arrays", "messages"], nodes: int) -> An
     return run_experiment(Experiment(system=system, workload=workload, seed=1, converged=spec))
 
 
-def run(quick: bool) -> Table:
-    nodes = 1000 if quick else 10_000
-    by_messages = 200 if quick else 10_000
-    table = Table(title="Magnet and its strawman, 50 of 1,000 topics per node, one core per run")
-    for column in (
-        "level",
-        "nodes",
-        "system",
-        "seconds",
-        "peak MiB",
-        "relays per topic",
-        "messages and timers",
-    ):
-        table.add_column(column, justify="left" if column in ("level", "system") else "right")
-    for level, size in (("arrays", nodes), ("messages", by_messages)):
+def run(quick: bool) -> list[Sheet]:
+    sizes = {"arrays": 1000, "messages": 30} if quick else {"arrays": 10_000, "messages": 10_000}
+    sheet = Sheet(
+        "magnet",
+        "Magnet and its strawman, 50 of 1,000 topics per node, one core per run",
+        3,
+        Column("level"),
+        Column("nodes", ",d"),
+        Column("system"),
+        Column("CPU s", ".1f", "less"),
+        Column("peak MiB", ",.0f", "less"),
+        Column("relays per topic", ".1f"),
+        Column("messages and timers", ",d"),
+    )
+    for level, nodes in sizes.items():
         for system in ("magnet", "strawman"):
-            run = measured(setting, system, level, size)
-            events = run.value.get("kernel_events")
-            table.add_row(
+            run = measured(setting, system, level, nodes)
+            result = run.value
+            sheet.add(
                 level,
-                f"{size:,}",
+                nodes,
                 system,
-                f"{run.seconds:.0f}",
-                f"{run.peak_mib:,.0f}",
-                f"{run.value['relays_per_topic']:.1f}",
-                f"{events:,}" if events else "–",
+                run.cpu,
+                run.peak_mib,
+                result["relays_per_topic"],
+                result.get("kernel_events"),
             )
-    return table
+    return [sheet]

@@ -14,18 +14,26 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 import pyarrow as pa
-from rich.table import Table
 
+from benchmarks.sheet import Column, Sheet
 from topicweave.pipeline.parts import part_path, write_part
 from topicweave.telemetry.schema import SCHEMAS
 from topicweave.workloads.counter_random import uniforms
 
 MEMORY = {"spark.driver.memory": "4g"}
+FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""For the quick run: planning anew and compiling each query takes longer than running it on a handful of rows."""
 FOLDER = os.environ.get("TOPICWEAVE_BENCH")
 """Where tables go; a temporary folder if not set."""
 
@@ -51,6 +59,9 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+Settings = dict[str, str]
+
+
 class Step(NamedTuple):
     name: str
     engine: str
@@ -59,72 +70,76 @@ class Step(NamedTuple):
     peak_mib: float
 
 
-def run(quick: bool) -> Table:
-    sizes = (20_000, 40_000) if quick else (20_000, 100_000, 200_000, 1_000_000)
-    receptions = (1_000_000,) if quick else (1_000_000, 10_000_000, 100_000_000)
-    table = Table(title="The pipeline on one machine, 4 GiB for Spark")
-    for column in ("step", "engine", "rows", "seconds", "rows/s", "peak MiB"):
-        table.add_column(column, justify="left" if column in ("step", "engine") else "right")
+def run(quick: bool) -> list[Sheet]:
+    sizes = (5000,) if quick else (20_000, 100_000, 200_000, 1_000_000)
+    receptions = (100_000,) if quick else (1_000_000, 10_000_000, 100_000_000)
+    sheet = Sheet(
+        "pipeline",
+        "The pipeline on one machine, 4 GiB for Spark",
+        3,
+        Column("step"),
+        Column("engine"),
+        Column("rows", ",d"),
+        Column("seconds", ".1f", "less"),
+        Column("rows per s", ",.0f", "more"),
+        Column("peak MiB", ",.0f", "less"),
+    )
+    settings = MEMORY | FEW_ROWS if quick else MEMORY
     with tempfile.TemporaryDirectory(dir=FOLDER) as name:
         folder = Path(name)
         steps = [
-            *_generated(folder, sizes),
-            *_imported(folder),
-            *(step for rows in receptions for step in _measured(folder, rows)),
+            *_generated(folder, sizes, settings),
+            *([] if quick else _imported(folder, settings)),
+            *(step for rows in receptions for step in _measured(folder, rows, settings)),
         ]
     for step in steps:
-        table.add_row(
-            step.name,
-            step.engine,
-            f"{step.rows:,}",
-            f"{step.seconds:.1f}",
-            f"{step.rows / step.seconds:,.0f}",
-            f"{step.peak_mib:,.0f}",
-        )
-    return table
+        sheet.add(step.name, step.engine, step.rows, step.seconds, step.rows / step.seconds, step.peak_mib)
+    return [sheet]
 
 
-def _generated(folder: Path, sizes: tuple[int, ...]) -> list[Step]:
+def _generated(folder: Path, sizes: tuple[int, ...], settings: Settings) -> list[Step]:
     steps = []
     for nodes in sizes:
         out = folder / f"generated-{nodes}"
         label = f"generate vitis-low, {nodes:,} nodes x 50"
-        steps.append(_step(label, "Spark", generate_on_spark, nodes, str(out)))
+        steps.append(_step(label, "Spark", generate_on_spark, settings, nodes, str(out)))
         steps.append(_step("… read and write the same table", "DuckDB", copy_in_duckdb, str(out)))
     largest = str(folder / f"generated-{sizes[-1]}")
-    steps.append(_step("list sizes and popularity of the last", "Spark", histograms_on_spark, largest))
+    steps.append(
+        _step("list sizes and popularity of the last", "Spark", histograms_on_spark, settings, largest)
+    )
     steps.append(_step("list sizes and popularity of the last", "DuckDB", histograms_in_duckdb, largest))
     return steps
 
 
-def _imported(folder: Path) -> list[Step]:
+def _imported(folder: Path, settings: Settings) -> list[Step]:
     """All of the real traces, where TOPICWEAVE_DATA says they are."""
     data = os.environ.get("TOPICWEAVE_DATA")
     if not data:
         return []
     return [
-        _step("import all real traces", "Spark", import_on_spark, data, str(folder / "imported")),
-        _step("describe all of them", "Spark", describe_on_spark, str(folder / "imported")),
+        _step("import all real traces", "Spark", import_on_spark, settings, data, str(folder / "imported")),
+        _step("describe all of them", "Spark", describe_on_spark, settings, str(folder / "imported")),
     ]
 
 
-def _measured(folder: Path, rows: int) -> list[Step]:
+def _measured(folder: Path, rows: int, settings: Settings) -> list[Step]:
     telemetry = folder / f"telemetry-{rows}"
     make_telemetry(telemetry, rows)
     label = f"first receptions, noise, hops, latency of {rows:,} deliveries"
     steps = [
-        _step(label, "Spark", measure_on_spark, str(telemetry), rows),
+        _step(label, "Spark", measure_on_spark, settings, str(telemetry), rows),
         _step(label, "DuckDB", measure_in_duckdb, str(telemetry), rows),
     ]
     shutil.rmtree(telemetry)
     return steps
 
 
-def generate_on_spark(nodes: int, out: str) -> int:
+def generate_on_spark(settings: Settings, nodes: int, out: str) -> int:
     from topicweave.pipeline.generate import generate
     from topicweave.pipeline.session import spark_session
 
-    with spark_session(**MEMORY) as spark:
+    with spark_session(**settings) as spark:
         return generate("vitis-low", {"nodes": nodes}, 0, Path(out), spark=spark).subscriptions
 
 
@@ -141,11 +156,11 @@ def copy_in_duckdb(source: str) -> int:
     return count
 
 
-def histograms_on_spark(source: str) -> int:
+def histograms_on_spark(settings: Settings, source: str) -> int:
     from topicweave.pipeline.describe import _histogram
     from topicweave.pipeline.session import spark_session
 
-    with spark_session(**MEMORY) as spark:
+    with spark_session(**settings) as spark:
         wishes = spark.read.parquet(f"{source}/subscriptions.parquet")
         sizes, times = _histogram(wishes.groupBy("node").count())
         _histogram(wishes.groupBy("topic").count())
@@ -165,24 +180,24 @@ def histograms_in_duckdb(source: str) -> int:
     return count
 
 
-def import_on_spark(data: str, out: str) -> int:
+def import_on_spark(settings: Settings, data: str, out: str) -> int:
     from topicweave.pipeline.importing import Options, import_trace
     from topicweave.pipeline.session import spark_session
 
     lines = 0
-    with spark_session(**MEMORY) as spark:
+    with spark_session(**settings) as spark:
         for file, (format_name, options) in FILES.items():
             target = Path(out) / Path(file).name.split(".")[0]
             lines += import_trace(spark, format_name, Path(data, file), target, Options(**options))["lines"]
     return lines
 
 
-def describe_on_spark(folder: str) -> int:
+def describe_on_spark(settings: Settings, folder: str) -> int:
     from topicweave.pipeline.describe import describe
     from topicweave.pipeline.session import spark_session
 
     rows = 0
-    with spark_session(**MEMORY) as spark:
+    with spark_session(**settings) as spark:
         for one in sorted(Path(folder).iterdir()):
             rows += describe(spark, one).get("subscriptions", 0)
     return rows
@@ -230,12 +245,12 @@ def make_telemetry(folder: Path, rows: int) -> None:
     )
 
 
-def measure_on_spark(folder: str, rows: int) -> int:
+def measure_on_spark(settings: Settings, folder: str, rows: int) -> int:
     from topicweave.pipeline.measure import _read
     from topicweave.pipeline.measure_deliveries import delivery_measures, published, received
     from topicweave.pipeline.session import spark_session
 
-    with spark_session(**MEMORY) as spark:
+    with spark_session(**settings) as spark:
         publishes = _read(spark, Path(folder, "publishes.parquet"), "publishes")
         deliveries = _read(spark, Path(folder, "deliveries.parquet"), "deliveries")
         events = published(publishes).persist()
@@ -296,22 +311,10 @@ def _step(name: str, engine: str, function: Callable[..., int], *arguments: Any)
 
 
 def _tree_mib(root: int) -> float:
-    """The resident memory of a process and all below it; pages they share count once for each (Linux)."""
-    parents: dict[int, list[int]] = {}
-    resident: dict[int, float] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            pages = int((entry / "statm").read_text().split()[1])
-        except (OSError, IndexError):
-            continue  # it has ended
-        parents.setdefault(int(fields[1]), []).append(int(entry.name))
-        resident[int(entry.name)] = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-    total, waiting = 0.0, [root]
-    while waiting:
-        process = waiting.pop()
-        total += resident.get(process, 0.0)
-        waiting += parents.get(process, [])
-    return total
+    """The resident memory of a process and all below it; pages they share count once for each."""
+    total = 0
+    process = psutil.Process(root)
+    for one in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # it has ended
+            total += one.memory_info().rss
+    return total / 2**20

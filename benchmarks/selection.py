@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from rich.table import Table
-
+from benchmarks.sheet import Column, Sheet
 from topicweave.blocks.interest_index import InterestIndex
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.systems.spidercast.rules import most_overlapping
@@ -34,16 +33,22 @@ def by_loop(peers: dict[NodeId, Interest], topics: list[TopicId], rng: random.Ra
 
 
 def _rate(function: Callable[[], object], calls: int) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(calls):
         function()
-    return calls / (time.perf_counter() - start)
+    return calls / (time.process_time() - start)
 
 
-def run(quick: bool) -> Table:
-    table = Table(title="greedy choice of one neighbour, 10 uncovered topics of 100")
-    for column in ("candidates", "index: choices/s", "loop: choices/s", "ratio"):
-        table.add_column(column, justify="right")
+def run(quick: bool) -> list[Sheet]:
+    sheet = Sheet(
+        "selection",
+        "greedy choice of one neighbour, 10 uncovered topics of 100: choices per CPU second",
+        1,
+        Column("candidates", ",d"),
+        Column("by the index", ",.0f", "more"),
+        Column("by a loop", ",.0f"),
+        Column("ratio", ".1f"),
+    )
     for nodes in (1000,) if quick else (200, 1000, 10_000, 50_000):
         workload = generate(nodes, 100)
         peers = {
@@ -57,5 +62,5 @@ def run(quick: bool) -> Table:
         rng = random.Random(1)
         fast = _rate(partial(most_overlapping, view, own, (), rng), 200)
         slow = _rate(partial(by_loop, peers, own, rng), max(3, 100_000 // nodes))
-        table.add_row(f"{nodes:,}", f"{fast:,.0f}", f"{slow:,.0f}", f"{fast / slow:.1f}x")
-    return table
+        sheet.add(nodes, fast, slow, fast / slow)
+    return [sheet]

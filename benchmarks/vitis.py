@@ -1,7 +1,8 @@
 """Vitis and RVR at scale: what a second of gossip costs, and figure 6's first row, each setting from start to the last event.
 
-Cycle by cycle, as the studies run it at the paper's size, and by messages. By messages a whole setting of 10,000 nodes takes a quarter of an hour (docs/systems/vitis.md), so
-only the second of gossip is measured there; the quick run has 500 nodes and does both.
+Cycle by cycle, as the studies run it at the paper's size, and by messages. By messages a whole setting of 10,000 nodes
+takes a quarter of an hour (docs/systems/vitis.md), so only the second of gossip is measured there; the quick run has 100
+nodes and does both.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from __future__ import annotations
 import time
 from typing import Any, Literal
 
-from rich.table import Table
-
 from benchmarks.measuring import measured
+from benchmarks.sheet import Column, Sheet
 from topicweave.bulk.vitis.engine import CycledOverlay
 from topicweave.runs import Experiment, run_experiment
 from topicweave.runs.dissemination import CorrelatedLists, Dissemination
@@ -23,6 +23,7 @@ from topicweave.systems.vitis.parameters import RendezvousParameters
 Level = Literal["cycles", "messages"]
 
 SETTLE: dict[Level, float] = {"cycles": 100.0, "messages": 40.0}
+QUICK_SETTLE = 10.0
 ROW = (("vitis", "random"), ("vitis", "low"), ("vitis", "high"), ("rvr", "random"))
 BY_MESSAGES = (ROW[0], ROW[-1])
 FIRST, LAST = 4.0, 8.0
@@ -46,7 +47,7 @@ def seconds_of_gossip(level: Level, system: str, pattern: str, nodes: int) -> fl
         return time.process_time() - start
 
 
-def static_setting(level: Level, system: str, pattern: str, nodes: int) -> Any:
+def static_setting(level: Level, system: str, pattern: str, nodes: int, settle: float) -> Any:
     """Converge, then one event on every topic; with the CPU seconds it took."""
     start = time.process_time()
     result = run_experiment(
@@ -54,7 +55,7 @@ def static_setting(level: Level, system: str, pattern: str, nodes: int) -> Any:
             system=system,
             parameters=_parameters(system),
             workload=_lists(nodes, pattern),
-            settle=SETTLE[level],
+            settle=settle,
             dissemination=Dissemination(window=4.0, level=level),
         )
     )
@@ -71,45 +72,39 @@ def _parameters(system: str) -> dict[str, Any]:
     return {"spreading": {"inline": 1}, **equal}
 
 
-def run(quick: bool) -> Table:
-    nodes = 500 if quick else 10_000
-    table = Table(
-        title=f"Vitis and RVR, {nodes:,} nodes, 50 of {nodes // 2:,} topics each, table 15, one core"
+def run(quick: bool) -> list[Sheet]:
+    nodes = 100 if quick else 10_000
+    sheet = Sheet(
+        "vitis",
+        f"Vitis and RVR, {nodes:,} nodes, 50 of {nodes // 2:,} topics each, table 15, one core",
+        3,
+        Column("level"),
+        Column("system"),
+        Column("lists"),
+        Column("ms per node and second", ".3f", "less"),
+        Column("whole, CPU s", ".0f", "less"),
+        Column("peak MiB", ",.0f", "less"),
+        Column("steps or events", ",d"),
+        Column("per CPU s", ",.0f", "more"),
+        Column("hit ratio", ".6f"),
+        note="ms: CPU that a second of gossip takes; whole: from start to the last event",
     )
-    columns = (
-        "level",
-        "system",
-        "subscriptions",
-        "CPU ms per node and second",
-        "static setting, s",
-        "CPU s",
-        "peak MiB",
-        "steps or events",
-        "per s",
-        "hit ratio",
-    )
-    for column in columns:
-        table.add_column(column, justify="left" if column in columns[:3] else "right")
     # Compiled once and kept on disk; nobody waits for that a second time.
-    measured(static_setting, "cycles", "vitis", "random", 200)
+    measured(static_setting, "cycles", "vitis", "random", 200, QUICK_SETTLE)
     levels: tuple[Level, ...] = ("cycles", "messages")
     for level in levels:
-        for system, pattern in ROW if level == "cycles" else BY_MESSAGES:
+        for system, pattern in ROW[:1] if quick else BY_MESSAGES if level == "messages" else ROW:
             gossip = measured(seconds_of_gossip, level, system, pattern, nodes)
-            per_node = f"{1000 * gossip.value / nodes / (LAST - FIRST):.3f}"
+            per_node = 1000 * gossip.value / nodes / (LAST - FIRST)
             if level == "messages" and not quick:
-                table.add_row(level, system, pattern, per_node, "–", "–", f"{gossip.peak_mib:,.0f}", *"–––")
+                sheet.add(level, system, pattern, per_node, None, gossip.peak_mib, None, None, None)
                 continue
-            whole = measured(static_setting, level, system, pattern, nodes)
+            settle = QUICK_SETTLE if quick else SETTLE[level]
+            whole = measured(static_setting, level, system, pattern, nodes, settle)
             result, cpu = whole.value
             events = result["kernel_events"]
-            table.add_row(
-                *(level, system, pattern, per_node),
-                f"{whole.seconds:.0f}",
-                f"{cpu:.0f}",
-                f"{whole.peak_mib:,.0f}",
-                f"{events:,}",
-                f"{events / whole.seconds:,.0f}",
-                f"{result['hit_ratio']:.6f}",
+            sheet.add(
+                *(level, system, pattern, per_node, cpu, whole.peak_mib),
+                *(events, events / cpu, result["hit_ratio"]),
             )
-    return table
+    return [sheet]

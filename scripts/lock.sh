@@ -24,5 +24,4 @@ compile() { # name, uv's options
 
 compile build --group build "$@"
 compile main --extra pipeline --extra report --extra live --extra dev --constraint requirements/build.txt pyproject.toml "$@"
-compile bench --group bench --constraint requirements/main.txt "$@"
 compile bench-live --group bench-live --constraint requirements/main.txt "$@"

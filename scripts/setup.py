@@ -36,16 +36,15 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     java = parser.add_mutually_exclusive_group()
     java.add_argument("--need-java", action="store_true", help="fail where no Java can be had")
     java.add_argument("--java-optional", action="store_true", help="do not try again where none could be had")
-    parser.add_argument("--bench", action="store_true", help="with what the benchmarks compare against")
     parser.add_argument(
         "--check", action="store_true", help="do nothing; exit with 0 if nothing is to be done"
     )
     options = parser.parse_args(arguments)
     if options.check:
-        return 0 if in_place(root, options.bench, options.java_optional) else 1
+        return 0 if in_place(root, options.java_optional) else 1
     try:
         with only_one(root):
-            install_packages(root, options.bench)
+            install_packages(root)
             install_java(root, options.java_optional)
         if options.need_java and not read_stamp(root).get("java"):
             return 1
@@ -62,7 +61,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
 
 
 def wanted(root: Path) -> Stamp:
-    """What the stamp of a finished set-up says; Java and the benchmarks' packages come on top."""
+    """What the stamp of a finished set-up says; Java comes on top."""
     return {
         # Neither survives a move or another Python: scripts name the one, packages are built for the other.
         "place": str(root),
@@ -72,11 +71,9 @@ def wanted(root: Path) -> Stamp:
     }
 
 
-def in_place(root: Path, bench: bool, java_optional: bool) -> bool:
+def in_place(root: Path, java_optional: bool) -> bool:
     stamp = read_stamp(root)
     if not wanted(root).items() <= stamp.items():
-        return False
-    if bench and stamp.get("bench") != digest(root / "requirements/bench.txt"):
         return False
     java = stamp.get("java")
     return os.access(java, os.X_OK) if java else java_optional and java is not None
@@ -120,7 +117,7 @@ def only_one(root: Path) -> Iterator[None]:
 # ---- packages
 
 
-def install_packages(root: Path, bench: bool) -> None:
+def install_packages(root: Path) -> None:
     want, have = wanted(root), read_stamp(root)
     venv = root / ".venv"
     if any(have.get(key) != want[key] for key in ("place", "python")):
@@ -142,14 +139,7 @@ def install_packages(root: Path, bench: bool) -> None:
         say("installing topicweave itself, editable")
         pip(venv, "install", "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(root))
     if not want.items() <= have.items():
-        have = {**have, **want}
-        write_stamp(root, have)
-    if bench and have.get("bench") != digest(root / "requirements/bench.txt"):
-        say("installing the benchmarks' packages")
-        lock = str(root / "requirements/bench.txt")
-        # Forced, because an interrupted install may have left half a package that pip takes for whole.
-        pip(venv, "install", "--require-hashes", "--no-deps", "--force-reinstall", "-r", lock)
-        write_stamp(root, {**have, "bench": digest(root / "requirements/bench.txt")})
+        write_stamp(root, {**have, **want})
 
 
 def make_venv(venv: Path) -> None:

@@ -28,7 +28,7 @@ class Checkout:
         (root / "src/topicweave/pipeline").mkdir(parents=True)
         shutil.copy(ROOT / "src/topicweave/pipeline/java.py", root / "src/topicweave/pipeline/java.py")
         (root / "pyproject.toml").write_text("[project]\n")
-        for lock, package in ("build", "backend"), ("main", "library"), ("bench", "rival"):
+        for lock, package in ("build", "backend"), ("main", "library"):
             (root / f"requirements/{lock}.txt").write_text(f"{package}==1 \\\n    --hash=sha256:0\n")
 
     def run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
@@ -184,17 +184,6 @@ def test_a_python_without_venv_says_what_to_install(
     checkout.failing["-m venv"] = "No module named venv"
     assert checkout.setup() == 1
     assert "apt-get install python3-venv" in capsys.readouterr().err
-
-
-def test_the_benchmarks_packages_come_only_when_asked_for(checkout: Checkout) -> None:
-    checkout.setup()
-    assert not checkout.ran("bench.txt")
-    assert checkout.setup("--check", "--bench") == 1
-    assert checkout.setup("--bench") == 0
-    assert len(checkout.commands) == 1
-    assert checkout.ran("bench.txt")
-    assert checkout.setup("--check", "--bench") == 0
-    assert checkout.setup("--check") == 0
 
 
 def test_two_at_once_take_turns(checkout: Checkout) -> None:
