@@ -1,7 +1,7 @@
 # Every target sees to its own set-up; what is already in place is not done again.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-live lint format demo bench bench-live lock clean
+.PHONY: help setup test test-live test-real-data lint format demo bench bench-live lock clean
 
 BIN := .venv/bin
 
@@ -19,6 +19,10 @@ test: ## everything a change has to pass; PYTEST_ARGS="-k ring" goes to pytest
 test-live: ## whole swarms of live nodes: fifty nodes per system, kill -9, ten thousand connections; minutes
 	@sh scripts/setup.sh --java-optional
 	$(BIN)/pytest -m live tests/live $(PYTEST_ARGS)
+
+test-real-data: ## exact counts of the real data sets, which TOPICWEAVE_DATA names
+	@sh scripts/setup.sh
+	$(BIN)/pytest -m real_data $(PYTEST_ARGS)
 
 lint: ## the checks without the tests
 	@sh scripts/setup.sh --java-optional

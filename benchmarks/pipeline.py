@@ -37,27 +37,6 @@ FEW_ROWS = {
 FOLDER = os.environ.get("TOPICWEAVE_BENCH")
 """Where tables go; a temporary folder if not set."""
 
-FILES: dict[str, tuple[str, dict[str, Any]]] = {
-    "subscriptions/facebook_combined.txt.gz": ("edges", {"direction": "both"}),
-    "subscriptions/ego-twitter_undirected.csv.xz": ("edges", {"direction": "both", "delimiter": ","}),
-    "subscriptions/twitter_followers_100users.csv.xz": (
-        "pairs",
-        {"header": True, "node": "follower", "topic": "followed"},
-    ),
-    "subscriptions/soc-Epinions1.txt.xz": ("edges", {}),
-    "subscriptions/soc-LiveJournal1Adj.txt.xz": ("adjacency", {}),
-    "subscriptions/wikipedia_edits_jodie.txt.xz": ("edits", {}),
-    "subscriptions/youtube_groupmemberships.tsv.xz": ("pairs", {"delimiter": "tab"}),
-    "subscriptions/github_watch_2009.txt.xz": ("pairs", {"delimiter": ":"}),
-    "churn/google2011_machine_events.csv.gz": ("machine-events", {}),
-    "churn/gnutella_saroiu_intervals.tsv.xz": ("availability", {}),
-    "latency/planetlab490_rtt_18slices.tar.xz": ("rtt", {}),
-    "latency/vivaldi_median_p2psim.syscoord.xz": ("coordinates", {}),
-    "latency/oversim_2d_coords.csv.xz": ("coordinates", {"delimiter": ",", "header": True}),
-    "latency/as-caida20071105_undirected.csv.xz": ("as-graph", {}),
-    "latency/as_rel_2013.txt.xz": ("as-graph", {"delimiter": "|"}),
-}
-
 
 Settings = dict[str, str]
 
@@ -181,14 +160,15 @@ def histograms_in_duckdb(source: str) -> int:
 
 
 def import_on_spark(settings: Settings, data: str, out: str) -> int:
-    from topicweave.pipeline.importing import Options, import_trace
+    from topicweave.data.formats import REAL
+    from topicweave.pipeline.importing import import_trace
     from topicweave.pipeline.session import spark_session
 
     lines = 0
     with spark_session(**settings) as spark:
-        for file, (format_name, options) in FILES.items():
-            target = Path(out) / Path(file).name.split(".")[0]
-            lines += import_trace(spark, format_name, Path(data, file), target, Options(**options))["lines"]
+        for name, real in REAL.items():
+            made = import_trace(spark, real.format, Path(data, real.file), Path(out) / name, real.options)
+            lines += made["lines"]
     return lines
 
 

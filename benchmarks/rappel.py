@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
 from topicweave.data.feed_workloads import SingleFeed
-from topicweave.data.latency_networks import NetworkSpec
+from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel.settings import feeds_experiment, model, static_run
 from topicweave.runs import run_experiment
 from topicweave.runs.feeds import FeedsRun

@@ -1,10 +1,14 @@
 """What tests share. Spark is started once per run, and only if a test asks for it."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from tests.miniature_data import write_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,3 +32,26 @@ def spark() -> "Iterator[SparkSession]":
     }
     with spark_session("local[2]", app="tests", **settings) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def miniature(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A made-up data folder, written once."""
+    folder = tmp_path_factory.mktemp("miniature")
+    write_all(folder)
+    return folder
+
+
+@pytest.fixture
+def made_up_data(miniature: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """TOPICWEAVE_DATA names a made-up data folder."""
+    monkeypatch.setenv("TOPICWEAVE_DATA", str(miniature))
+    return miniature
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """The folder of the real data sets, for tests marked `real_data`."""
+    folder = Path(os.environ.get("TOPICWEAVE_DATA", ""))
+    assert folder.is_dir(), "set TOPICWEAVE_DATA to the folder of the real data sets (docs/workloads.md)"
+    return folder

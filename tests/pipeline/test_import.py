@@ -11,10 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import pairs, rows
+from topicweave.data.formats import Options
 from topicweave.errors import BadInput, UnknownName
 from topicweave.model.workload import Workload
 from topicweave.pipeline import lines
-from topicweave.pipeline.importing import Imported, Options, import_trace
+from topicweave.pipeline.importing import Imported, import_trace
 
 
 @pytest.fixture

@@ -1,21 +1,16 @@
-"""The real traces: every count of their description comes out. Needs TOPICWEAVE_DATA; see docs/workloads.md."""
+"""The real traces: every count of their description comes out. Run by `make test-real-data`; see docs/workloads.md."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.pipeline import FILES
+from topicweave.data.formats import REAL
 from topicweave.pipeline.describe import describe
-from topicweave.pipeline.importing import Options, import_trace
+from topicweave.pipeline.importing import import_trace
 
-DATA = os.environ.get("TOPICWEAVE_DATA", "")
-
-pytestmark = pytest.mark.skipif(
-    not DATA or not Path(DATA).is_dir(), reason="TOPICWEAVE_DATA does not name the folder of real traces"
-)
+pytestmark = pytest.mark.real_data
 
 COUNTS: dict[str, dict[str, int]] = {
     "subscriptions/facebook_combined.txt.gz": {"import.links": 88_234, "nodes": 4_039},
@@ -57,18 +52,18 @@ COUNTS: dict[str, dict[str, int]] = {
 }
 
 
-@pytest.mark.parametrize("file", COUNTS)
-def test_the_counts_come_out(spark: SparkSession, tmp_path: Path, file: str) -> None:
-    format_name, options = FILES[file]
-    import_trace(spark, format_name, Path(DATA) / file, tmp_path / "out", Options(**options))
+@pytest.mark.parametrize("name", REAL)
+def test_the_counts_come_out(spark: SparkSession, real_data: Path, tmp_path: Path, name: str) -> None:
+    real = REAL[name]
+    import_trace(spark, real.format, real_data / real.file, tmp_path / "out", real.options)
     found: Any = describe(spark, tmp_path / "out", sample=100)
-    for name, expected in COUNTS[file].items():
+    for count, expected in COUNTS[real.file].items():
         value = found
-        for step in name.split("."):
+        for step in count.split("."):
             value = value[step]
-        assert value == expected, name
+        assert value == expected, count
 
 
-def test_every_trace_is_among_them() -> None:
-    there = {str(path.relative_to(DATA)) for path in Path(DATA).rglob("*.?z")}
-    assert there == set(COUNTS) == set(FILES)
+def test_every_trace_is_among_them(real_data: Path) -> None:
+    there = {str(path.relative_to(real_data)) for path in real_data.rglob("*.?z")}
+    assert there == set(COUNTS) == {real.file for real in REAL.values()}

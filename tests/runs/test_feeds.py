@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topicweave.data.feed_workloads import SingleFeed
-from topicweave.data.latency_networks import NetworkSpec
+from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel.settings import feeds_experiment
 from topicweave.runs import feeds, run_experiment
 from topicweave.runs.feeds import ContinuousChurn, FeedsRun

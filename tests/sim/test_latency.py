@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 import random
-import tarfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topicweave.data.networks import measured_slices
 from topicweave.errors import BadInput
 from topicweave.sim.latency import Constant, Coordinates, RoundTripMatrix, Uniform
 
@@ -150,29 +147,22 @@ def test_slice_lengths_refused(seconds: float) -> None:
         RoundTripMatrix([[[1.0]]], seconds)
 
 
-def planetlab_slices(count: int) -> list[npt.NDArray[np.float64]]:
-    """The first slices of the PlanetLab file, by their number."""
-    data = os.environ.get("TOPICWEAVE_DATA")
-    if not data:
-        pytest.skip("needs measured data: set TOPICWEAVE_DATA to the folder that holds latency/")
-    path = Path(data) / "latency" / "planetlab490_rtt_18slices.tar.xz"
-    if not path.exists():
-        pytest.skip("TOPICWEAVE_DATA has no latency/planetlab490_rtt_18slices.tar.xz")
-    with tarfile.open(path) as archive:
-        names = sorted(
-            (name for name in archive.getnames() if "_" in name), key=lambda name: int(name.split("_")[1])
-        )
-        return [np.loadtxt(file) for name in names[:count] if (file := archive.extractfile(name))]
-
-
-def test_planetlab() -> None:
-    slices = planetlab_slices(2)
+@pytest.mark.usefixtures("made_up_data")
+def test_measured_slices_hold_one_after_another() -> None:
+    slices = list(measured_slices()[:2])
+    hosts = len(slices[0])
     model = RoundTripMatrix(slices, slice_seconds=100.0)
     draw = random.Random("planetlab")
     for _ in range(1000):
         source, target, now = draw.randrange(2000), draw.randrange(2000), draw.uniform(0.0, 1000.0)
-        rtt = slices[int(now // 100) % 2][source % 490, target % 490]
+        rtt = slices[int(now // 100) % 2][source % hosts, target % hosts]
         assert model.delay(source, target, now) == pytest.approx(rtt / 2000)
+
+
+@pytest.mark.real_data
+@pytest.mark.usefixtures("real_data")
+def test_planetlab() -> None:
+    model = RoundTripMatrix(list(measured_slices()), slice_seconds=100.0)
     apart = [model.delay(a, b, 0.0) for a in range(490) for b in range(a)]
     assert min(apart) > 0.0
     assert 0.02 < float(np.median(apart)) < 0.2

@@ -15,6 +15,7 @@ from topicweave.choose.question import Options, Question, ask
 from topicweave.choose.running import Engine, carry_out, run_for, store
 from topicweave.choose.sources import Named, Source, named_workload
 from topicweave.choose.variants import parse_variants
+from topicweave.data.sampling import random_nodes
 from topicweave.model.workload import Workload
 from topicweave.report.comparison import Comparison, Entry, Setting
 from topicweave.report.files import make_folder
@@ -23,7 +24,6 @@ from topicweave.runs.runner import Progress
 from topicweave.runs.trial import Trial, planned_churn
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.systems.registry import SYSTEMS
-from topicweave.workloads.sampling import random_nodes
 
 OUT = Path("out/compare")
 

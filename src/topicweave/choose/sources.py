@@ -249,7 +249,8 @@ def _column(table: pa.Table, names: tuple[str, ...]) -> str | None:
 
 def _imported(kind: str, path: Path, folder: Path | None, note: Note) -> Workload:
     """By Spark; into the folder, where a later call finds what was imported from the same file."""
-    from topicweave.pipeline.importing import Options, import_trace
+    from topicweave.data.formats import Options
+    from topicweave.pipeline.importing import import_trace
     from topicweave.pipeline.session import spark_session
 
     stamp = path.stat()

@@ -29,7 +29,7 @@ def formats() -> None:
     from rich.table import Table
 
     from topicweave.cli.output import show
-    from topicweave.pipeline.importing import FORMATS
+    from topicweave.data.formats import FORMATS
 
     table = Table(box=None, pad_edge=False)
     for heading in ("FORMAT", "what a line holds", "between fields"):
@@ -77,8 +77,9 @@ def import_(
       topicweave workload import pairs followers.csv --header --node follower --topic followed --out workloads/tw
     """
     from topicweave.cli.spark import spark_for
-    from topicweave.pipeline.importing import Options, find_format, import_trace
-    from topicweave.pipeline.lines import source_files
+    from topicweave.data.files import source_files
+    from topicweave.data.formats import Options, find_format
+    from topicweave.pipeline.importing import import_trace
     from topicweave.pipeline.staging import refuse_losing
 
     names = tuple(name.strip() for name in columns.split(",") if name.strip())
@@ -155,17 +156,17 @@ def bfs(
     folder: Source,
     out: Out,
     nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes to reach.")],
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many random nodes to start from.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many random nodes to start from.")] = 3,
     follow: Annotated[
         Literal["out", "both"], typer.Option(help="Along whom nodes follow, or who follows them too.")
-    ] = "out",
+    ] = "both",
     seed: Seed = 0,
     overwrite: Overwrite = False,
     master: Master = LOCAL,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Breadth-first from random nodes, with all links among those reached (OMen §6.1, Vitis §IV-E).
+    """Breadth-first from random nodes of a graph of users, with all links among those reached (OMen §6.1).
 
     \b
     Example:
@@ -181,6 +182,30 @@ def bfs(
                 spark, folder, out, nodes=nodes, seeds=seeds, follow=follow, seed=seed, overwrite=overwrite
             ),
         )
+
+
+@sampling.command()
+def followed(
+    folder: Source,
+    out: Out,
+    nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes, or a few more.")],
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    master: Master = LOCAL,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Random nodes of a graph of users and all whom they follow, with all links among these (Vitis §IV-E).
+
+    \b
+    Example:
+      topicweave workload sample followed workloads/epinions --nodes 10000 --out workloads/epinions-10k
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline import sample
+
+    with spark_for("sample", master, conf, verbose) as spark:
+        _told(out, sample.followed(spark, folder, out, nodes=nodes, seed=seed, overwrite=overwrite))
 
 
 @sampling.command()

@@ -5,26 +5,18 @@ Node names sort in the order of the network's hosts: landmarks, then publishers,
 
 from __future__ import annotations
 
-import lzma
 import random
-from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 
-from topicweave.data.mending_workloads import data_file
-from topicweave.errors import BadInput
+from topicweave.data.reading import real_workload
+from topicweave.data.sampling import subscribers_of_popular
 from topicweave.model.workload import Workload
 
 Source = Literal["livejournal", "twitter", "github"]
 
 LANDMARKS = 18
-
-FILES = {
-    "livejournal": ("subscriptions/soc-LiveJournal1Adj.txt.xz", "\t"),
-    "twitter": ("subscriptions/twitter_followers_100users.csv.xz", ","),
-    "github": ("subscriptions/github_watch_2009.txt.xz", ":"),
-}
 
 
 def landmark_name(number: int) -> str:
@@ -69,9 +61,8 @@ class SingleFeed(msgspec.Struct, frozen=True, tag="single-feed"):
 
 
 class FeedSample(msgspec.Struct, frozen=True, tag="feed-sample"):
-    """§6.1.2: random seed feeds, all who subscribe to at least one of them, and of what these subscribe to the most wanted feeds.
+    """§6.1.2, with as many seeds as it takes to get so many subscribers (see `sampling.subscribers_of_popular`).
 
-    Seeds are added until there are `subscribers`; who wants none of the chosen feeds is left out, and the rest is cut to the number.
     Of Twitter there are only the followers of a hundred users, so all of these are feeds and the subscribers are drawn.
     """
 
@@ -85,11 +76,16 @@ class FeedSample(msgspec.Struct, frozen=True, tag="feed-sample"):
         return LANDMARKS + self.feeds + self.subscribers
 
     def load(self) -> Workload:
-        lists, popular = sample_feeds(self)
-        number = {feed: place for place, feed in enumerate(popular)}
-        return feeds_workload(
-            [[number[feed] for feed in wanted if feed in number] for wanted in lists], len(popular)
+        sample, popular = subscribers_of_popular(
+            subscriptions_of(self.source),
+            subscribers=self.subscribers,
+            publishers=self.feeds,
+            seed=self.seed,
         )
+        place = {feed: number for number, feed in enumerate(popular)}
+        number = [place[name] for name in sample.topic_names]
+        lists = [[number[feed] for feed in sample.interests(user)] for user in range(sample.nodes)]
+        return feeds_workload(lists, len(popular))
 
 
 class CommunityFeeds(msgspec.Struct, frozen=True, tag="community-feeds"):
@@ -124,57 +120,9 @@ class CommunityFeeds(msgspec.Struct, frozen=True, tag="community-feeds"):
         return feeds_workload(lists, self.feeds)
 
 
-def sample_feeds(spec: FeedSample) -> tuple[list[list[int]], list[int]]:
-    """The subscribers' lists and the feeds, most wanted first."""
-    following: dict[int, set[int]] = {}
-    followers: dict[int, list[int]] = {}
-    for user, feed in subscriptions_of(spec.source):
-        if feed not in following.setdefault(user, set()):
-            following[user].add(feed)
-            followers.setdefault(feed, []).append(user)
-    rng = random.Random(f"feeds/{spec.source}/{spec.seed}")
-    order = sorted(followers)
-    rng.shuffle(order)
-    universe: set[int] = set()
-    popular: list[int] = []
-    kept: list[int] = []
-    enough = spec.subscribers
-    for place, seed in enumerate(order, start=1):
-        universe.update(followers[seed])
-        if len(universe) < enough and place < len(order):
-            continue
-        enough = 1 + int(
-            1.1 * len(universe)
-        )  # if these are too few: counting all anew for every seed takes long
-        counts: dict[int, int] = {}
-        for user in universe:
-            for feed in following[user]:
-                counts[feed] = counts.get(feed, 0) + 1
-        popular = sorted(counts, key=lambda feed: (-counts[feed], feed))[: spec.feeds]
-        chosen = set(popular)
-        kept = sorted(user for user in universe if following[user] & chosen)
-        if len(kept) >= spec.subscribers:
-            break
-    if len(kept) > spec.subscribers:
-        kept = sorted(rng.sample(kept, spec.subscribers))
-    chosen = set(popular)
-    return [sorted(following[user] & chosen) for user in kept], popular
-
-
-def subscriptions_of(source: str) -> Iterator[tuple[int, int]]:
-    """(user, feed) of a data set."""
-    file, separator = FILES[source]
-    path = data_file(file)
-    with lzma.open(path, "rt", encoding="ascii") as lines:
-        for number, line in enumerate(lines, start=1):
-            user, _, rest = line.strip().partition(separator)
-            if not user.isdigit():
-                if number == 1:
-                    continue  # a header
-                raise BadInput(f"{path}, line {number}: not a user's number: {user!r}")
-            for feed in rest.split(","):
-                if feed:
-                    yield int(user), int(feed)
+def subscriptions_of(source: Source) -> Workload:
+    """Who subscribes to what; of Twitter, who follows one of a hundred users."""
+    return real_workload({"twitter": "twitter-followers"}.get(source, source))
 
 
 FeedsWorkload = SingleFeed | FeedSample | CommunityFeeds

@@ -1,26 +1,34 @@
 """Smaller workloads out of large ones, as jobs over DataFrames: nothing here holds a graph on the driver.
 
-Random choices go by a hash of the seed and the name, so that they do not depend on how rows are spread: the k chosen
-are the k with the smallest hashes.
+What each sample is, by which reading of which paper, stands in `topicweave.data.sampling`, which does the same in memory: the
+same seed gives the same sample.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from topicweave.data.sampling import (
+    FEW,
+    Step,
+    check_search,
+    check_topics,
+    check_universe,
+    empty_sample,
+    no_graph,
+    too_few_nodes,
+)
 from topicweave.errors import BadInput
 from topicweave.pipeline.parts import finished, write_table
 from topicweave.pipeline.staging import Staging, staged, write_about
-from topicweave.pipeline.tables_of import CHURN, NODES, SUBSCRIPTIONS, TOPICS
+from topicweave.pipeline.tables_of import CHURN, NODES, PLACES, SUBSCRIPTIONS, TOPICS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-Step = Literal["out", "both"]
 
 VISITED = pa.schema([("node", pa.string()), ("level", pa.int64())])
 
@@ -33,10 +41,10 @@ class Sampled(NamedTuple):
 
 
 def chance(seed: int, column: Column) -> Column:
-    """A random number per name, the same wherever it is computed."""
+    """A random number per name, in hexadecimal: that of `topicweave.data.sampling.chances`."""
     from pyspark.sql import functions as sf
 
-    return sf.xxhash64(sf.lit(seed), column)
+    return sf.substring(sf.sha2(sf.concat(sf.lit(f"{seed}/"), column), 256), 1, 16)
 
 
 def breadth_first(
@@ -45,37 +53,52 @@ def breadth_first(
     out: Path,
     *,
     nodes: int,
-    seeds: int = 10,
-    follow: Step = "out",
+    seeds: int = FEW,
+    follow: Step = "both",
     seed: int = 0,
     overwrite: bool = False,
 ) -> Sampled:
-    """From random users along whom they follow, level by level, to `nodes` users; all links among them are kept.
-
-    OMen §6.1 and Vitis §IV-E. With `follow="both"` also along who follows them. Of the level that would be too
-    many, users at random. Where a search ends before it has enough, another random user is begun from.
-    """
+    """OMen §6.1: breadth first from a few random users, with all links among those reached."""
+    check_search(nodes, seeds)
     tables = _tables(spark, source)
-    if nodes < 1 or seeds < 1:
-        raise BadInput(f"{nodes} nodes from {seeds} seeds: too few; ask for at least one of each")
     plan = _plan(source, "bfs", nodes=nodes, seeds=seeds, follow=follow, seed=seed)
     with staged(out, plan, overwrite) as staging:
+        _refuse_no_graph(tables, source, nodes)
         links = _links(tables["subscriptions"], follow)
-        everyone = tables["nodes"]
-        population = everyone.count()
-        if nodes > population:
-            raise BadInput(
-                f"{source}: {population:,} nodes, fewer than the {nodes:,} asked for; ask for fewer"
-            )
-        visited = _search(spark, staging, links, everyone, nodes, seeds, seed)
-        kept = visited.select("node")
-        wishes = (
-            tables["subscriptions"]
-            .join(kept, "node", "left_semi")
-            .join(kept.withColumnRenamed("node", "topic"), "topic", "left_semi")
+        visited = _search(spark, staging, links, tables["nodes"], nodes, seeds, seed)
+        return _write_among(staging, plan, tables, visited.select("node"))
+
+
+def followed(
+    spark: SparkSession, source: Path, out: Path, *, nodes: int, seed: int = 0, overwrite: bool = False
+) -> Sampled:
+    """Vitis §IV-E: random users and all whom they follow, with all links among these."""
+    from pyspark.sql import functions as sf
+
+    check_search(nodes, 1)
+    tables = _tables(spark, source)
+    plan = _plan(source, "followed", nodes=nodes, seed=seed)
+    with staged(out, plan, overwrite) as staging:
+        _refuse_no_graph(tables, source, nodes)
+        itself = tables["nodes"].select("node", chance(seed, sf.col("node")).alias("first"))
+        by_follower = tables["subscriptions"].select(
+            sf.col("topic").alias("node"), chance(seed, sf.col("node")).alias("first")
         )
-        topics = tables["topics"].join(kept.withColumnRenamed("node", "topic"), "topic", "left_semi")
-        return _write(staging, plan, kept, topics, wishes)
+        first = itself.unionByName(by_follower).groupBy("node").agg(sf.min("first").alias("first"))
+        last = first.orderBy("first").limit(nodes).agg(sf.max("first")).first()
+        assert last is not None
+        return _write_among(staging, plan, tables, first.where(sf.col("first") <= last[0]).select("node"))
+
+
+def _refuse_no_graph(tables: dict[str, DataFrame], source: Path, nodes: int) -> None:
+    """Raise unless every topic is a node, and there are enough of them."""
+    users = tables["nodes"].select(tables["nodes"]["node"].alias("topic"))
+    stranger = tables["subscriptions"].join(users, "topic", "left_anti").agg({"topic": "min"}).first()
+    if stranger is not None and stranger[0] is not None:
+        raise no_graph(str(source), stranger[0])
+    population = users.count()
+    if nodes > population:
+        raise too_few_nodes(str(source), population, nodes)
 
 
 def _links(subscriptions: DataFrame, follow: Step) -> DataFrame:
@@ -156,51 +179,41 @@ def universe(
     seed: int = 0,
     overwrite: bool = False,
 ) -> Sampled:
-    """Rappel §6.1.2: random seed journals, all who subscribe to one of them, and of the journals of these users
-    the `publishers` most subscribed to among them; other subscriptions are dropped.
-
-    A user of the universe stays in it even if it follows none of the publishers.
-    """
+    """Rappel §6.1.2: random seed journals, their subscribers, and the journals that these want most."""
     from pyspark.sql import functions as sf
 
+    check_universe(seeds, publishers)
     tables = _tables(spark, source)
     plan = _plan(source, "universe", seeds=seeds, publishers=publishers, seed=seed)
-    if seeds < 1 or publishers < 1:
-        raise BadInput(
-            f"{seeds} seed journals, {publishers} publishers: too few; ask for at least one of each"
-        )
     with staged(out, plan, overwrite) as staging:
         wishes = tables["subscriptions"]
-        journals = _smallest(tables["topics"].select("topic"), seed, seeds, sf.col("topic"))
+        journals = _smallest(wishes.select("topic").distinct(), seed, seeds, sf.col("topic"))
         users = wishes.join(journals, "topic", "left_semi").select("node").distinct()
         inside = wishes.join(users, "node", "left_semi")
-        own = inside.join(users.withColumnRenamed("node", "topic"), "topic", "left_semi")
         popular = (
-            own.groupBy("topic")
+            inside.groupBy("topic")
             .count()
             .orderBy(sf.desc("count"), sf.length("topic"), "topic")
             .limit(publishers)
         )
         kept = inside.join(sf.broadcast(popular.select("topic")), "topic", "left_semi")
-        topics = tables["topics"].join(sf.broadcast(popular.select("topic")), "topic", "left_semi")
-        return _write(staging, plan, users, topics, kept)
+        return _write(staging, plan, tables, kept.select("node").distinct(), kept)
 
 
 def random_topics(
     spark: SparkSession, source: Path, out: Path, *, topics: int, seed: int = 0, overwrite: bool = False
 ) -> Sampled:
-    """Magnet §4.5: so many random topics, and everybody who wants one of them."""
+    """Magnet §4.5: random topics, and everybody who wants one of them."""
     from pyspark.sql import functions as sf
 
     tables = _tables(spark, source)
     plan = _plan(source, "topics", topics=topics, seed=seed)
-    available = tables["topics"].count()
-    if not 1 <= topics <= available:
-        raise BadInput(f"{source}: {available:,} topics, {topics:,} asked for; ask for 1 to {available:,}")
+    wanted = tables["subscriptions"].select("topic").distinct()
+    check_topics(str(source), wanted.count(), topics)
     with staged(out, plan, overwrite) as staging:
-        chosen = _smallest(tables["topics"], seed, topics, sf.col("topic"))
-        wishes = tables["subscriptions"].join(chosen.select("topic"), "topic", "left_semi")
-        return _write(staging, plan, wishes.select("node").distinct(), chosen, wishes)
+        chosen = _smallest(wanted, seed, topics, sf.col("topic"))
+        wishes = tables["subscriptions"].join(chosen, "topic", "left_semi")
+        return _write(staging, plan, tables, wishes.select("node").distinct(), wishes)
 
 
 def with_churn(
@@ -213,11 +226,8 @@ def with_churn(
     seed: int = 0,
     overwrite: bool = False,
 ) -> Sampled:
-    """The workload with a churn trace laid over it: each node lives the life of a random host of the trace.
-
-    Hosts are dealt out in a random order, and once all are used again from the first (Rappel §6.1.3 replicates
-    its trace too). With `seconds` the trace's length is scaled to that. A host that the trace never saw up is
-    down throughout: its node joins at the trace's end.
+    """The workload with a churn trace laid over it: each node lives the life of a random host of the trace
+    (see `topicweave.data.availability.with_churn`).
     """
     from pyspark.sql import functions as sf
 
@@ -244,9 +254,8 @@ def with_churn(
         )
         every = changes.select(sf.col("node").alias("host"), "time", "change").unionByName(never)
         scaled = every.join(lives, "host").select((sf.col("time") * scale).alias("time"), "node", "change")
-        changed = write_table(scaled, staging.table("churn"), CHURN, "node", ("time", "node"))
-        made = _write(staging, plan, tables["nodes"], tables["topics"], tables["subscriptions"])
-        return made._replace(changes=changed)
+        tables["churn"] = scaled
+        return _write(staging, plan, tables, tables["nodes"], tables["subscriptions"], tables["topics"])
 
 
 def _never_up(hosts: DataFrame, changes: DataFrame) -> DataFrame:
@@ -300,23 +309,54 @@ def _tables(spark: SparkSession, folder: Path) -> dict[str, DataFrame]:
     text: Callable[[str], Column] = lambda name: sf.col(name).cast("string").alias(name)  # noqa: E731
     wishes = subscriptions.select(text("node"), text("topic"))
     hosts, topics = _read(spark, folder, "hosts"), _read(spark, folder, "topics")
-    return {
+    tables = {
         "subscriptions": wishes,
         "nodes": wishes.select("node").distinct() if hosts is None else hosts.select(text("node")),
         "topics": wishes.select("topic").distinct().withColumn("rate", sf.lit(1.0))
         if topics is None
         else topics.select(text("topic"), sf.col("rate").cast("double").alias("rate")),
     }
+    if hosts is not None and "x" in hosts.columns:
+        tables["places"] = hosts.select(text("node"), *(sf.col(axis).cast("double") for axis in ("x", "y")))
+    if (churn := _read(spark, folder, "churn")) is not None:
+        tables["churn"] = churn.select(sf.col("time").cast("double").alias("time"), text("node"), "change")
+    return tables
+
+
+def _write_among(
+    staging: Staging, plan: dict[str, Any], tables: dict[str, DataFrame], nodes: DataFrame
+) -> Sampled:
+    """Some users with the links between them."""
+    wishes = (
+        tables["subscriptions"]
+        .join(nodes, "node", "left_semi")
+        .join(nodes.withColumnRenamed("node", "topic"), "topic", "left_semi")
+    )
+    return _write(staging, plan, tables, nodes, wishes)
 
 
 def _write(
-    staging: Staging, plan: dict[str, Any], nodes: DataFrame, topics: DataFrame, wishes: DataFrame
+    staging: Staging,
+    plan: dict[str, Any],
+    tables: dict[str, DataFrame],
+    nodes: DataFrame,
+    wishes: DataFrame,
+    topics: DataFrame | None = None,
 ) -> Sampled:
+    """Some nodes with some of their subscriptions, their places and changes; and the topics wanted, if not given."""
     kept = write_table(wishes, staging.table("subscriptions"), SUBSCRIPTIONS, "node", ("node", "topic"))
-    hosts = write_table(nodes, staging.table("hosts"), NODES, "node", ("node",))
-    if not hosts:
-        raise BadInput(f"{staging.out}: not made, the sample is empty; take more seeds or topics")
+    if not kept:
+        raise empty_sample()
+    hosts, schema = (tables["places"], PLACES) if "places" in tables else (tables["nodes"], NODES)
+    count = write_table(
+        hosts.join(nodes, "node", "left_semi"), staging.table("hosts"), schema, "node", ("node",)
+    )
+    if topics is None:
+        topics = tables["topics"].join(wishes.select("topic").distinct(), "topic", "left_semi")
     listed = write_table(topics, staging.table("topics"), TOPICS, "topic", ("topic",))
-    made = Sampled(hosts, listed, kept)
-    write_about(staging, {**plan, "nodes": hosts, "topics": listed, "subscriptions": kept})
-    return made
+    changed = 0
+    if "churn" in tables:
+        changes = tables["churn"].join(nodes, "node", "left_semi")
+        changed = write_table(changes, staging.table("churn"), CHURN, "node", ("time", "node"))
+    write_about(staging, {**plan, "nodes": count, "topics": listed, "subscriptions": kept})
+    return Sampled(count, listed, kept, changed)

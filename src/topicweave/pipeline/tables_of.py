@@ -5,18 +5,16 @@ Each function writes its tables into the staging folder and gives what it counte
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from topicweave.errors import BadInput
-from topicweave.pipeline.lines import first_line, opened
 from topicweave.pipeline.parts import write_table
 from topicweave.pipeline.staging import Staging
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 SUBSCRIPTIONS = pa.schema([("node", pa.string()), ("topic", pa.string())])
 TOPICS = pa.schema([("topic", pa.string()), ("rate", pa.float64())])
@@ -110,7 +108,7 @@ def machine_events(rows: DataFrame, staging: Staging, _options: Any) -> Counts:
     spark = rows.sparkSession
     updates = rows.where("change = 'update'").count()
     changes = rows.where("change != 'update'")
-    checked = changes.withColumn("problem", _problem())
+    checked = _checked(changes)
     scratch = staging.scratch("checked")
     if not (scratch / "_SUCCESS").exists():
         checked.write.mode("overwrite").parquet(str(scratch))
@@ -130,19 +128,20 @@ def machine_events(rows: DataFrame, staging: Staging, _options: Any) -> Counts:
     return counts
 
 
-def _problem() -> Column:
-    """What is wrong with a change, beside the machine's others; null if nothing is.
+def _checked(changes: DataFrame) -> DataFrame:
+    """With a column `problem`: what is wrong with a change, beside the machine's others; null if nothing is.
 
-    Of several changes at one moment the last counts; of a run of equal ones the first.
+    The rule is that of `topicweave.data.availability.alternating`.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as sf
 
-    machine = Window.partitionBy("node").orderBy("time", "file", "line")
-    superseded = sf.lead("time").over(machine) == sf.col("time")
-    before = sf.lag("change").over(machine)
-    return (
-        sf.when(superseded, sf.lit("the machine changes again at the same moment"))
+    order = ("time", "file", "line")
+    following = sf.lead("time").over(Window.partitionBy("node").orderBy(*order))
+    marked = changes.withColumn("superseded", sf.coalesce(following == sf.col("time"), sf.lit(False)))
+    before = sf.lag("change").over(Window.partitionBy("node", "superseded").orderBy(*order))
+    problem = (
+        sf.when(sf.col("superseded"), sf.lit("the machine changes again at the same moment"))
         .when(
             before.isNull() & (sf.col("change") == "leave"), sf.lit("removes a machine that was never added")
         )
@@ -150,6 +149,7 @@ def _problem() -> Column:
             before == sf.col("change"), sf.concat(sf.lit("the machine is already in this state: "), "change")
         )
     )
+    return marked.withColumn("problem", problem)
 
 
 def availability(rows: DataFrame, staging: Staging, _options: Any) -> Counts:
@@ -212,23 +212,6 @@ def rtt(rows: DataFrame, staging: Staging, _options: Any) -> Counts:
     counts["slices"] = len(ordered)
     counts["missing"] = long.where("rtt < 0 or isnan(rtt)").count()
     return counts
-
-
-def matrix_size(file: Path, delimiter: str) -> int:
-    """How many columns the first matrix has."""
-    import tarfile
-
-    if ".tar" in file.suffixes[-2:]:
-        try:
-            with tarfile.open(file) as archive:
-                member = next(member.name for member in archive if member.isfile())
-            with opened(str(file), member) as stream:
-                line = stream.readline().decode()
-        except (tarfile.TarError, OSError, EOFError, StopIteration, UnicodeDecodeError) as error:
-            raise BadInput(f"{file}: cannot be read ({error}); give a .tar of matrices") from None
-    else:
-        line = first_line(file)
-    return len(line.rstrip("\r\n").split(delimiter))
 
 
 def coordinates(rows: DataFrame, staging: Staging, _options: Any) -> Counts:

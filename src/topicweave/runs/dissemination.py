@@ -15,8 +15,8 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from topicweave.data.mending_workloads import GRAPHS, data_file, read_edges
-from topicweave.errors import UnknownName
+from topicweave.data.mending_workloads import social_graph
+from topicweave.data.sampling import followed
 from topicweave.measures.columns import names_array
 from topicweave.measures.delivery import Receptions, hit_ratio
 from topicweave.measures.graph import Overlay, snapshot
@@ -59,36 +59,7 @@ class FollowersSample(msgspec.Struct, frozen=True, tag="followers"):
     seed: int = 0
 
     def load(self) -> Workload:
-        if self.graph not in GRAPHS:
-            raise UnknownName("social graph", self.graph, list(GRAPHS))
-        graph = GRAPHS[self.graph]
-        following: dict[int, set[int]] = {}
-        for one, other in read_edges(data_file(graph.file), graph.separator):
-            following.setdefault(one, set()).add(other)
-            if graph.symmetric:
-                following.setdefault(other, set()).add(one)
-        sample = followers_sample(following, self.nodes, random.Random(f"followers/{self.seed}"))
-        lists = {
-            f"u{user}": [f"u{followed}" for followed in sorted(following.get(user, set()) & sample)]
-            for user in sorted(sample)
-        }
-        return Workload.from_lists(lists)
-
-
-def followers_sample(following: dict[int, set[int]], nodes: int, rng: random.Random) -> set[int]:
-    """Random users with all whom they follow, until there are `nodes` or a few more (Vitis §IV-E).
-
-    >>> sorted(followers_sample({1: {2, 3}, 4: {5}}, 2, random.Random(1)))
-    [4, 5]
-    """
-    sample: set[int] = set()
-    users = sorted(following)
-    rng.shuffle(users)
-    for user in users:
-        if len(sample) >= nodes:
-            break
-        sample |= {user} | following[user]
-    return sample
+        return followed(social_graph(self.graph), nodes=self.nodes, seed=self.seed)
 
 
 class Dissemination(msgspec.Struct, frozen=True):

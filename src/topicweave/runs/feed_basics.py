@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from topicweave.blocks.bloom import bloom_of, may_contain
 from topicweave.blocks.vivaldi import Vivaldi, place, relative_errors
+from topicweave.data.as_network import spread_out
 from topicweave.data.feed_workloads import LANDMARKS, Source, subscriptions_of
-from topicweave.data.latency_networks import NetworkSpec, measured_slices
-from topicweave.sim.as_network import spread_out
+from topicweave.data.networks import NetworkSpec, measured_slices
+from topicweave.model.validation import IndexArray
 
 Result = dict[str, Any]
-IntArray = npt.NDArray[np.int64]
 PERCENTILES = (5, 25, 50, 75, 95)
 
 
@@ -30,18 +30,14 @@ class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality"):
     seed: int = 0
 
     def run(self) -> Result:
-        user, feed = np.array(sorted(set(subscriptions_of(self.source))), np.int64).T
-        users, user = np.unique(user, return_inverse=True)
-        feeds, feed = np.unique(feed, return_inverse=True)
-        by_feed = np.argsort(feed, kind="stable")
-        followers = np.split(user[by_feed], np.cumsum(np.bincount(feed, minlength=len(feeds)))[:-1])
-        starts = np.searchsorted(user, np.arange(len(users) + 1))
-        counts = np.diff(starts)
+        workload = subscriptions_of(self.source)
+        followers = [workload.subscribers(feed) for feed in range(workload.topics)]
+        counts = np.diff(workload.offsets)
         eligible = np.flatnonzero(counts >= self.least_feeds).tolist()
         rng = random.Random(f"locality/{self.source}/{self.seed}")
         chosen = rng.sample(eligible, min(self.users, len(eligible)))
         covered = np.array(
-            [self._cover(one, feed[starts[one] : starts[one + 1]], followers, len(users)) for one in chosen]
+            [self._cover(one, workload.interests(one), followers, workload.nodes) for one in chosen]
         )
         shares = covered / counts[chosen][:, None]
         many = counts[chosen] > np.median(counts[chosen])
@@ -54,7 +50,7 @@ class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality"):
             "six_many_feeds": float(np.mean(shares[many, 5])) if many.any() else float("nan"),
         }
 
-    def _cover(self, user: int, feeds: IntArray, followers: list[IntArray], users: int) -> list[int]:
+    def _cover(self, user: int, feeds: IndexArray, followers: list[IndexArray], users: int) -> list[int]:
         """How many feeds are covered by the first 1, 2, … friends."""
         open_ = list(feeds)
         total, counts = 0, []
@@ -73,7 +69,7 @@ class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality"):
 class _Set:
     """Membership in a sorted array."""
 
-    def __init__(self, values: IntArray) -> None:
+    def __init__(self, values: IndexArray) -> None:
         self._values = values
 
     def __contains__(self, value: int) -> bool:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from topicweave.blocks.bloom import may_contain
 from topicweave.data.availability import host_sessions
 from topicweave.data.feed_workloads import LANDMARKS
-from topicweave.data.latency_networks import BuiltNetwork, NetworkSpec
+from topicweave.data.networks import BuiltNetwork, NetworkSpec
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId
 from topicweave.model.workload import Workload

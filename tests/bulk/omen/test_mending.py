@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
@@ -12,13 +11,8 @@ from topicweave.bulk.omen.mending import run_mending
 from topicweave.bulk.omen.overlay import LiveOverlay
 from topicweave.bulk.omen.plan import Mending
 from topicweave.bulk.omen.systems import OMenMender
-from topicweave.data.mending_workloads import (
-    VARIABLE,
-    SocialSample,
-    SyntheticLists,
-    breadth_first_sample,
-    churn_sequence,
-)
+from topicweave.data.files import VARIABLE
+from topicweave.data.mending_workloads import SocialSample, SyntheticLists, churn_sequence
 from topicweave.errors import BadInput
 from topicweave.runs import Experiment, run_experiment
 
@@ -105,30 +99,21 @@ def test_random_churn_alternates_per_node() -> None:
         (up.add if joins else up.discard)(node)
 
 
-def test_breadth_first_sampling() -> None:
-    """A path: what is found is connected to a seed, and there is as much of it as asked for."""
-    around = {user: {user - 1, user + 1} & set(range(100)) for user in range(100)}
-    found = breadth_first_sample(around, 20, random.Random(1))
-    assert len(found) == 20
-    assert sum(user + 1 not in found for user in found) <= 3
-    with pytest.raises(BadInput, match="fewer than"):
-        breadth_first_sample(around, 101, random.Random(1))
-
-
 def test_without_the_data_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(BadInput, match=f"set {VARIABLE}"):
         SocialSample("facebook", 100).load()
 
 
-@pytest.mark.skipif(
-    VARIABLE not in os.environ, reason=f"real data: set {VARIABLE} to the folder that holds it"
-)
-def test_the_real_traces() -> None:
-    workload = SocialSample("facebook", 300, seed=2).load()
-    assert 250 < workload.nodes <= 300
+@pytest.mark.usefixtures("made_up_data")
+def test_a_social_graph_under_a_clusters_churn() -> None:
+    workload = SocialSample("facebook", 120, seed=2).load()
+    assert workload.nodes == 120
     up, happenings = churn_sequence("google", workload.nodes, 100, seed=2)
     assert len(up) == workload.nodes
     assert len(happenings) == 100
+    for node, joins in happenings:
+        assert joins == (node not in up)
+        (up.add if joins else up.discard)(node)
     result = run_mending("omen", workload, Mending(rounds=30, churn="google", warm_up=2), seed=2)
     assert result["unrestored_rounds"] == 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import lzma
-import random
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
 from topicweave.blocks.growing_ids import MAX_BYTES
-from topicweave.data.mending_workloads import data_file
+from topicweave.data.reading import real_workload
+from topicweave.data.sampling import random_topics
 from topicweave.errors import UnknownName
 from topicweave.model.workload import Workload
 
@@ -37,16 +36,7 @@ class Converged(msgspec.Struct, frozen=True):
     """By messages: seconds between two signs of life."""
 
 
-class _Pairs(NamedTuple):
-    file: str
-    separator: str | None
-
-
-PAIRS = {
-    "wikipedia": _Pairs("subscriptions/wikipedia_edits_jodie.txt.xz", None),
-    "youtube": _Pairs("subscriptions/youtube_groupmemberships.tsv.xz", "\t"),
-    "github": _Pairs("subscriptions/github_watch_2009.txt.xz", ":"),
-}
+TRACES = ("wikipedia", "youtube", "github")
 
 
 class TopicSample(msgspec.Struct, frozen=True, tag="topic-sample"):
@@ -57,20 +47,13 @@ class TopicSample(msgspec.Struct, frozen=True, tag="topic-sample"):
     seed: int = 0
 
     def load(self) -> Workload:
-        if self.data not in PAIRS:
-            raise UnknownName("user-topic trace", self.data, list(PAIRS))
-        pairs = PAIRS[self.data]
-        wanted: dict[str, set[str]] = {}
-        with lzma.open(data_file(pairs.file), "rt", encoding="ascii") as lines:
-            for line in lines:
-                if not line.startswith("#"):
-                    user, topic = line.strip().split(pairs.separator)[:2]
-                    wanted.setdefault(topic, set()).add(user)
-        topics = sorted(wanted)
-        if len(topics) > self.topics:
-            topics = sorted(random.Random(f"topics/{self.seed}").sample(topics, self.topics))
-        lists: dict[str, list[str]] = {}
-        for topic in topics:
-            for user in wanted[topic]:
-                lists.setdefault(f"u{user}", []).append(f"t{topic}")
-        return Workload.from_lists({user: sorted(lists[user]) for user in sorted(lists)})
+        if self.data not in TRACES:
+            raise UnknownName("user-topic trace", self.data, list(TRACES))
+        whole = real_workload(self.data)
+        sample = random_topics(whole, topics=min(self.topics, whole.topics), seed=self.seed)
+        # A user and a topic of one name would be one point on the ring; and the paper publishes once on every topic, whatever its rate.
+        lists = {
+            f"u{user}": [f"t{sample.topic_names[topic]}" for topic in sample.interests(index)]
+            for index, user in enumerate(sample.node_names)
+        }
+        return Workload.from_lists(lists)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.data.feed_workloads import SingleFeed
-from topicweave.data.latency_networks import NetworkSpec
+from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel.friends import fig9a, fig9b, fig9c, fig10b, fig10c, fig11c, fig11d
 from topicweave.papers.rappel.settings import SOURCES, Results
 from topicweave.papers.rappel.trees import fig7, fig8a, fig8b, fig10a, fig11a, fig11b

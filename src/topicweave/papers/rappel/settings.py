@@ -16,7 +16,7 @@ from topicweave.data.feed_workloads import (
     SingleFeed,
     Source,
 )
-from topicweave.data.latency_networks import NetworkSpec
+from topicweave.data.networks import NetworkSpec
 from topicweave.papers.study import Row, Scale
 from topicweave.runs import Experiment
 from topicweave.runs.experiment import Result

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from topicweave.data.feed_workloads import SingleFeed
-from topicweave.data.latency_networks import NetworkSpec
+from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel.settings import (
     HOUR,
     Results,

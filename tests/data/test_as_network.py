@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import lzma
-import os
-import tarfile
-from pathlib import Path
-
 import networkx as nx
 import numpy as np
 import pytest
 
-from topicweave.errors import BadInput
-from topicweave.sim.as_network import (
+from topicweave.data.as_network import (
     ASGraph,
     FluctuatingDelays,
     PairDelays,
@@ -21,6 +15,8 @@ from topicweave.sim.as_network import (
     round_trips,
     spread_out,
 )
+from topicweave.data.networks import measured_graph, measured_slices
+from topicweave.errors import BadInput
 
 
 def test_link_latencies_fall_into_the_papers_classes() -> None:
@@ -114,16 +110,10 @@ def test_landmarks_are_far_apart() -> None:
     assert spread_out(line, 3) == [0, 9, 4]
 
 
-@pytest.mark.skipif("TOPICWEAVE_DATA" not in os.environ, reason="needs TOPICWEAVE_DATA with latency/")
+@pytest.mark.real_data
+@pytest.mark.usefixtures("real_data")
 def test_on_the_measured_graph_round_trips_are_those_of_planetlab() -> None:
-    folder = Path(os.environ["TOPICWEAVE_DATA"]) / "latency"
-    with lzma.open(folder / "as-caida20071105_undirected.csv.xz", "rt") as lines:
-        links = np.array([line.split(",") for line in lines], np.int64)
-    with tarfile.open(folder / "planetlab490_rtt_18slices.tar.xz") as archive:
-        file = archive.extractfile("PlanetLab/PlanetLabData_1")
-        assert file is not None
-        measured = np.loadtxt(file)[np.triu_indices(490, 1)]
-    graph = ASGraph.of_links(links[:, 0], links[:, 1])
+    graph, measured = measured_graph(), measured_slices()[0][np.triu_indices(490, 1)]
     assert int(graph.stubs.sum()) == 20_402
     modelled = round_trips(graph, 400, seed=0)[np.triu_indices(400, 1)]
     for share, tolerance in ((50, 0.2), (95, 0.2)):

@@ -1,6 +1,6 @@
 """What lines of the known formats say, a block of lines at a time, in whole-column operations.
 
-Each `…_lines` function makes a `Parse` (see lines.py). Comments (`#`) and blank lines are passed over.
+Each `…_lines` function makes a `Parse` (see lines.py); Spark tasks and readers in memory use the same. Comments (`#`) and blank lines are passed over.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topicweave.pipeline.lines import Parse, Parsed
+from topicweave.data.lines import Parse, Parsed
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -240,8 +240,8 @@ def _sessions(cells: list[str]) -> list[tuple[float, str]] | str:
     return changes
 
 
-def rtt_lines(delimiter: str, hosts: int) -> Parse:
-    """One row of a square matrix of milliseconds per line; the line's number is the host's."""
+def rtt_lines(delimiter: str, hosts: int, per_second: float = 1000.0) -> Parse:
+    """One row of a square matrix of times per line, milliseconds if not said otherwise; the line's number is the host's."""
 
     def parse(texts: Any, first: bool) -> Parsed:
         fields = fields_of(texts, meant(texts, False, first), delimiter, [hosts])
@@ -258,7 +258,7 @@ def rtt_lines(delimiter: str, hosts: int) -> Parse:
                 # The host follows from the line's number, which is not known here.
                 "node": pa.nulls(lines * hosts, pa.string()),
                 "peer": peers.take(pa.array(np.tile(np.arange(hosts), lines))),
-                "rtt": cells.reshape(hosts, -1).T.ravel() / 1000.0,
+                "rtt": cells.reshape(hosts, -1).T.ravel() / per_second,
             }
         )
         return Parsed(rows, lines, fields.wrong)

@@ -6,18 +6,18 @@ Real files are read from the folder that the environment variable TOPICWEAVE_DAT
 
 from __future__ import annotations
 
-import lzma
-import tarfile
-from functools import cache
+import math
+import re
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from topicweave.data.mending_workloads import data_file
-from topicweave.errors import BadInput
-from topicweave.sim.as_network import (
+from topicweave.data.as_network import (
     ASGraph,
     FluctuatingDelays,
     PairDelays,
@@ -26,10 +26,14 @@ from topicweave.sim.as_network import (
     round_trips,
     spread_out,
 )
+from topicweave.data.files import data_file, fingerprint, first_line
+from topicweave.data.formats import find_format, find_real
+from topicweave.data.lines import Piece, parsed_blocks
+from topicweave.data.parsing import rtt_lines
+from topicweave.data.reading import real_rows
+from topicweave.errors import BadInput
 from topicweave.sim.latency import Latency
 
-MEASURED = "latency/planetlab490_rtt_18slices.tar.xz"
-AS_LINKS = "latency/as-caida20071105_undirected.csv.xz"
 GENERATED_ASES = 26_000
 SLICE_SECONDS = 800.0
 """The paper's trace covers 4 h; ours has 18 slices without times, so each stands for a part of those 4 h."""
@@ -103,23 +107,39 @@ class _MeasuredDelays:
         return seconds
 
 
-@cache
 def measured_slices() -> npt.NDArray[np.float64]:
     """PlanetLab's round-trip times, slice after slice."""
-    with tarfile.open(data_file(MEASURED)) as archive:
-        slices = []
-        for number in range(1, 19):
-            file = archive.extractfile(f"PlanetLab/PlanetLabData_{number}")
-            if file is None:
-                raise BadInput(f"{MEASURED}: no slice {number}")
-            slices.append(np.loadtxt(file))
-    stacked: npt.NDArray[np.float64] = np.stack(slices)
-    return stacked
+    return _read_slices(str(data_file(find_real("planetlab").file)), _stamp("planetlab"))
 
 
-@cache
+@lru_cache(maxsize=1)
+def _read_slices(file: str, _stamp: str) -> npt.NDArray[np.float64]:
+    """Matrices of an archive, in the order of the numbers in their names."""
+    wanted = find_format("rtt")
+    slices: dict[str, list[npt.NDArray[np.float64]]] = {}
+    parse = rtt_lines(wanted.delimiter, len(first_line(Path(file)).split(wanted.delimiter)), per_second=1.0)
+    for block in parsed_blocks(Piece(file, archive=True), parse):
+        if block.wrong:
+            raise BadInput(f"{block.file}, line {block.wrong[0].line}: {block.wrong[0].reason}")
+        slices.setdefault(block.file, []).append(block.rows["rtt"].to_numpy())
+    in_order = sorted(slices, key=lambda name: (int((re.findall(r"\d+", name) or ["0"])[-1]), name))
+    rows = [np.concatenate(slices[name]) for name in in_order]
+    size = math.isqrt(len(rows[0]))
+    if any(len(row) != size * size for row in rows):
+        raise BadInput(f"{file}: matrices of round trips must be square and of one size")
+    return np.stack([row.reshape(size, size) for row in rows])
+
+
 def measured_graph() -> ASGraph:
     """CAIDA's AS graph of November 2007."""
-    with lzma.open(data_file(AS_LINKS), "rt", encoding="ascii") as lines:
-        links = np.array([line.split(",") for line in lines], np.int64)
-    return ASGraph.of_links(links[:, 0], links[:, 1])
+    return _read_graph("caida", _stamp("caida"))
+
+
+@lru_cache(maxsize=1)
+def _read_graph(name: str, _stamp: str) -> ASGraph:
+    links = real_rows(name)
+    return ASGraph.of_links(*(links[end].cast(pa.int64()).to_numpy() for end in ("source", "target")))
+
+
+def _stamp(name: str) -> str:
+    return str(fingerprint([data_file(find_real(name).file)]))

@@ -1,0 +1,135 @@
+"""Where files are and how they are opened: plain, .gz, .xz, .bz2, .zst, a .zip of one file, members of a .tar.
+
+The real data sets lie in the folder that the environment variable TOPICWEAVE_DATA names.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from topicweave.errors import BadInput
+
+VARIABLE = "TOPICWEAVE_DATA"
+COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst", ".zip")
+BLOCK_BYTES = 4 << 20
+LONGEST_LINE = 64 << 20
+
+UNREADABLE = (
+    OSError,
+    EOFError,
+    lzma.LZMAError,
+    zlib.error,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    UnicodeDecodeError,
+)
+"""What opening and reading a damaged or misnamed file raises."""
+
+
+def data_file(name: str) -> Path:
+    """A file of the real data sets."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        raise BadInput(f"{name}: set {VARIABLE} to the folder that holds the real data sets")
+    path = Path(folder) / name
+    if not path.exists():
+        raise BadInput(f"{path}: no such file; set {VARIABLE} to the folder that holds the real data sets")
+    return path
+
+
+def source_files(path: Path) -> list[Path]:
+    """The file, or the files of a folder by name; hidden ones are not meant."""
+    if not path.exists():
+        raise BadInput(f"{path}: no such file; give the file or folder to import")
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    if not files:
+        raise BadInput(f"{path}: an empty folder; give the file or folder to import")
+    return files
+
+
+def first_line(path: Path) -> str:
+    """The first line of a file (of the first member of an archive), for its header."""
+    try:
+        if is_tar(path):
+            with tarfile.open(path) as archive:
+                for member in archive:
+                    if (stream := archive.extractfile(member)) is not None:
+                        return _line_of(stream)
+            raise BadInput(f"{path}: an archive without files; give one with the files to import")
+        with opened(str(path)) as stream:
+            return _line_of(stream)
+    except UNREADABLE as error:
+        raise unreadable(str(path), error) from None
+
+
+def _line_of(stream: IO[bytes]) -> str:
+    return stream.readline(LONGEST_LINE).decode("utf-8-sig").rstrip("\r\n")
+
+
+def fingerprint(files: list[Path]) -> list[list[Any]]:
+    """What tells that files are still the same: name, size, time of change."""
+    try:
+        return [[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files]
+    except OSError as error:
+        raise BadInput(f"{error.filename}: {error.strerror}; give a file that can be read") from None
+
+
+def unreadable(file: str, error: BaseException) -> BadInput:
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return BadInput(
+        f"{file}: cannot be read ({reason.splitlines()[0]}); is it whole, and named for its compression?"
+    )
+
+
+def is_tar(file: Path) -> bool:
+    return re.search(r"\.(tar(\.(gz|xz|bz2))?|tgz)$", file.name) is not None
+
+
+@contextmanager
+def opened(file: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked as its ending says."""
+    if file.endswith(".gz"):
+        with gzip.open(file, "rb") as unpacked:
+            yield io.BufferedReader(unpacked, BLOCK_BYTES)
+    elif file.endswith(".xz"):
+        with lzma.open(file, "rb") as stream:
+            yield stream
+    elif file.endswith(".bz2"):
+        with bz2.open(file, "rb") as stream:
+            yield stream
+    elif file.endswith(".zst"):
+        with pa.input_stream(file, compression="zstd") as stream:
+            yield io.BufferedReader(stream, BLOCK_BYTES)
+    elif file.endswith(".zip"):
+        with zipfile.ZipFile(file) as archive, archive.open(_only_member(file, archive)) as member:
+            yield member
+    else:
+        with open(file, "rb") as stream:
+            yield stream
+
+
+def _only_member(file: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    members = [
+        entry for entry in archive.infolist() if not entry.is_dir() and "__MACOSX" not in entry.filename
+    ]
+    if len(members) != 1:
+        raise BadInput(
+            f"{file}: holds {len(members)} files, not one; unpack it and give the one that is meant"
+        )
+    return members[0]
