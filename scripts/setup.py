@@ -1,4 +1,6 @@
-"""Make `.venv` what requirements/ and pyproject.toml say, and see to a Java for Spark. `make setup` runs this.
+"""Make `.venv` what requirements/ and pyproject.toml say, see to a Java for Spark and to a Chromium for the tests.
+
+`make setup` runs this.
 
 Standard library only. What is in place is recorded in a stamp inside .venv, written last: an interrupted set-up
 leaves no stamp and is begun anew by the next one.
@@ -24,6 +26,9 @@ ROOT = Path(__file__).resolve().parent.parent
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless")
 """Debian's names, in the order tried: a release carries one or the other."""
 
+CHROMIUM_PACKAGES = ("chromium", "chromium-browser")
+CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
+
 Stamp = dict[str, str]
 
 
@@ -36,16 +41,19 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     java = parser.add_mutually_exclusive_group()
     java.add_argument("--need-java", action="store_true", help="fail where no Java can be had")
     java.add_argument("--java-optional", action="store_true", help="do not try again where none could be had")
+    parser.add_argument("--browser", action="store_true", help="see to a Chromium, too")
     parser.add_argument(
         "--check", action="store_true", help="do nothing; exit with 0 if nothing is to be done"
     )
     options = parser.parse_args(arguments)
     if options.check:
-        return 0 if in_place(root, options.java_optional) else 1
+        return 0 if in_place(root, options.java_optional, options.browser) else 1
     try:
         with only_one(root):
             install_packages(root)
             install_java(root, options.java_optional)
+            if options.browser:
+                install_chromium(root)
         if options.need_java and not read_stamp(root).get("java"):
             return 1
     except SetupError as error:
@@ -61,7 +69,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
 
 
 def wanted(root: Path) -> Stamp:
-    """What the stamp of a finished set-up says; Java comes on top."""
+    """What the stamp of a finished set-up says; Java and Chromium come on top."""
     return {
         # Neither survives a move or another Python: scripts name the one, packages are built for the other.
         "place": str(root),
@@ -71,9 +79,11 @@ def wanted(root: Path) -> Stamp:
     }
 
 
-def in_place(root: Path, java_optional: bool) -> bool:
+def in_place(root: Path, java_optional: bool, browser: bool) -> bool:
     stamp = read_stamp(root)
     if not wanted(root).items() <= stamp.items():
+        return False
+    if browser and stamp.get("chromium") != find_chromium():
         return False
     java = stamp.get("java")
     return os.access(java, os.X_OK) if java else java_optional and java is not None
@@ -134,7 +144,7 @@ def install_packages(root: Path) -> None:
         # Left over from an earlier lock, such a package would hide that nothing asks for it any more.
         if left_over := installed_names(venv) - names - {"pip", "topicweave"}:
             pip(venv, "uninstall", "--yes", *sorted(left_over))
-        have = {key: have[key] for key in ("java",) if key in have}
+        have = {key: have[key] for key in ("java", "chromium") if key in have}
     if have.get("project") != want["project"]:
         say("installing topicweave itself, editable")
         pip(venv, "install", "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(root))
@@ -192,20 +202,53 @@ def find_or_install_java(root: Path) -> str:
         return str(java.find_java().executable)
     except java.JavaNotFound as error:
         missing = str(error)
-    if command := may_apt_get():
-        say(f"no Java {java.MINIMUM} or newer: installing Debian's")
-        updated = run([*command, "update", "-qq"])
-        for package in JAVA_PACKAGES:
-            answer = run([*command, "install", "-y", "-qq", "--no-install-recommends", package])
-            if answer.returncode == 0:
-                try:
-                    return str(java.find_java().executable)
-                except java.JavaNotFound as error:
-                    missing = str(error)
-        said = (answer if updated.returncode == 0 else updated).stdout.strip().splitlines()
-        missing += f" (apt-get: {said[-1]})" if said else ""
-    print(f"setup: {missing}; without it all but the Spark pipeline works", file=sys.stderr)
-    return ""
+    said = apt_get_one_of(JAVA_PACKAGES, f"no Java {java.MINIMUM} or newer")
+    try:
+        return str(java.find_java().executable)
+    except java.JavaNotFound:
+        print(f"setup: {missing}{said}; without it all but the Spark pipeline works", file=sys.stderr)
+        return ""
+
+
+# ---- Chromium
+
+
+def install_chromium(root: Path) -> None:
+    if read_stamp(root).get("chromium") == (found := find_chromium()):
+        return
+    if not found:
+        said = apt_get_one_of(CHROMIUM_PACKAGES, "no Chromium")
+        found = find_chromium()
+        if not found:
+            print(
+                f"setup: no Chromium on the PATH{said}: install one (apt-get install chromium); "
+                "without it the tests of pages are skipped",
+                file=sys.stderr,
+            )
+    write_stamp(root, {**read_stamp(root), "chromium": found})
+
+
+def find_chromium() -> str:
+    """The executable, or nothing."""
+    return next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), "")
+
+
+# ---- Debian's packages
+
+
+def apt_get_one_of(packages: Sequence[str], why: str) -> str:
+    """Install the first that can be had, where this user may; what apt-get said if none can, for the user's line."""
+    command = may_apt_get()
+    if not command:
+        return ""
+    say(f"{why}: installing Debian's")
+    updated = run([*command, "update", "-qq"])
+    for package in packages:
+        answer = run([*command, "install", "-y", "-qq", "--no-install-recommends", package])
+        if answer.returncode == 0:
+            return ""
+    said = (answer if updated.returncode == 0 else updated).stdout.strip().splitlines()
+    return f" (apt-get: {said[-1]})" if said else ""
 
 
 def may_apt_get() -> list[str]:

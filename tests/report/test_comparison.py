@@ -57,7 +57,7 @@ def test_measures_are_means_over_the_seeds_with_their_intervals() -> None:
 def test_intervals_are_students(count: int) -> None:
     values = [float(number % 7) for number in range(count)]
     expected = stats.sem(values) * stats.t.ppf(0.975, count - 1)
-    assert half_width(values) == pytest.approx(expected, rel=0.05 if count > 31 else 1e-4)
+    assert half_width(values) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_repair_that_once_never_came_makes_the_mean_infinite_and_the_json_null() -> None:

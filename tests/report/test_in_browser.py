@@ -11,9 +11,11 @@ from xml.etree import ElementTree
 import pytest
 
 pytest.importorskip("plotly")
-pytest.importorskip("websockets")
+pytest.importorskip("playwright")
 
-from tests.report.browser import COMMAND, Browser
+from playwright.sync_api import Browser, Page
+
+from tests.report.browser import COMMAND, chromium, look_at, painted
 from tests.report.comparisons import comparison, entry
 from topicweave.report.page import comparison_page
 from topicweave.report.workload_page import workload_page
@@ -81,8 +83,8 @@ FAINTEST = """
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("browser")) as one:
+def browser() -> Iterator[Browser]:
+    with chromium() as one:
         yield one
 
 
@@ -95,11 +97,18 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in texts}
 
 
-def order(browser: Browser) -> list[str]:
-    names: list[str] = browser.evaluate(
-        "[...document.querySelectorAll('tbody th')].map(cell => cell.textContent)"
-    )
+def order(page: Page) -> list[str]:
+    names: list[str] = page.locator("tbody th").all_text_contents()
     return names
+
+
+def test_what_a_page_says_or_fetches_is_noticed(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "bad.html"
+    file.write_text(
+        "<script>console.log('said'); fetch('http://127.0.0.1:9/'); throw Error('thrown')</script>"
+    )
+    _, complaints = look_at(browser, file)
+    assert {"said", "thrown", "http://127.0.0.1:9/"} <= set(complaints)
 
 
 @pytest.mark.parametrize(("name", "drawn"), [("comparison", 15 + 3), ("workload", 3)])
@@ -107,9 +116,9 @@ def order(browser: Browser) -> list[str]:
 def test_everything_is_drawn_without_a_complaint_and_fits(
     browser: Browser, pages: dict[str, Path], name: str, drawn: int, width: int
 ) -> None:
-    browser.look_at(pages[name], width=width)
-    assert browser.complaints() == []
-    sizes = browser.evaluate(
+    page, complaints = look_at(browser, pages[name], width=width)
+    assert complaints == []
+    sizes = page.evaluate(
         "[...document.querySelectorAll('.plot, .picture')].map(place => {"
         " const {width, height, right} = place.querySelector('svg').getBoundingClientRect();"
         " return [width, height, right, place.id]; })"
@@ -119,87 +128,78 @@ def test_everything_is_drawn_without_a_complaint_and_fits(
         assert across > 200, figure
         assert down > 150, figure
         assert right <= width, figure
-    marks = browser.evaluate(
+    marks = page.evaluate(
         "[...document.querySelectorAll('.plot')].map(plot => plot.querySelectorAll('.trace').length)"
     )
     assert all(marks)
-    overflow = browser.evaluate(
-        "document.scrollingElement.scrollWidth - document.documentElement.clientWidth"
-    )
+    overflow = page.evaluate("document.scrollingElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow <= 0
 
 
 def test_the_answer_is_on_the_first_screen(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.look_at(pages["comparison"], height=720)
+    page, _ = look_at(browser, pages["comparison"], height=720)
     bottom = "document.querySelector('{}').getBoundingClientRect().bottom"
-    assert browser.evaluate(bottom.format(".findings")) < 720
-    assert browser.evaluate(bottom.format(".caution")) < 720
+    assert page.evaluate(bottom.format(".findings")) < 720
+    assert page.evaluate(bottom.format(".caution")) < 720
 
 
 def test_a_click_on_a_heading_sorts_and_another_turns_it_round(
     browser: Browser, pages: dict[str, Path]
 ) -> None:
-    browser.look_at(pages["comparison"])
-    assert order(browser) == ["alpha", BETA, "gamma"]
-    where = browser.evaluate(
-        "(() => { const {x, y, width, height} = document.querySelectorAll('thead button')[1].getBoundingClientRect();"
-        " return [x + width / 2, y + height / 2]; })()"
-    )
+    page, _ = look_at(browser, pages["comparison"])
+    assert order(page) == ["alpha", BETA, "gamma"]
     for expected in ([BETA, "gamma", "alpha"], ["alpha", "gamma", BETA]):
-        for kind in ("mousePressed", "mouseReleased"):
-            browser.call(
-                "Input.dispatchMouseEvent", type=kind, x=where[0], y=where[1], button="left", clickCount=1
-            )
-        assert order(browser) == expected
+        page.locator("thead button").nth(1).click()
+        assert order(page) == expected
     for expected in (["alpha", BETA, "gamma"], [BETA, "alpha", "gamma"]):
         # Noise, which gamma has none of: it stays last either way.
-        browser.evaluate("document.querySelector('thead th[title*=\"not wanted\"] button').click()")
-        assert order(browser) == expected
+        page.locator("thead th[title*='not wanted'] button").click()
+        assert order(page) == expected
 
 
 def test_the_keyboard_is_enough(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.look_at(pages["comparison"])
+    page, complaints = look_at(browser, pages["comparison"])
 
     def tab_to(selector: str) -> None:
         for _ in range(60):
-            browser.press("Tab", 9)
-            if browser.evaluate(f"document.activeElement.matches({selector!r})"):
+            page.keyboard.press("Tab")
+            if page.evaluate(f"document.activeElement.matches({selector!r})"):
                 return
         pytest.fail(f"no way to {selector} by Tab")
 
     tab_to("thead th:nth-child(2) button")
-    assert browser.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    browser.press("Enter", 13, "\r")
-    assert order(browser) == [BETA, "gamma", "alpha"]
-    assert browser.evaluate("document.activeElement.closest('th').getAttribute('aria-sort')") == "ascending"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    assert order(page) == [BETA, "gamma", "alpha"]
+    assert page.evaluate("document.activeElement.closest('th').getAttribute('aria-sort')") == "ascending"
     tab_to(".legend button")
-    browser.press(" ", 32, " ")
-    browser.painted()
+    page.keyboard.press("Space")
+    painted(page)
     lines = "document.querySelectorAll('#hops .scatterlayer .trace').length"
-    assert browser.evaluate("document.activeElement.getAttribute('aria-pressed')") == "false"
-    assert browser.evaluate(lines) == 2
-    assert "alpha" not in browser.evaluate("document.querySelector('#memory .yaxislayer-above').textContent")
-    browser.press(" ", 32, " ")
-    browser.painted()
-    assert browser.evaluate(lines) == 3
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "false"
+    assert page.evaluate(lines) == 2
+    assert "alpha" not in page.evaluate("document.querySelector('#memory .yaxislayer-above').textContent")
+    page.keyboard.press("Space")
+    painted(page)
+    assert page.evaluate(lines) == 3
     tab_to(".export button")
-    assert browser.complaints() == []
+    assert complaints == []
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_text_can_be_read_in_both_modes(browser: Browser, pages: dict[str, Path], dark: bool) -> None:
     # Loaded in the other mode: the plots have to follow, too.
-    browser.look_at(pages["comparison"], dark=not dark)
+    page, complaints = look_at(browser, pages["comparison"], dark=not dark)
     ground = "getComputedStyle(document.body).backgroundColor"
-    before = browser.evaluate(ground)
-    browser.set_mode(dark=dark)
-    browser.painted()
-    assert browser.evaluate(ground) != before
-    browser.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    texts, faintest = browser.evaluate(FAINTEST)
+    before = page.evaluate(ground)
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    painted(page)
+    assert page.evaluate(ground) != before
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    texts, faintest = page.evaluate(FAINTEST)
     assert texts > 300
     assert faintest[0][0] >= 4.5, faintest
-    assert browser.complaints() == []
+    assert complaints == []
 
 
 # Presses every button, and keeps what would be saved: Chromium lets a page save ten files, then it asks somebody.
@@ -224,9 +224,9 @@ SAVE_ALL = """
 
 
 def test_every_figure_can_be_saved(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.look_at(pages["comparison"], dark=True)
-    files = browser.evaluate(SAVE_ALL)
-    assert browser.complaints() == []
+    page, complaints = look_at(browser, pages["comparison"], dark=True)
+    files = page.evaluate(SAVE_ALL)
+    assert complaints == []
     assert len(files) == 3 * (15 + 3)
     for name, content in files.items():
         match name.rpartition(".")[2]:
@@ -242,13 +242,14 @@ def test_every_figure_can_be_saved(browser: Browser, pages: dict[str, Path]) -> 
 
 
 def test_figures_arrive_as_files_that_hold_what_is_drawn(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.look_at(pages["comparison"])
+    page, complaints = look_at(browser, pages["comparison"])
 
     def saved(figure: str, file_format: str) -> Path:
-        path = browser.downloaded(f"[data-figure={figure}][data-format={file_format}]")
-        assert path.name == f"feeds-{figure}.{file_format}"
-        assert browser.complaints() == []
-        return path
+        with page.expect_download() as download:
+            page.locator(f"[data-figure={figure}][data-format={file_format}]").press("Enter")
+        assert download.value.suggested_filename == f"feeds-{figure}.{file_format}"
+        assert complaints == []
+        return Path(download.value.path())
 
     for figure in ("hops", "overlay-2"):
         assert saved(figure, "png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")

@@ -257,6 +257,33 @@ def test_sudo_is_used_only_where_it_asks_nothing(
     assert without_java.ran("sudo -n env DEBIAN_FRONTEND=noninteractive")
 
 
+def test_a_browser_is_seen_to_where_asked_for(without_java: Checkout) -> None:
+    without_java.setup()
+    assert "chromium" not in setup.read_stamp(without_java.root)
+    offer(without_java, "chromium")
+    assert without_java.setup("--browser") == 0
+    assert setup.read_stamp(without_java.root)["chromium"] == shutil.which("chromium")
+
+
+def test_root_gets_debians_chromium(without_java: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(without_java, "apt-get")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    without_java.failing["recommends chromium-browser"] = "not tried where the first can be had"
+    without_java.setup("--browser")
+    assert without_java.commands[-1].endswith("install -y -qq --no-install-recommends chromium")
+
+
+def test_without_a_browser_one_line_says_so_once(
+    without_java: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert without_java.setup("--browser") == 0
+    _, line = capsys.readouterr().err.splitlines()
+    assert line.startswith("setup: no Chromium on the PATH: install one")
+    assert without_java.setup("--check", "--java-optional", "--browser") == 0
+    offer(without_java, "chromium")
+    assert without_java.setup("--check", "--java-optional", "--browser") == 1
+
+
 def test_a_java_that_went_away_is_looked_for_again(checkout: Checkout) -> None:
     checkout.setup()
     Path(setup.read_stamp(checkout.root)["java"]).unlink()

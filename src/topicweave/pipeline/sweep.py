@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from topicweave.errors import BadInput, TopicweaveError
+from topicweave.measures.intervals import half_width_of
 from topicweave.pipeline.grid import Run
 from topicweave.pipeline.runs import Keep, Progress, Task, carry_out, numbers_in, whole
 from topicweave.runs.experiment import Experiment, Result
@@ -104,7 +105,6 @@ def summary(
     The interval is Student's: half its width is t(0.975, n - 1) s / sqrt(n); nan for a single replication.
     """
     from pyspark.sql import functions as sf
-    from scipy.stats import t
 
     if not (out / "results.parquet").exists():
         return []
@@ -126,7 +126,7 @@ def summary(
     for row in rows:
         count, deviation = row["replications"], row.pop("deviation")
         known = deviation is not None and count > 1
-        row["ci95"] = float(t.ppf(0.975, count - 1)) * deviation / count**0.5 if known else float("nan")
+        row["ci95"] = half_width_of(deviation, count) if known else float("nan")
     return rows
 
 
