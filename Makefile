@@ -1,22 +1,28 @@
 # Every target sees to its own set-up; what is already in place is not done again.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-live test-real-data lint format demo bench bench-live lock clean
+.PHONY: help setup test test-all test-live test-real-data lint format demo bench bench-live lock clean
 
 BIN := .venv/bin
+LONG := bench or cluster or fuzz or live
+# Files of tests side by side, those that share a Spark in one process (tests/conftest.py).
+SIDE_BY_SIDE := -n logical --maxprocesses 4 --dist loadgroup
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: ## .venv with the locked packages and this project, and a Java for Spark
 	@sh scripts/setup.sh
 
-test: ## everything a change has to pass; PYTEST_ARGS="-k ring" goes to pytest
-	@sh scripts/setup.sh --need-java
+test: ## what a change has to pass; PYTEST_ARGS="-k ring" goes to pytest, PYTHON=python3.13 makes .venv with that one
+	@sh scripts/setup.sh --need-java --browser
 	@$(MAKE) --no-print-directory checks
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) $(PYTEST_ARGS)
 
-test-live: ## whole swarms of live nodes: fifty nodes per system, kill -9, ten thousand connections; minutes
+test-all: test ## and the long ones: benchmarks, a Spark cluster, fuzzing, swarms of live nodes
+	$(BIN)/pytest -m "$(LONG)" $(PYTEST_ARGS)
+
+test-live: ## only the swarms of live nodes: fifty per system, kill -9, ten thousand connections; minutes
 	@sh scripts/setup.sh --java-optional
 	$(BIN)/pytest -m live tests/live $(PYTEST_ARGS)
 
@@ -61,4 +67,4 @@ lock: ## write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newes
 
 clean: ## remove what the targets above made
 	rm -rf .venv out build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

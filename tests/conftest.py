@@ -18,6 +18,14 @@ settings.register_profile("topicweave", deadline=None)
 settings.load_profile("topicweave")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side (`make test`), one process runs a file, and one runs all that share the Spark below."""
+    for item in items:
+        shared = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if shared else item.nodeid.partition("::")[0]))
+
+
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """A real Spark in this process's keeping: two cores, few partitions, nothing left behind."""

@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of everything that reads bytes of a peer; by hand, with `pip install atheris`.
+"""Coverage-guided fuzzing of everything that reads bytes of a peer; test_fuzz.py does it for half a minute.
 
     python tests/live/fuzz_wire.py -max_total_time=300
 

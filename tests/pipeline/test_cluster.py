@@ -30,6 +30,8 @@ from topicweave.report.files import json_text
 from topicweave.runs.experiment import Experiment, _simulate
 from topicweave.runs.model_workload import ModelWorkload
 
+pytestmark = pytest.mark.cluster
+
 
 def free_port() -> int:
     with socket.socket() as probe:
