@@ -10,17 +10,18 @@ from typing import Any
 
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
-from topicweave.bulk.magnet.plan import Converged
-from topicweave.runs import Experiment, run_experiment
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.papers.magnet.runs import ConvergedTrees, Rival, SettledTrees
+from topicweave.runs import carry_out
+from topicweave.runs.sources import ModelWorkload
 
 
-def setting(system: str, level: Any, nodes: int) -> Any:
+def setting(system: Rival, level: Any, nodes: int) -> Any:
     """§4.2: fifty of 1,000 topics each, from one mode of ten."""
     workload = ModelWorkload("magnet-multi-modal", {"nodes": nodes})
+    if level == "arrays":
+        return carry_out(ConvergedTrees(system=system, workload=workload, seed=1))
     # A beat in five seconds: nobody fails here, and what is measured is where everything comes to rest.
-    spec = Converged(level=level, arrivals=100.0, period=5.0)
-    return run_experiment(Experiment(system=system, workload=workload, seed=1, converged=spec))
+    return carry_out(SettledTrees(system=system, workload=workload, seed=1, arrivals=100.0, period=5.0))
 
 
 def run(quick: bool) -> list[Sheet]:

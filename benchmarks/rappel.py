@@ -6,9 +6,9 @@ from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
 from topicweave.data.feed_workloads import SingleFeed
 from topicweave.data.networks import NetworkSpec
-from topicweave.papers.rappel.settings import feeds_experiment, model, static_run
-from topicweave.runs import run_experiment
-from topicweave.runs.feeds import FeedsRun
+from topicweave.papers.rappel.feeds import Feeds
+from topicweave.papers.rappel.settings import model, static_run
+from topicweave.runs import carry_out
 
 MINUTES, GIB = 10.0, 6.0
 """What the full size should stay below."""
@@ -16,10 +16,12 @@ MINUTES, GIB = 10.0, 6.0
 
 def run(quick: bool) -> list[Sheet]:
     if quick:
-        subscribers, spec = 100, FeedsRun(NetworkSpec("generated", 0, False), 600.0, 60.0)
+        network = NetworkSpec("generated", 0, False)
+        feeds = Feeds(workload=SingleFeed(100), network=network, duration=600.0, window=60.0)
     else:
-        subscribers, spec = 5000, static_run("paper", model("paper", 0))
-    hours = spec.duration / 3600.0
+        feeds = static_run("paper", model("paper", 0), 0)
+    assert isinstance(feeds.workload, SingleFeed)
+    subscribers, hours = feeds.workload.subscribers, feeds.duration / 3600.0
     sheet = Sheet(
         "rappel",
         f"Rappel, one feed, {subscribers:,} subscribers, {hours:.3g} h of virtual time, one core",
@@ -34,7 +36,7 @@ def run(quick: bool) -> list[Sheet]:
         Column("noise", "g"),
         note=f"target: below {MINUTES:g} minutes and {GIB:g} GiB at full size",
     )
-    done = measured(run_experiment, feeds_experiment(SingleFeed(subscribers), spec, 0))
+    done = measured(carry_out, feeds)
     events = done.value["kernel_events"]
     sheet.add(
         subscribers,

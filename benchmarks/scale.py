@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
 from topicweave.papers.spidercast.rivals import TABLE_12
-from topicweave.papers.spidercast.settings import PAPER_SIZES, experiment
-from topicweave.runs import run_experiment
+from topicweave.papers.spidercast.settings import PAPER_SIZES, settled
+from topicweave.runs import carry_out
 
 
 def run(quick: bool) -> list[Sheet]:
@@ -28,7 +28,7 @@ def run(quick: bool) -> list[Sheet]:
     )
     first = None
     for nodes in sizes:
-        run = measured(run_experiment, experiment(nodes, seed=0))
+        run = measured(carry_out, settled(nodes, seed=0))
         cost = 1000 * run.cpu / nodes
         first = first or cost
         events = run.value["kernel_events"]

@@ -8,14 +8,17 @@ nodes and does both.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Literal
 
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
 from topicweave.bulk.vitis.engine import CycledOverlay
-from topicweave.runs import Experiment, run_experiment
-from topicweave.runs.dissemination import CorrelatedLists, Dissemination
-from topicweave.runs.experiment import seldom_collected
+from topicweave.papers.vitis.runs import CycledDissemination
+from topicweave.papers.vitis.workloads import CorrelatedLists
+from topicweave.runs import carry_out
+from topicweave.runs.dissemination import Dissemination
+from topicweave.runs.run import seldom_collected
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
 from topicweave.systems.vitis.parameters import RendezvousParameters
@@ -50,13 +53,13 @@ def seconds_of_gossip(level: Level, system: str, pattern: str, nodes: int) -> fl
 def static_setting(level: Level, system: str, pattern: str, nodes: int, settle: float) -> Any:
     """Converge, then one event on every topic; with the CPU seconds it took."""
     start = time.process_time()
-    result = run_experiment(
-        Experiment(
+    kind: Any = partial(Dissemination, window=4.0) if level == "messages" else CycledDissemination
+    result = carry_out(
+        kind(
             system=system,
             parameters=_parameters(system),
             workload=_lists(nodes, pattern),
             settle=settle,
-            dissemination=Dissemination(window=4.0, level=level),
         )
     )
     return result, time.process_time() - start

@@ -29,7 +29,7 @@ QUICK: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("compared")
+    return tmp_path_factory.mktemp("compared") / "out"
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +39,10 @@ def result(out: Path) -> Comparison:
 
 @pytest.fixture
 def no_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_experiment: object) -> Any:
+    def refuse(_run: object) -> Any:
         raise AssertionError("run again")
 
-    monkeypatch.setattr("topicweave.runs.runner.run_experiment", refuse)
+    monkeypatch.setattr("topicweave.runs.runner.carry_out", refuse)
 
 
 def sources(folder: Path) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def test_nothing_is_printed_and_callers_are_told(capfd: pytest.CaptureFixture[st
     lists = Workload.from_lists(LISTS, churn=[(1.5, "eve", "leave")])
     one: dict[str, Any] = {**QUICK, "systems": ["random"], "seeds": 1}
     result = topicweave.compare(
-        lists, out=tmp_path, progress=lambda *what: told.append(what), note=notes.append, **one
+        lists, out=tmp_path / "out", progress=lambda *what: told.append(what), note=notes.append, **one
     )
     assert told == [(0, 1, ""), (1, 1, "random")]
     assert notes == list(result.notes)

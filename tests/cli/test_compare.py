@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.commands import call, interrupt_after, run
 from topicweave.model.workload import Workload
-from topicweave.runs import Experiment
+from topicweave.runs.trial import Trial
 from topicweave.workloads import generate
 
 SYSTEMS = "spidercast,random,spidercast:k_greedy=2"
@@ -19,7 +19,7 @@ SYSTEMS = "spidercast,random,spidercast:k_greedy=2"
 def few(workload: Path, out: Path, *more: object) -> list[object]:
     """In processes of this machine, unless told otherwise: the first `--workers` may be overruled by another."""
     words = ["compare", workload, "--systems", SYSTEMS, "--events", 20, "--settle", 5, "--seeds", 1]
-    return [*words, "--out", out, "--workers", 2, *more]
+    return [*words, "--out", out, "--runs", out / "runs", "--workers", 2, *more]
 
 
 def check_schema(told: dict[str, Any]) -> None:
@@ -32,10 +32,10 @@ def check_schema(told: dict[str, Any]) -> None:
 def no_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on every experiment that is run fails the test."""
 
-    def refuse(experiment: Experiment) -> Any:
-        raise AssertionError(f"{experiment.system} is run again")
+    def refuse(trial: Trial) -> Any:
+        raise AssertionError(f"{trial.system} is run again")
 
-    monkeypatch.setattr("topicweave.runs.runner.run_experiment", refuse)
+    monkeypatch.setattr("topicweave.runs.runner.carry_out", refuse)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_a_folder_whose_contents_changed_is_another_workload(
         1,
     ]
     with monkeypatch.context() as allowed:
-        allowed.setattr("topicweave.runs.runner.run_experiment", lambda _: {"degree_mean": 1.0})
+        allowed.setattr("topicweave.runs.runner.carry_out", lambda _: {"degree_mean": 1.0})
         assert call(*words).exit_code == 0
     assert call(*words).exit_code == 0
     generate(10, 4, min_size=2, max_size=2, seed=2).save(folder, overwrite=True)

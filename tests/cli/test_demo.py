@@ -20,23 +20,24 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_compares_and_says_where_to_look_and_what_to_try(tmp_path: Path) -> None:
-    ended = call("demo", "--out", tmp_path, "--workers", 1)
+    ended = call("demo", "--out", tmp_path / "out", "--workers", 1)
     assert ended.exit_code == 0
     assert ended.stdout.startswith("30 nodes want 3 of 12 topics each")
     assert "spidercast " in ended.stdout
-    assert f"report: {tmp_path}/report.html" in ended.stdout
+    assert f"report: {tmp_path}/out/report.html" in ended.stdout
     assert ended.stdout.partition("Try next:")[2].count("  topicweave ") == 3
-    assert (tmp_path / "report.html").exists()
+    assert (tmp_path / "out" / "report.html").exists()
 
-    again = call("demo", "--out", tmp_path, "--workers", 1)
+    again = call("demo", "--out", tmp_path / "out", "--workers", 1)
     assert "2/2 finished in an earlier run" in again.stderr
     assert again.stdout == ended.stdout
 
 
 def test_it_does_not_touch_a_folder_that_holds_something_else(tmp_path: Path) -> None:
-    (tmp_path / "workload").mkdir()
-    (tmp_path / "workload" / "diary.txt").write_text("mine")
-    ended = call("demo", "--out", tmp_path)
+    diary = tmp_path / "out" / "workload" / "diary.txt"
+    diary.parent.mkdir(parents=True)
+    diary.write_text("mine")
+    ended = call("demo", "--out", tmp_path / "out")
     assert ended.exit_code == 2
     assert "diary.txt" in ended.stderr
-    assert (tmp_path / "workload" / "diary.txt").read_text() == "mine"
+    assert diary.read_text() == "mine"

@@ -8,7 +8,8 @@ import pytest
 
 from tests.cli.commands import call
 from topicweave.papers import STUDIES, Plan, Row, Scale, Study
-from topicweave.runs import Experiment, GeneratedWorkload
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.sources import GeneratedWorkload
 
 
 def plan(scale: Scale, seed: int) -> Plan:
@@ -21,7 +22,7 @@ def plan(scale: Scale, seed: int) -> Plan:
             Row({}, "noise", None, float("nan"), None, "reported"),
         ]
 
-    return Plan({"one": Experiment(system="random", workload=workload, seed=seed, settle=1.0)}, judge)
+    return Plan({"one": SettledOverlay(system="random", workload=workload, seed=seed, settle=1.0)}, judge)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def test_the_list_names_every_study() -> None:
 
 
 def test_one_study_is_one_object_and_a_file(tmp_path: Path) -> None:
-    ended = call("study", "run", "toy/one", "--format", "json", "--out", tmp_path, "--seed", 3)
+    ended = call("study", "run", "toy/one", "--format", "json", "--out", tmp_path / "out", "--seed", 3)
     assert ended.exit_code == 0  # Although what it claims does not hold.
     told = json.loads(ended.stdout)
     assert (told["study"], told["scale"], told["seed"]) == ("toy/one", "smoke", 3)
@@ -45,18 +46,18 @@ def test_one_study_is_one_object_and_a_file(tmp_path: Path) -> None:
     assert first.keys() == {"where", "measure", "paper", "measured", "holds", "tolerance"}
     assert (first["where"], first["holds"]) == ({"nodes": 20}, False)
     assert (second["paper"], second["measured"], second["holds"]) == (None, None, None)
-    assert json.loads((tmp_path / "toy" / "one.json").read_text()) == told
+    assert json.loads((tmp_path / "out" / "toy" / "one.json").read_text()) == told
 
 
 def test_a_pattern_gives_a_list_and_shared_runs_are_run_once(tmp_path: Path) -> None:
-    ended = call("study", "run", "toy/*", "--format", "json", "--out", tmp_path)
+    ended = call("study", "run", "toy/*", "--format", "json", "--out", tmp_path / "out")
     assert [one["study"] for one in json.loads(ended.stdout)] == ["toy/one", "toy/two"]
     assert "1/1 finished in an earlier run" in ended.stderr
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 
 def test_several_names_are_several_tables_each_once(tmp_path: Path) -> None:
-    shown = call("study", "run", "toy/two", "toy/*", "--out", tmp_path).stdout
+    shown = call("study", "run", "toy/two", "toy/*", "--out", tmp_path / "out").stdout
     assert [line.partition(":")[0] for line in shown.splitlines() if "nowhere §1" in line] == [
         "toy/two",
         "toy/one",
@@ -65,7 +66,7 @@ def test_several_names_are_several_tables_each_once(tmp_path: Path) -> None:
 
 
 def test_the_papers_scale_is_asked_for(tmp_path: Path) -> None:
-    ended = call("study", "run", "toy/one", "--scale", "paper", "--format", "json", "--out", tmp_path)
+    ended = call("study", "run", "toy/one", "--scale", "paper", "--format", "json", "--out", tmp_path / "out")
     told = json.loads(ended.stdout)
     assert told["scale"] == "paper"
     assert told["rows"][0]["where"] == {"nodes": 30}

@@ -10,6 +10,7 @@ import pytest
 from topicweave.papers.magnet import STUDIES
 from topicweave.papers.magnet.settings import SEEDS, SYSTEMS
 from topicweave.papers.study import Scale, Study, run_study
+from topicweave.runs import Processes
 
 
 def named(name: str) -> Study:
@@ -21,11 +22,11 @@ def named(name: str) -> Study:
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_every_figure_has_its_experiments(study: Any, scale: Scale) -> None:
     plan = study.plan(scale, 0)
-    assert {experiment.system for experiment in plan.experiments.values()} == set(SYSTEMS)
+    assert {experiment.system for experiment in plan.runs.values()} == set(SYSTEMS)
     if study.name != "magnet/levels":
-        assert {experiment.seed for experiment in plan.experiments.values()} == set(range(SEEDS[scale]))
+        assert {experiment.seed for experiment in plan.runs.values()} == set(range(SEEDS[scale]))
     if scale == "paper" and study.name in ("magnet/fig2", "magnet/fig3a", "magnet/fig3b", "magnet/fig5"):
-        sizes = {experiment.workload.nodes for experiment in plan.experiments.values()}
+        sizes = {experiment.workload.nodes for experiment in plan.runs.values()}
         assert sizes == {10_000}
 
 
@@ -36,20 +37,20 @@ def made_up(relays: float, wrong: int = 0) -> dict[str, Any]:
 def test_savings_that_do_not_rise_or_are_none_are_reported_as_such() -> None:
     plan = named("fig4a").plan("smoke", 0)
     cost = {"magnet": 50.0, "strawman": 100.0}
-    rows = plan.judge({label: made_up(cost[label[1]]) for label in plan.experiments})
+    rows = plan.judge({label: made_up(cost[label[1]]) for label in plan.runs})
     assert [row.measured for row in rows if row.measure == "relays_saved"][:3] == [0.5] * 3
     assert [row.holds for row in rows if row.paper == "rises with alpha"] == [False]
-    worse = plan.judge({label: made_up(100.0) for label in plan.experiments})
+    worse = plan.judge({label: made_up(100.0) for label in plan.runs})
     assert [row.holds for row in worse if row.paper == "fewer than the strawman"] == [False] * 3
 
 
 def test_one_wrong_tree_is_a_miss() -> None:
     plan = named("fig4a").plan("smoke", 0)
-    rows = plan.judge({label: made_up(50.0, wrong=label[2]) for label in plan.experiments})
+    rows = plan.judge({label: made_up(50.0, wrong=label[2]) for label in plan.runs})
     assert not any(row.holds for row in rows if row.measure.startswith("trees that do not"))
 
 
 def test_costs_at_smoke_scale_are_as_claimed(tmp_path: Path) -> None:
     for name in ("fig3a", "uncorrelated"):
-        result = run_study(named(name), "smoke", 0, tmp_path, workers=1)
+        result = run_study(named(name), "smoke", 0, tmp_path, Processes(1))
         assert [row for row in result.rows if row.holds is False] == []

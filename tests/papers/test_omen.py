@@ -9,6 +9,7 @@ import pytest
 from topicweave.papers import omen
 from topicweave.papers.catalogue import STUDIES, find_study
 from topicweave.papers.study import run_study
+from topicweave.runs import Processes
 
 NAMES = ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9", "fig10", "fig11", "fig12", "choices", "table1"]
 
@@ -25,7 +26,7 @@ def test_all_figures_are_there() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_smoke(name: str, store: Path) -> None:
-    result = run_study(find_study(f"omen/{name}"), "smoke", 0, store, workers=1)
+    result = run_study(find_study(f"omen/{name}"), "smoke", 0, store, Processes(1))
     assert result.rows
     assert all(row.measured is not None for row in result.rows)
     # What must hold at any scale: nothing stays in parts.
@@ -40,4 +41,4 @@ def test_smoke(name: str, store: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_paper_scale_is_planned_without_touching_the_data(name: str) -> None:
     plan = find_study(f"omen/{name}").plan("paper", 0)
-    assert plan.experiments
+    assert plan.runs

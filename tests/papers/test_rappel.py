@@ -10,6 +10,8 @@ import pytest
 from topicweave.papers.rappel import STUDIES
 from topicweave.papers.rappel.trees import between, middle
 from topicweave.papers.study import Scale, run_study
+from topicweave.runs import Processes
+from topicweave.runs.registry import decode, encode
 
 BY_NAME = {study.name.removeprefix("rappel/"): study for study in STUDIES}
 
@@ -18,8 +20,9 @@ BY_NAME = {study.name.removeprefix("rappel/"): study for study in STUDIES}
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_every_figure_has_its_experiments(study: Any, scale: Scale) -> None:
     plan = study.plan(scale, 0)
-    assert plan.experiments
-    assert {experiment.system for experiment in plan.experiments.values()} <= {"rappel", "scribe"}
+    assert plan.runs
+    for run in plan.runs.values():
+        assert decode(encode(run)) == run
 
 
 def test_all_figures_of_the_paper_are_there() -> None:
@@ -30,18 +33,18 @@ def test_all_figures_of_the_paper_are_there() -> None:
 
 
 def test_figures_that_show_the_same_runs_share_them() -> None:
-    plans = {name: study.plan("paper", 0).experiments for name, study in BY_NAME.items()}
+    plans = {name: study.plan("paper", 0).runs for name, study in BY_NAME.items()}
     assert plans["fig8a"]["as"] == plans["fig8b"]["static"]
     assert plans["fig9b"]["both"] == plans["fig10c"]["rappel"] == plans["fig11d"]["twitter"]
 
 
 def test_filters_are_as_stated(tmp_path: Path) -> None:
-    rows = run_study(BY_NAME["bloom"], "smoke", 0, tmp_path, workers=1).rows
+    rows = run_study(BY_NAME["bloom"], "smoke", 0, tmp_path, Processes(1)).rows
     assert [row.holds for row in rows] == [True] * 3
 
 
 def test_one_update_beside_scribe(tmp_path: Path) -> None:
-    rows = run_study(BY_NAME["fig10a"], "smoke", 0, tmp_path, workers=1).rows
+    rows = run_study(BY_NAME["fig10a"], "smoke", 0, tmp_path, Processes(1)).rows
     kept = {row.measure: row.holds for row in rows if row.where.get("system") == "rappel"}
     assert kept["noise (receptions)"] is True
     assert kept["subscribers reached"] is True
@@ -58,7 +61,7 @@ def test_a_single_noisy_reception_is_a_miss() -> None:
         "final": {"by_distance": [part] * 10, "height_mean": 3.0, "height_max": 5},
         "updates": [update],
     }
-    rows = plan.judge(dict.fromkeys(plan.experiments, result))
+    rows = plan.judge(dict.fromkeys(plan.runs, result))
     assert [row.holds for row in rows if row.measure == "noise (receptions)"] == [False]
     assert [row.holds for row in rows if "farthest" in row.measure] == [False]
 

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from topicweave.papers import find_study, run_study, spidercast
 from topicweave.papers.spidercast import rivals, settings
 from topicweave.papers.study import Row, Scale, StudyResult
-from topicweave.runs import Experiment
+from topicweave.runs import Processes
+from topicweave.runs.registry import decode, encode
+from topicweave.runs.run import OnSystem, size
 from topicweave.systems.registry import find_system
 
 FIGURES = [study.name for study in spidercast.STUDIES]
@@ -36,23 +37,24 @@ def test_all_figures_are_there() -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_plan_is_made_of_experiments_that_can_be_run(name: str, scale: Scale) -> None:
     plan = find_study(name).plan(scale, 3)
-    assert plan.experiments
-    for experiment in plan.experiments.values():
+    assert plan.runs
+    for experiment in plan.runs.values():
+        assert isinstance(experiment, OnSystem)
         settings = find_system(experiment.system).settings(**experiment.parameters)
         assert settings.bridges == 0  # mending is ours, not the paper's
         assert experiment.seed == 3
-        assert msgspec.json.decode(msgspec.json.encode(experiment), type=Experiment) == experiment
+        assert decode(encode(experiment)) == experiment
 
 
 def test_a_plan_of_the_paper_has_its_sizes() -> None:
-    experiments = find_study("spidercast/fig12").plan("paper", 0).experiments
+    experiments = find_study("spidercast/fig12").plan("paper", 0).runs
     assert len(experiments) == 7 * 6
-    assert {getattr(e.workload, "nodes", 0) for e in experiments.values()} == set(settings.PAPER_SIZES)
+    assert {size(run) for run in experiments.values()} == set(settings.PAPER_SIZES)
 
 
 def test_figures_12_and_13_share_their_runs() -> None:
     one, other = (find_study(f"spidercast/{figure}").plan("smoke", 0) for figure in ("fig12", "fig13"))
-    assert one.experiments == other.experiments
+    assert one.runs == other.runs
 
 
 def check(result: StudyResult, name: str) -> list[Row]:
@@ -76,7 +78,7 @@ def check(result: StudyResult, name: str) -> list[Row]:
 @pytest.mark.usefixtures("tiny")
 def test_figure_12_runs(tmp_path: Path) -> None:
     name = "spidercast/fig12"
-    rows = check(run_study(find_study(name), "smoke", 1, tmp_path, workers=1), name)
+    rows = check(run_study(find_study(name), "smoke", 1, tmp_path, Processes(1)), name)
     degrees = {
         (row.where["system"], row.where["nodes"]): row.measured
         for row in rows
@@ -92,7 +94,7 @@ def test_figure_12_runs(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("tiny")
 def test_figure_6_runs(tmp_path: Path) -> None:
     name = "spidercast/fig6"
-    rows = check(run_study(find_study(name), "smoke", 1, tmp_path, workers=1), name)
+    rows = check(run_study(find_study(name), "smoke", 1, tmp_path, Processes(1)), name)
     coverages = {row.where["coverage"] for row in rows}
     assert coverages == {"(3,0)", "(3,1)", "(4,0)", "adaptive"}
     share = {row.where["workload"]: row for row in rows if row.measure == "random_coverage_share"}

@@ -8,17 +8,18 @@ import pytest
 
 from topicweave.papers.study import Scale
 from topicweave.papers.vitis import READINGS, STUDIES
+from topicweave.papers.vitis.runs import CycledDissemination
 
 
 @pytest.mark.parametrize("scale", ["smoke", "tenth", "paper"])
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_every_figure_has_its_experiments(study: Any, scale: Scale) -> None:
     plan = study.plan(scale, 0)
-    systems = {experiment.system for experiment in plan.experiments.values()}
+    systems = {experiment.system for experiment in plan.runs.values()}
     assert systems <= {"vitis", "rvr", "opt"}
     if scale == "paper" and study.name in ("vitis/fig4", "vitis/fig6", "vitis/fig7"):
-        assert {experiment.workload.nodes for experiment in plan.experiments.values()} == {10_000}
-        assert {experiment.dissemination.level for experiment in plan.experiments.values()} == {"cycles"}
+        assert {experiment.workload.nodes for experiment in plan.runs.values()} == {10_000}
+        assert {type(run) for run in plan.runs.values()} == {CycledDissemination}
 
 
 def made_up(overhead: float, hops: float, hit_ratio: float = 1.0) -> dict[str, Any]:
@@ -41,9 +42,9 @@ def made_up(overhead: float, hops: float, hit_ratio: float = 1.0) -> dict[str, A
 def test_one_missed_delivery_is_a_miss(missed: float, holds: bool) -> None:
     (fig6,) = [study for study in STUDIES if study.name == "vitis/fig6"]
     plan = fig6.plan("smoke", 0)
-    rows = plan.judge({label: made_up(0.3, 3.0, 1.0 - missed) for label in plan.experiments})
+    rows = plan.judge({label: made_up(0.3, 3.0, 1.0 - missed) for label in plan.runs})
     hits = [row.holds for row in rows if row.measure == "hit_ratio"]
-    assert hits == [holds] * len(plan.experiments)
+    assert hits == [holds] * len(plan.runs)
 
 
 def test_rows_say_how_they_were_come_by() -> None:
@@ -51,12 +52,12 @@ def test_rows_say_how_they_were_come_by() -> None:
     (fig4,) = [study for study in STUDIES if study.name == "vitis/fig4"]
     for scale, level in scales.items():
         plan = fig4.plan(scale, 0)
-        rows = plan.judge({label: made_up(0.3, 3.0) for label in plan.experiments})
+        rows = plan.judge({label: made_up(0.3, 3.0) for label in plan.runs})
         assert {row.where["level"] for row in rows} == {level}
 
 
 def test_overhead_that_does_not_fall_is_reported_as_such() -> None:
     (fig4,) = [study for study in STUDIES if study.name == "vitis/fig4"]
     plan = fig4.plan("smoke", 0)
-    rows = plan.judge({label: made_up(0.3, 3.0) for label in plan.experiments})
+    rows = plan.judge({label: made_up(0.3, 3.0) for label in plan.runs})
     assert [row.holds for row in rows if row.paper == "falls with more friends"] == [False] * 3

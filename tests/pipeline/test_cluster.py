@@ -22,13 +22,14 @@ from pyspark.sql import SparkSession
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from topicweave.pipeline import sweep as sweeping
+from topicweave.pipeline.executor import SparkExecutor
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.grid import read_grid
 from topicweave.pipeline.java import find_java
 from topicweave.pipeline.measure import measure_on_spark, read_tables
 from topicweave.report.files import json_text
-from topicweave.runs.experiment import Experiment, _simulate
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.sources import ModelWorkload
 
 pytestmark = pytest.mark.cluster
 
@@ -171,8 +172,7 @@ def record(folder: Path) -> None:
     spec = ModelWorkload("spidercast", {"nodes": 20, "topics": 10, "min_size": 3, "max_size": 3}, 1)
     workload = spec.load()
     workload.save(folder / "workload")
-    experiment = Experiment(system="random", workload=spec, settle=3.0)
-    simulation, telemetry = _simulate(experiment, workload)
+    simulation, telemetry = SettledOverlay(system="random", workload=spec, settle=3.0).simulate(workload)
     simulation.run(3.0)
     simulation.snapshot()
     simulation.publish(0, int(workload.interests(0)[0]))
@@ -223,7 +223,7 @@ def test_a_sweep_outlives_an_executor_and_gives_the_results_of_local_mode(
     command += ["--master", cluster.url, *(part for setting in conf() for part in ("--conf", setting))]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 240
-    while not list(there.glob("runs/*.done")) and time.monotonic() < deadline:
+    while not list((tmp_path / "runs").glob("*.json")) and time.monotonic() < deadline:
         try:
             process.wait(timeout=0.05)
         except subprocess.TimeoutExpired:
@@ -237,5 +237,7 @@ def test_a_sweep_outlives_an_executor_and_gives_the_results_of_local_mode(
     assert process.returncode == 0, complaints
     assert "6 runs, 0 failed" in told
 
-    assert sweeping.sweep(spark, read_grid(grid), here) == (6, 0)
+    mine = tmp_path / "mine"
+    assert sweeping.sweep(read_grid(grid), here, mine, SparkExecutor(spark)) == (6, 0)
+    assert contents(tmp_path / "runs") == contents(mine)
     assert contents(there / "results.parquet") == contents(here / "results.parquet")

@@ -1,12 +1,17 @@
 """Sweeps as TOML: every combination once, and every mistake told in a line."""
 
+import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline.grid import read_grid
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.run import size
+from topicweave.runs.sources import ModelWorkload, StoredWorkload
+from topicweave.runs.store import key
 
 GOOD = """
 seeds = [4, 5]
@@ -36,16 +41,17 @@ def test_every_combination_is_a_run_and_seeds_differ_in_both(tmp_path: Path) -> 
         ("spidercast", '{"k_greedy": 3}'),
         ("random", "{}"),
     }
-    for run in runs:
-        assert isinstance(run.experiment.workload, ModelWorkload)
-        assert run.experiment.seed == run.experiment.workload.seed == run.seed
-        assert run.experiment.settle == 3.0
-    assert runs[0].experiment.workload.nodes == 30, "the large ones first"  # type: ignore[union-attr]
+    for cell in runs:
+        assert isinstance(cell.run, SettledOverlay)
+        assert isinstance(cell.run.workload, ModelWorkload)
+        assert cell.run.seed == cell.run.workload.seed == cell.seed
+        assert cell.run.settle == 3.0
+    assert size(runs[0].run) == 30, "the large ones first"
 
 
 def test_a_workload_may_keep_its_own_seed(tmp_path: Path) -> None:
     runs = read_grid(grid(tmp_path, GOOD + "seed = 9\n"))
-    assert {run.experiment.workload.seed for run in runs} == {9}  # type: ignore[union-attr]
+    assert {cell.run.workload.seed for cell in runs} == {9}  # type: ignore[attr-defined]
     assert {run.seed for run in runs} == {4, 5}
 
 
@@ -57,14 +63,17 @@ def test_a_workload_may_keep_its_own_seed(tmp_path: Path) -> None:
         (GOOD.replace("[4, 5]", "[4, 4]"), "a seed stands twice"),
         (GOOD.replace("[4, 5]", "[]"), "list of numbers"),
         (GOOD + "colour = 3\n", "its parameters: nodes, topics"),
-        ("colour = 3\n" + GOOD, "unknown key 'colour'"),
+        ("colour = 3\n" + GOOD, "unknown key 'colour'; runs of kind 'overlay' have diameters, events"),
+        ("latency = '5ms'\n" + GOOD, "unknown key 'latency'"),
+        ("kind = 'overly'\n" + GOOD, "unknown run kind 'overly'"),
+        ("kind = 'filter-errors'\n" + GOOD.replace("settle = 3.0", ""), "which has none"),
         (GOOD.replace("k_greedy", "k_greedier"), "its parameters"),
         (GOOD.replace('"random"', '"randomly"'), "unknown system 'randomly'"),
         (
             GOOD.replace('model = "spidercast"', 'folder = "nowhere"').replace("nodes = [20, 30]", ""),
             "not there",
         ),
-        (GOOD.replace('model = "spidercast"', ""), "needs a model or a folder"),
+        (GOOD.replace('model = "spidercast"', ""), "needs a model, a folder or a source"),
         (GOOD.replace("settle = 3.0", 'settle = "long"'), "settle"),
     ],
 )
@@ -77,3 +86,46 @@ def test_mistakes_are_told_in_a_line(tmp_path: Path, text: str, words: str) -> N
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"none.toml: No such file"):
         read_grid(tmp_path / "none.toml")
+
+
+TRIALS = """
+kind = "trial"
+replications = 2
+latency = ["10ms", "50ms"]
+churn = ["", "60/10"]
+crash = [0.0, 0.1]
+[[systems]]
+name = "random"
+[[workloads]]
+source = "generated"
+nodes = [10, 20]
+"""
+
+
+def test_any_field_of_any_kind_and_any_source_can_be_varied(tmp_path: Path) -> None:
+    cells = read_grid(grid(tmp_path, TRIALS))
+    assert len(cells) == 2 * 2 * 2 * 2 * 2
+    assert {cell.workload for cell in cells} == {"generated nodes=10", "generated nodes=20"}
+    told = {(cell.run.latency, cell.run.churn, cell.run.crash) for cell in cells}  # type: ignore[attr-defined]
+    assert told == {(a, b, c) for a in ("10ms", "50ms") for b in ("", "60/10") for c in (0.0, 0.1)}
+
+
+def test_a_kind_without_system_and_workload_takes_none(tmp_path: Path) -> None:
+    cells = read_grid(grid(tmp_path, 'kind = "filter-errors"\nfilters = [1, 2]\nsizes = [[10, 20]]'))
+    assert [(cell.system, cell.workload, cell.settings) for cell in cells] == [
+        ("", "", '{"filters": 1, "sizes": [10, 20]}'),
+        ("", "", '{"filters": 2, "sizes": [10, 20]}'),
+    ]
+
+
+def test_a_folder_is_named_by_its_contents(tmp_path: Path) -> None:
+    ModelWorkload("spidercast", {"nodes": 20}).load().save(tmp_path / "w")
+    text = GOOD.replace('model = "spidercast"', f"folder = '{tmp_path / 'w'}'").replace(
+        "nodes = [20, 30]", ""
+    )
+    cell = read_grid(grid(tmp_path, text))[0]
+    assert isinstance(cell.run, SettledOverlay)
+    assert isinstance(cell.run.workload, StoredWorkload)
+    shutil.copytree(tmp_path / "w", tmp_path / "elsewhere")
+    moved = msgspec.structs.replace(cell.run, workload=StoredWorkload(str(tmp_path / "elsewhere")))
+    assert key(moved) == key(cell.run)

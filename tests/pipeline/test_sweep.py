@@ -1,109 +1,182 @@
 """Sweeps on Spark: results as they finish, failures beside them, nothing done twice, also after kill -9."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
-from topicweave.pipeline.grid import Run, read_grid
-from topicweave.pipeline.runs import Task, carry_out, numbers_in
-from topicweave.pipeline.sweep import failures, run_all_on_spark, summary, sweep
-from topicweave.runs import GeneratedWorkload, run_experiment
-from topicweave.runs.experiment import Experiment, Result
+from tests.runs.strangers import a_package
+from topicweave.errors import TopicweaveError
+from topicweave.pipeline.executor import SparkExecutor
+from topicweave.pipeline.grid import Cell, read_grid
+from topicweave.pipeline.sweep import failures, numbers_in, summary, sweep
+from topicweave.runs import Processes, carry_out, run_all
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.registry import from_plain
+from topicweave.runs.sources import GeneratedWorkload
+from topicweave.runs.store import Store, key
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> list[Run]:
+def cells(tmp_path: Path) -> list[Cell]:
     (tmp_path / "grid.toml").write_text(GRID)
     return read_grid(tmp_path / "grid.toml")
 
 
-def test_results_are_those_of_the_experiments_and_have_intervals(
-    spark: SparkSession, tmp_path: Path, runs: list[Run]
+def test_results_are_those_of_the_runs_and_have_intervals(
+    spark: SparkSession, tmp_path: Path, cells: list[Cell]
 ) -> None:
     told: list[tuple[int, int, str]] = []
-    swept = sweep(spark, runs, tmp_path / "out", progress=lambda *what: told.append(what))
+    out, store, executor = tmp_path / "out", tmp_path / "runs", SparkExecutor(spark)
+    swept = sweep(cells, out, store, executor, progress=lambda *what: told.append(what))
     assert swept == (3, 0)
     assert told[0] == (0, 3, "")
     assert [done for done, _, _ in told[1:]] == [1, 2, 3]
 
-    rows = pq.read_table(tmp_path / "out" / "results.parquet").to_pylist()
+    rows = pq.read_table(out / "results.parquet").to_pylist()
     values = []
-    for run in runs:
-        expected = numbers_in(run_experiment(run.experiment))
-        found = {row["measure"]: row["value"] for row in rows if row["run"] == run.id}
+    for cell in cells:
+        expected = numbers_in(carry_out(cell.run))
+        found = {row["measure"]: row["value"] for row in rows if row["run"] == cell.id}
         assert found == expected
         values.append(expected["degree_mean"])
-        assert {row["seed"] for row in rows if row["run"] == run.id} == {run.seed}
+        mine = [row for row in rows if row["run"] == cell.id]
+        assert {(row["seed"], row["settings"]) for row in mine} == {(cell.seed, '{"settle": 4.0}')}
 
-    (point,) = summary(spark, tmp_path / "out", runs, ["degree_mean"])
+    (point,) = summary(spark, out, cells, ["degree_mean"])
     assert point["replications"] == 3
     assert point["mean"] == pytest.approx(sum(values) / 3)
     deviation = (sum((value - point["mean"]) ** 2 for value in values) / 2) ** 0.5
     assert point["ci95"] == pytest.approx(4.302652729911275 * deviation / 3**0.5)
 
-    before = contents(tmp_path / "out")
+    before = contents(out)
     told.clear()
-    assert sweep(spark, runs, tmp_path / "out", progress=lambda *what: told.append(what)) == (3, 0)
+    assert sweep(cells, out, store, executor, progress=lambda *what: told.append(what)) == (3, 0)
     assert told == [(3, 3, "")], "finished runs are not run again"
-    assert contents(tmp_path / "out") == before
+    assert contents(out) == before
 
 
 def test_a_failing_run_is_recorded_and_the_others_finish(
-    spark: SparkSession, tmp_path: Path, runs: list[Run]
+    spark: SparkSession, tmp_path: Path, cells: list[Cell]
 ) -> None:
-    broken = runs[0].experiment
-    bad = runs[0]._replace(id="0" * 20, experiment=_with(broken, membership="nonsense"))
-    assert sweep(spark, [bad, *runs[1:]], tmp_path / "out") == (3, 1)
-    (failure,) = failures(tmp_path / "out")
+    out, store, executor = tmp_path / "out", tmp_path / "runs", SparkExecutor(spark)
+    bad = cells[0]._replace(run=_with(cells[0].run, membership="nonsense"))
+    assert sweep([bad, *cells[1:]], out, store, executor) == (3, 1)
+    (failure,) = failures(out)
     assert failure["run"] == bad.id
     assert "nonsense" in failure["error"]
-    mended = bad._replace(experiment=broken)
-    assert sweep(spark, [mended, *runs[1:]], tmp_path / "out") == (3, 1), "kept until told otherwise"
-    assert sweep(spark, [mended, *runs[1:]], tmp_path / "out", retry=True) == (3, 0)
+    assert sweep(cells, out, store, executor) == (3, 1), "kept until told otherwise"
+    assert sweep(cells, out, store, executor, retry=True) == (3, 0)
+
+
+def _with(run: Any, **changes: object) -> Any:
+    return msgspec.structs.replace(run, **changes)
 
 
 def test_a_run_that_takes_its_process_with_it_is_recorded_and_the_others_finish(
-    spark: SparkSession, tmp_path: Path, runs: list[Run]
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    tasks = [Task(str(tmp_path / f"{run.seed}.done"), "", run.experiment) for run in runs]
-    deadly = tasks[1].path
-
-    def keep(path: Path, result: Result | None, error: str, _seconds: float) -> None:
-        if str(path) == deadly and result is not None:
-            with (tmp_path / "attempts").open("a") as file:
-                file.write(".")
-            os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
-        path.write_text(error)
-
-    carry_out(spark, tasks, keep)
+    ship(spark, tmp_path, a_package(tmp_path))
+    runs = {seed: from_plain({"type": "deadly", "folder": str(tmp_path), "seed": seed}) for seed in (1, 2, 3)}
+    told: dict[int, str] = {}
+    results = run_all(runs, tmp_path / "runs", SparkExecutor(spark), None, told)
     assert (tmp_path / "attempts").read_text() == "..."
-    assert Path(deadly).read_text() == "its process was killed 3 times (out of memory?)"
-    assert [Path(task.path).read_text() for task in tasks if task.path != deadly] == ["", ""]
-    assert not list(tmp_path.glob("*.begun"))
+    assert told == {2: "its process was killed 3 times (out of memory?)"}
+    assert results == {1: {"seed": 1}, 3: {"seed": 3}}
+    assert not list(tmp_path.glob("runs/*.begun"))
 
 
-def _with(experiment: Experiment, **changes: object) -> Experiment:
-    import msgspec
+def ship(spark: SparkSession, folder: Path, site: Path) -> None:
+    """Bring a package to Spark's workers and to this process, as a user would with `--conf spark.submit.pyFiles`."""
+    archive = Path(shutil.make_archive(str(folder / f"strangers-{folder.name}"), "zip", site))
+    spark.sparkContext.addPyFile(str(archive))
+    sys.path_importer_cache.clear()
 
-    return msgspec.structs.replace(experiment, **changes)
+
+def test_a_kind_and_a_source_of_another_package_run_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    ship(spark, tmp_path, a_package(tmp_path))
+    run = from_plain({"type": "count", "workload": {"type": "line", "nodes": 4}})
+    assert run_all({"a": run}, tmp_path / "runs", SparkExecutor(spark)) == {"a": {"nodes": 4, "seed": 0}}
 
 
-def test_studies_run_on_spark_share_the_store_of_results(spark: SparkSession, tmp_path: Path) -> None:
-    experiment = Experiment(
-        system="random", workload=GeneratedWorkload(20, 10, min_size=3, max_size=3), settle=3.0
-    )
-    results = run_all_on_spark(spark, {"a": experiment, "b": experiment}, tmp_path)
-    assert results["a"] == results["b"] == run_experiment(experiment)
-    assert len(list(tmp_path.glob("*.json"))) == 1
+TINY = SettledOverlay(system="random", workload=GeneratedWorkload(20, 10, min_size=3, max_size=3), settle=3.0)
+
+
+def test_both_executors_share_the_store_and_its_format(spark: SparkSession, tmp_path: Path) -> None:
+    there = run_all({"a": TINY, "b": TINY}, tmp_path / "there", SparkExecutor(spark))
+    here = run_all({"a": TINY, "b": TINY}, tmp_path / "here", Processes(1))
+    assert there == here == dict.fromkeys("ab", carry_out(TINY))
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    news: list[int] = []
+    run_all({"a": TINY}, tmp_path / "there", Processes(1), lambda done, *_: news.append(done))
+    assert news == [1]
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"result": [1]}', b"\xff\xfe"])
+def test_what_cannot_be_read_is_run_again(spark: SparkSession, tmp_path: Path, torn: bytes) -> None:
+    first = run_all({"a": TINY}, tmp_path, SparkExecutor(spark))
+    path = Store(tmp_path).path(key(TINY))
+    whole = path.read_bytes()
+    path.write_bytes(torn)
+    assert run_all({"a": TINY}, tmp_path, SparkExecutor(spark)) == first
+    assert path.read_bytes() == whole
+
+
+def test_without_a_list_of_failures_the_first_ends_the_whole(spark: SparkSession, tmp_path: Path) -> None:
+    wrong = _with(TINY, membership="nonsense")
+    with pytest.raises(TopicweaveError, match="nonsense"):
+        run_all({"a": TINY, "b": wrong}, tmp_path, SparkExecutor(spark))
+
+
+VARIED = """
+kind = "trial"
+settle = 3.0
+events = 5
+repair_seconds = 2
+latency = ["10ms", "50ms"]
+churn = ["", "20/5"]
+crash = [0.0, 0.2]
+[[systems]]
+name = "random"
+[[workloads]]
+model = "spidercast"
+nodes = 15
+topics = 6
+min_size = 2
+max_size = 2
+"""
+
+
+def test_every_field_of_a_kind_can_be_varied(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "varied.toml").write_text(VARIED)
+    cells = read_grid(tmp_path / "varied.toml")
+    assert len(cells) == 8
+    out = tmp_path / "out"
+    assert sweep(cells, out, tmp_path / "runs", Processes(1)) == (8, 0)
+    rows = summary(spark, out, cells, ["latency_p50", "repair_time"])
+    by_latency = {
+        latency: [
+            row["mean"]
+            for row in rows
+            if row["measure"] == "latency_p50" and json.loads(row["settings"])["latency"] == latency
+        ]
+        for latency in ("10ms", "50ms")
+    }
+    assert max(by_latency["10ms"]) < min(by_latency["50ms"])
+    crashed = {json.loads(row["settings"])["crash"] for row in rows if row["measure"] == "repair_time"}
+    assert 0.0 not in crashed
 
 
 LONG = GRID.replace("[1, 2, 3]", "[1, 2, 3, 4, 5, 6]").replace("nodes = 20", "nodes = 60")
@@ -129,21 +202,22 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(spark: SparkSession, tmp_p
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 240
-    while not list(out.glob("runs/*.done")) and process.poll() is None and time.monotonic() < deadline:
+    kept = tmp_path / "runs"
+    while not list(kept.glob("*.json")) and process.poll() is None and time.monotonic() < deadline:
         try:
             process.wait(timeout=0.05)
         except subprocess.TimeoutExpired:
             continue
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    finished = {file: file.stat().st_mtime_ns for file in out.glob("runs/*.done")}
+    finished = {file: file.stat().st_mtime_ns for file in kept.glob("*.json")}
     assert 1 <= len(finished) < 6, "killed in the middle"
 
-    runs = read_grid(tmp_path / "long.toml")
-    assert sweep(spark, runs, out) == (6, 0)
+    cells = read_grid(tmp_path / "long.toml")
+    assert sweep(cells, out, kept, SparkExecutor(spark)) == (6, 0)
     assert {file: file.stat().st_mtime_ns for file in finished} == finished, "not repeated"
     whole = tmp_path / "whole"
-    sweep(spark, runs, whole)
+    sweep(cells, whole, tmp_path / "others", SparkExecutor(spark))
     mine, theirs = (
         {name: data for name, data in contents(folder).items() if name.startswith("results")}
         for folder in (out, whole)

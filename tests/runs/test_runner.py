@@ -1,4 +1,4 @@
-"""Many experiments: each once, kept, and on any number of processes the same."""
+"""Many runs: each once, kept, and on any number of processes the same."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import msgspec
 import pytest
 
 from topicweave.errors import BadInput, TopicweaveError
-from topicweave.runs import Experiment, GeneratedWorkload, run_all, run_experiment, runner
-from topicweave.runs.experiment import Result
+from topicweave.runs import Processes, Result, Run, carry_out, run_all, runner, store
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.registry import decode, encode
+from topicweave.runs.sources import GeneratedWorkload, StoredWorkload
 
-TINY = Experiment(
+ONE = Processes(1)
+TINY = SettledOverlay(
     system="spidercast",
     workload=GeneratedWorkload(nodes=15, topics=5, min_size=1, max_size=3),
     parameters={"k_greedy": 2, "bridges": 0},
@@ -23,75 +26,75 @@ WRONG = msgspec.structs.replace(TINY, parameters={"k_gredy": 2})
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[Experiment]:
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """What was really run in this process."""
-    done: list[Experiment] = []
+    done: list[Run] = []
 
-    def counting(experiment: Experiment) -> Result:
-        done.append(experiment)
-        return run_experiment(experiment)
+    def counting(run: Run) -> Result:
+        done.append(run)
+        return carry_out(run)
 
-    monkeypatch.setattr(runner, "run_experiment", counting)
+    monkeypatch.setattr(runner, "carry_out", counting)
     return done
 
 
-def test_equal_experiments_run_once(tmp_path: Path, runs: list[Experiment]) -> None:
-    same = msgspec.json.decode(msgspec.json.encode(TINY), type=Experiment)
-    results = run_all({"a": TINY, "b": same, "c": OTHER}, tmp_path, workers=1)
+def test_equal_runs_are_carried_out_once(tmp_path: Path, runs: list[Run]) -> None:
+    same = decode(encode(TINY))
+    results = run_all({"a": TINY, "b": same, "c": OTHER}, tmp_path, ONE)
     assert runs == [TINY, OTHER]
     assert results["a"] == results["b"] != results["c"]
     assert list(results) == ["a", "b", "c"]
 
 
-def test_finished_runs_are_reused(tmp_path: Path, runs: list[Experiment]) -> None:
-    first = run_all({"a": TINY}, tmp_path, workers=1)
-    again = run_all({"b": TINY, "c": OTHER}, tmp_path, workers=1)
+def test_finished_runs_are_reused(tmp_path: Path, runs: list[Run]) -> None:
+    first = run_all({"a": TINY}, tmp_path, ONE)
+    again = run_all({"b": TINY, "c": OTHER}, tmp_path, ONE)
     assert runs == [TINY, OTHER]
     assert again["b"] == first["a"]
 
 
-@pytest.mark.parametrize("torn", [b"", b"{", b'{"experiment": {}}', b"\xff"])
-def test_a_torn_file_is_run_again(tmp_path: Path, runs: list[Experiment], torn: bytes) -> None:
-    first = run_all({"a": TINY}, tmp_path, workers=1)
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"run": {}}', b'{"result": 3}', b"\xff"])
+def test_a_torn_file_is_run_again(tmp_path: Path, runs: list[Run], torn: bytes) -> None:
+    first = run_all({"a": TINY}, tmp_path, ONE)
     (kept,) = tmp_path.iterdir()
     whole = kept.read_bytes()
     kept.write_bytes(torn or whole[: len(whole) // 2])
-    assert run_all({"a": TINY}, tmp_path, workers=1) == first
+    assert run_all({"a": TINY}, tmp_path, ONE) == first
     assert len(runs) == 2
     assert kept.read_bytes() == whole
 
 
 def test_results_of_other_code_are_not_reused(
-    tmp_path: Path, runs: list[Experiment], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_all({"a": TINY}, tmp_path, workers=1)
-    monkeypatch.setattr(runner, "code_fingerprint", lambda: "tomorrow's")
-    run_all({"a": TINY}, tmp_path, workers=1)
+    run_all({"a": TINY}, tmp_path, ONE)
+    monkeypatch.setattr(store, "fingerprint", lambda _: "tomorrow's")
+    run_all({"a": TINY}, tmp_path, ONE)
     assert len(runs) == 2
 
 
 def test_progress_counts_up(tmp_path: Path) -> None:
     told: list[tuple[int, int, str]] = []
-    run_all({"a": TINY}, tmp_path, workers=1)
-    run_all({"a": TINY, "b": OTHER}, tmp_path, workers=1, progress=lambda *news: told.append(news))
+    run_all({"a": TINY}, tmp_path, ONE)
+    run_all({"a": TINY, "b": OTHER}, tmp_path, ONE, lambda *news: told.append(news))
     assert told == [(1, 2, ""), (2, 2, "spidercast, 15 nodes")]
 
 
-def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path, runs: list[Experiment]) -> None:
+def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path, runs: list[Run]) -> None:
     def interrupt(done: int, _total: int, _what: str) -> None:
         if done == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_all({"a": TINY, "b": OTHER}, tmp_path, workers=1, progress=interrupt)
-    run_all({"a": TINY, "b": OTHER}, tmp_path, workers=1)
+        run_all({"a": TINY, "b": OTHER}, tmp_path, ONE, interrupt)
+    run_all({"a": TINY, "b": OTHER}, tmp_path, ONE)
     assert runs == [TINY, OTHER]
-    assert not list(tmp_path.glob("*.partial"))
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_process_pool_gives_the_same(tmp_path: Path) -> None:
-    here = run_all({"a": TINY, "b": OTHER}, tmp_path / "here", workers=1)
-    there = run_all({"a": TINY, "b": OTHER}, tmp_path / "there", workers=2)
+    here = run_all({"a": TINY, "b": OTHER}, tmp_path / "here", ONE)
+    there = run_all({"a": TINY, "b": OTHER}, tmp_path / "there", Processes(2))
     assert there == here
     assert {file.name: file.read_bytes() for file in (tmp_path / "here").iterdir()} == {
         file.name: file.read_bytes() for file in (tmp_path / "there").iterdir()
@@ -101,13 +104,13 @@ def test_a_process_pool_gives_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_failing_run_surfaces_as_its_own_error(tmp_path: Path, workers: int) -> None:
     with pytest.raises(BadInput, match="unknown field `k_gredy`"):
-        run_all({"right": TINY, "wrong": WRONG}, tmp_path, workers=workers)
+        run_all({"right": TINY, "wrong": WRONG}, tmp_path, Processes(workers))
 
 
-def test_what_was_finished_before_a_failure_is_kept(tmp_path: Path, runs: list[Experiment]) -> None:
+def test_what_was_finished_before_a_failure_is_kept(tmp_path: Path, runs: list[Run]) -> None:
     with pytest.raises(BadInput):
-        run_all({"right": TINY, "wrong": WRONG}, tmp_path, workers=1)
-    run_all({"right": TINY}, tmp_path, workers=1)
+        run_all({"right": TINY, "wrong": WRONG}, tmp_path, ONE)
+    run_all({"right": TINY}, tmp_path, ONE)
     assert runs == [TINY, WRONG]
 
 
@@ -120,9 +123,33 @@ def test_a_full_disk_is_named_and_leaves_nothing_half_written(
 
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(TopicweaveError, match="No space left on device; make room"):
-        run_all({"a": TINY}, tmp_path, workers=1)
+        run_all({"a": TINY}, tmp_path, ONE)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_to_do(tmp_path: Path) -> None:
     assert run_all({}, tmp_path) == {}
+
+
+def test_where_a_workload_lies_does_not_matter_but_what_is_in_it(tmp_path: Path, runs: list[Run]) -> None:
+    for place, seed in (("here", 1), ("there", 1), ("other", 2)):
+        GeneratedWorkload(15, 5, min_size=1, max_size=3, seed=seed).load().save(tmp_path / place)
+    here, there, other = (
+        msgspec.structs.replace(TINY, workload=StoredWorkload(str(tmp_path / place)))
+        for place in ("here", "there", "other")
+    )
+    results = run_all({"here": here, "there": there, "other": other}, tmp_path / "runs", ONE)
+    assert runs == [here, other]
+    assert results["here"] == results["there"] != results["other"]
+
+
+def test_failures_are_told_and_others_finish(tmp_path: Path) -> None:
+    failures: dict[str, str] = {}
+    heard: dict[str, Result | str] = {}
+    results = run_all(
+        {"right": TINY, "wrong": WRONG, "too": WRONG}, tmp_path, ONE, None, failures, heard.__setitem__
+    )
+    assert set(results) == {"right"}
+    assert set(failures) == {"wrong", "too"}
+    assert "unknown field `k_gredy`" in failures["too"]
+    assert heard == {**results, **failures}

@@ -8,24 +8,19 @@ import pytest
 
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
-from topicweave.runs.experiment import Experiment, GeneratedWorkload, run_experiment
+from topicweave.runs import carry_out
 from topicweave.runs.likeness import likeness
 from topicweave.runs.picture import _explaining
+from topicweave.runs.sources import GeneratedWorkload, StoredWorkload
 from topicweave.runs.trial import Trial, planned_churn, repair_time
 
 SMALL = GeneratedWorkload(nodes=60, topics=12, min_size=4, max_size=4, seed=2)
 
 
 def trial(system: str, settle: float = 15.0, events: int = 40, **changes: object) -> dict[str, object]:
-    return run_experiment(
-        Experiment(
-            system=system,
-            workload=SMALL,
-            settle=settle,
-            events=events,
-            seed=1,
-            trial=Trial(**{"repair_seconds": 12, **changes}),  # type: ignore[arg-type]
-        )
+    plain = {"repair_seconds": 12, **changes}
+    return carry_out(
+        Trial(system=system, workload=SMALL, settle=settle, events=events, seed=1, **plain)  # type: ignore[arg-type]
     )
 
 
@@ -133,25 +128,17 @@ def test_nodes_are_told_apart_by_how_like_others_they_are() -> None:
 )
 def test_a_churn_that_makes_no_sense_is_refused(churn: str, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
-        planned_churn(Trial(churn=churn), Workload.from_lists({"a": ["x"]}), 10.0, seed=0)
+        planned_churn(churn, Workload.from_lists({"a": ["x"]}), 10.0, seed=0)
 
 
 @pytest.mark.parametrize("lists", [{"alone": ["x"]}, {"a": ["x"], "b": ["y"]}, {"a": [], "b": ["x"]}])
 def test_workloads_with_nothing_to_deliver_have_no_ratio(
     lists: dict[str, list[str]], tmp_path: object
 ) -> None:
-    from topicweave.runs.experiment import StoredWorkload
     from topicweave.systems.registry import SYSTEMS
 
     Workload.from_lists(lists).save(str(tmp_path))
     for system in SYSTEMS:
-        result = run_experiment(
-            Experiment(
-                system=system,
-                workload=StoredWorkload(str(tmp_path)),
-                settle=5.0,
-                events=3,
-                trial=Trial(repair_seconds=3),
-            )
-        )
+        stored = StoredWorkload(str(tmp_path))
+        result = carry_out(Trial(system=system, workload=stored, settle=5.0, events=3, repair_seconds=3))
         assert math.isnan(result["hit_ratio"]), system

@@ -21,7 +21,8 @@ from topicweave.report.comparison import Comparison, Entry, Setting
 from topicweave.report.files import make_folder
 from topicweave.runs.background import interruptible
 from topicweave.runs.runner import Progress
-from topicweave.runs.trial import Trial, planned_churn
+from topicweave.runs.store import beside
+from topicweave.runs.trial import planned_churn
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.systems.registry import SYSTEMS
 
@@ -33,6 +34,7 @@ def compare(
     *,
     systems: Iterable[str] | None = None,
     out: str | Path = OUT,
+    runs: str | Path | None = None,
     workers: int | None = None,
     spark: Any = None,
     progress: Progress | None = None,
@@ -43,7 +45,8 @@ def compare(
 
     subscriptions   a file or folder, a `Workload`, a pandas or Arrow table of (node, topic), or {node: [topics]}
     systems         names, with parameters as in 'spidercast:k_greedy=2'; all systems if not given
-    out             where finished runs are kept: what was run there before is not run again
+    out             where the workload is kept
+    runs            where finished runs are kept: what was run there before is not run again; `runs` beside `out` if not given
     workers         processes at a time; as many as cores if not given
     spark           a Spark session to run on instead
     progress        called with (finished, of how many, what was finished last)
@@ -63,14 +66,18 @@ def compare(
         for reason in SYSTEMS.broken.values():
             channel.note(reason)
     subject = named_workload(subscriptions, Path(out), channel.note)
-    return answer(question, subject, Path(out), Engine.of(workers, spark), channel)
+    kept = Path(runs) if runs is not None else beside(Path(out))
+    return answer(question, subject, Path(out), kept, Engine.of(workers, spark), channel)
 
 
-def answer(question: Question, subject: Named, out: Path, engine: Engine, channel: Channel) -> Comparison:
-    """Run what was not run before; results are kept in `out`/runs."""
+def answer(
+    question: Question, subject: Named, out: Path, kept: Path, engine: Engine, channel: Channel
+) -> Comparison:
+    """Run what was not run before; `kept` is the folder of results."""
     whole = subject.workload
     _refuse_early(question, whole)
-    make_folder(out / "runs")
+    make_folder(out)
+    make_folder(kept)
     question, cuts = _within_budget(question, whole, out, engine, channel)
     workload = random_nodes(whole, question.nodes or whole.nodes, question.seed)
     stored = store(workload, out)
@@ -81,7 +88,7 @@ def answer(question: Question, subject: Named, out: Path, engine: Engine, channe
         for place, variant in enumerate(question.variants)
         for seed in question.all_seeds
     }
-    results = carry_out(runs, out / "runs", engine, channel)
+    results = carry_out(runs, kept, engine, channel)
     return Comparison(
         workload={"name": subject.name, "source": subject.source}
         | facts(workload)
@@ -114,7 +121,7 @@ def answer(question: Question, subject: Named, out: Path, engine: Engine, channe
 def _refuse_early(question: Question, workload: Workload) -> None:
     """A mistake should not wait for the first run."""
     parse_latency(question.latency, workload, question.seed)
-    planned_churn(Trial(churn=question.churn), workload, 0.0, question.seed)
+    planned_churn(question.churn, workload, 0.0, question.seed)
 
 
 def _within_budget(

@@ -14,8 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from topicweave.errors import BadInput
-from topicweave.runs import Experiment
-from topicweave.runs.experiment import run_experiment
+from topicweave.runs import Run, carry_out
 
 PILOT_NODES = 100
 WORTH_A_PILOT = 4 * PILOT_NODES
@@ -63,7 +62,7 @@ def plan(pilot_seconds: Sequence[float], nodes: int, seeds: int, budget: float, 
     return Plan(taken, max(1, min(seeds, int(budget / cost)) if cost else seeds))
 
 
-def time_pilots(pilots: Sequence[Experiment], workers: int | None) -> list[float]:
+def time_pilots(pilots: Sequence[Run], workers: int | None) -> list[float]:
     """Seconds that each takes by itself."""
     if workers == 1 or len(pilots) == 1:
         return [_timed(pilot) for pilot in pilots]
@@ -72,7 +71,7 @@ def time_pilots(pilots: Sequence[Experiment], workers: int | None) -> list[float
         return list(pool.map(_timed, pilots))
 
 
-def _timed(pilot: Experiment) -> float:
+def _timed(pilot: Run) -> float:
     started = time.perf_counter()
-    run_experiment(pilot)
+    carry_out(pilot)
     return time.perf_counter() - started

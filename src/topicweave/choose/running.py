@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -10,15 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from topicweave.choose.channel import Channel
 from topicweave.choose.question import Question
 from topicweave.choose.variants import Variant
 from topicweave.model.workload import Workload
-from topicweave.runs import Experiment, run_all
 from topicweave.runs.background import interruptible
-from topicweave.runs.experiment import StoredWorkload
+from topicweave.runs.runner import Processes, run_all
+from topicweave.runs.sources import StoredWorkload, fingerprint
 from topicweave.runs.trial import Trial
 from topicweave.systems.registry import find_system
 
@@ -50,10 +47,10 @@ class Engine:
         return self.workers or os.cpu_count() or 1
 
 
-def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: int) -> Experiment:
+def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: int) -> Trial:
     """One system on the workload, with a seed."""
     settle = question.settled_after(find_system(variant.system))
-    return Experiment(
+    return Trial(
         system=variant.system,
         parameters=variant.changes,
         workload=stored,
@@ -61,17 +58,15 @@ def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: 
         seed=seed,
         settle=settle,
         events=question.events,
-        trial=Trial(
-            latency=question.latency,
-            churn=question.churn,
-            crash=question.crash,
-            repair_seconds=max(LEAST_REPAIR, round(settle / 2)),
-        ),
+        latency=question.latency,
+        churn=question.churn,
+        crash=question.crash,
+        repair_seconds=max(LEAST_REPAIR, round(settle / 2)),
     )
 
 
 def carry_out(
-    runs: Mapping[Place, Experiment], folder: Path, engine: Engine, channel: Channel
+    runs: Mapping[Place, Trial], folder: Path, engine: Engine, channel: Channel
 ) -> dict[Place, dict[str, Any]]:
     """Results by their places; those that are in the folder already are read from there."""
 
@@ -80,11 +75,11 @@ def carry_out(
         channel.progress(done, total, system)
 
     if engine.spark is None:
-        return interruptible(lambda: run_all(runs, folder, engine.workers, finished))
-    from topicweave.pipeline.sweep import run_all_on_spark
+        return interruptible(lambda: run_all(runs, folder, Processes(engine.workers), finished))
+    from topicweave.pipeline.executor import SparkExecutor
 
     with engine.spark() as session:
-        return run_all_on_spark(session, dict(runs), folder, finished)
+        return run_all(runs, folder, SparkExecutor(session), finished)
 
 
 def store(workload: Workload, out: Path) -> StoredWorkload:
@@ -94,12 +89,3 @@ def store(workload: Workload, out: Path) -> StoredWorkload:
     if not (folder / "subscriptions.parquet").exists():
         workload.save(folder, overwrite=True)
     return StoredWorkload(str(folder.absolute()), name)
-
-
-def fingerprint(workload: Workload) -> str:
-    """Names a workload's contents, however its tables are cut into files."""
-    digest = hashlib.sha1(usedforsecurity=False)
-    digest.update(msgspec.json.encode([workload.node_names, workload.topic_names]))
-    for array in (workload.offsets, workload.topic_index, workload.rates, workload.churn, workload.hosts):
-        digest.update(b"none" if array is None else array.tobytes())
-    return digest.hexdigest()

@@ -14,7 +14,7 @@ from topicweave.errors import BadInput, UnknownName
 from topicweave.measures.summary import measure_run
 from topicweave.model.event import Event
 from topicweave.model.workload import Workload
-from topicweave.runs.trial import Trial, planned_churn
+from topicweave.runs.trial import planned_churn
 from topicweave.sim.host import Host
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.sim.simulation import Simulation
@@ -77,7 +77,7 @@ def simulate(
         membership=Membership.parse(membership),
         telemetry=telemetry,
         latency=parse_latency(latency, workload, seed),
-        churn=planned_churn(Trial(churn=churn), workload, 0.0, seed),
+        churn=planned_churn(churn, workload, 0.0, seed),
     )
     return SimulatedSwarm(simulation, telemetry)
 

@@ -9,7 +9,7 @@ import typer
 
 from topicweave.cli import trying
 from topicweave.cli.options import Format
-from topicweave.cli.spark import Conf, Verbose
+from topicweave.cli.spark import Conf, Runs, Verbose
 
 if TYPE_CHECKING:
     from topicweave.report.advice import Advice
@@ -50,6 +50,7 @@ def advise(
     crash: trying.Crash = 0.1,
     nodes: trying.Nodes = None,
     budget: trying.Budget = "10m",
+    runs: Runs = None,
     workers: trying.WorkersOption = None,
     master: trying.MasterOption = None,
     conf: Conf = None,
@@ -79,6 +80,7 @@ def advise(
             prefer=prefer,
             systems=systems,
             out=out,
+            runs=runs,
             **machinery,
             seeds=seeds,
             seed=seed,

@@ -9,7 +9,7 @@ import typer
 
 from topicweave.cli import trying
 from topicweave.cli.options import Format
-from topicweave.cli.spark import Conf, Verbose
+from topicweave.cli.spark import Conf, Runs, Verbose
 
 
 def compare(
@@ -44,6 +44,7 @@ def compare(
     max_repair: trying.MaxRepair = None,
     nodes: trying.Nodes = None,
     budget: trying.Budget = "10m",
+    runs: Runs = None,
     workers: trying.WorkersOption = None,
     master: trying.MasterOption = None,
     conf: Conf = None,
@@ -53,7 +54,7 @@ def compare(
 
     Every system gets the same workload, events, latency and crash in the simulator, with several seeds: the table shows
     means, and ± half of the 95 % confidence interval where it can be seen. Nothing but the file is needed. Finished results are kept
-    in DIR/runs: a comparison that was stopped goes on where it was, and one that was run before is there at once. Writes
+    in `runs` beside DIR: a comparison that was stopped goes on where it was, and one that was run before is there at once. Writes
     DIR/compare.json and DIR/report.html.
 
     \b
@@ -82,6 +83,7 @@ def compare(
             subscriptions,
             systems=systems,
             out=out,
+            runs=runs,
             **machinery,
             seeds=seeds,
             seed=seed,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from topicweave.cli.options import Format, Workers
-from topicweave.cli.spark import Conf, Verbose
+from topicweave.cli.spark import Conf, Elsewhere, Runs, Verbose
 
 if TYPE_CHECKING:
     from topicweave.papers.scoreboard import Origin, Scoreboard
-    from topicweave.papers.study import Study
+    from topicweave.papers.study import Plan, Row, Study
 
 
 def reproduce(
@@ -39,19 +39,15 @@ def reproduce(
     finished: Annotated[
         bool, typer.Option("--finished", help="Run nothing: judge what earlier runs have finished.")
     ] = False,
+    runs: Runs = None,
     workers: Workers = None,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="Run on Spark there, one task per run: 'local[*]', spark://…, yarn."
-        ),
-    ] = None,
+    master: Elsewhere = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
     """Rerun all studies as one resumable sweep; write every claim of every paper beside what came out.
 
-    Finished runs are kept in DIR/runs and shared with `topicweave study run`. Stopped, the same command goes on where it was; a run that
+    Finished runs are kept (see --runs) and shared with `topicweave study run`. Stopped, the same command goes on where it was; a run that
     fails costs its own study and no other. Writes DIR/scoreboard.json and DIR/scoreboard.md. That a claim does not hold is
     a finding and no failure. `topicweave scoreboard`
     makes one page of what was run in several places or on several days.
@@ -69,16 +65,40 @@ def reproduce(
            "scores": [{"study": "spidercast/fig12", "where": {"nodes": 1000}, "measure": "degree_mean", "paper": 10.81,
                        "measured": 10.82, "interval": 0.03, "held": 3, "judged": 3, "holds": true, "tolerance": "…"}]}
     """
+    from functools import partial
+
     from topicweave.cli.output import print_json
+    from topicweave.cli.progress import progress
+    from topicweave.cli.spark import executor_for
     from topicweave.papers import STUDIES
     from topicweave.papers.scoreboard_page import markdown
     from topicweave.report.files import json_text, make_folder, write_whole
+    from topicweave.runs.background import interruptible
+    from topicweave.runs.fingerprint import fingerprint_of_all
+    from topicweave.runs.runner import finished_runs, run_all
+    from topicweave.runs.store import beside
 
     chosen = choose_papers(papers or [])
-    make_folder(out / "runs")
-    all_seeds = tuple(range(seed, seed + seeds))
-    results, failures = _carry_out(chosen, scale, all_seeds, out, finished, workers, master, conf, verbose)
-    board = _judge(chosen, scale, all_seeds, results, failures)
+    make_folder(out)
+    plans = {
+        (study.name, number): study.plan(scale, number)
+        for study in chosen
+        for number in range(seed, seed + seeds)
+    }
+    todo = {(*point, label): run for point, plan in plans.items() for label, run in plan.runs.items()}
+    store = runs or beside(out)
+    failures: dict[Any, str] = {}
+    if finished:
+        results = finished_runs(todo, store)
+        failures = {label: "not run yet" for label in todo if label not in results}
+    else:
+        with (
+            progress("reproducing") as report,
+            executor_for("reproduce", workers, master, conf, verbose) as executor,
+        ):
+            work = partial(run_all, todo, store, executor, report, failures)
+            results = interruptible(work) if master is None else work()
+    board = _judge(plans, scale, results, failures, fingerprint_of_all(todo.values()))
     write_whole(out / "scoreboard.json", json_text(board.to_json()))
     write_whole(out / "scoreboard.md", markdown([board], STUDIES))
     if format == "json":
@@ -99,83 +119,38 @@ def choose_papers(names: Sequence[str]) -> list[Study]:
     return choose([f"{name}/*" if name in papers and name not in STUDIES else name for name in names])
 
 
-def _carry_out(
-    chosen: Sequence[Study],
-    scale: Any,
-    seeds: Sequence[int],
-    out: Path,
-    finished: bool,
-    workers: int | None,
-    master: str | None,
-    conf: list[str] | None,
-    verbose: bool,
-) -> tuple[dict[Any, Any], dict[Any, str]]:
-    """Results by (study, seed, label), and why some are missing."""
-    from topicweave.cli.progress import progress
-    from topicweave.cli.spark import spark_for
-    from topicweave.runs.background import interruptible
-    from topicweave.runs.runner import ResultStore, run_all
-
-    experiments = {
-        (study.name, seed, label): experiment
-        for study in chosen
-        for seed in seeds
-        for label, experiment in study.plan(scale, seed).experiments.items()
-    }
-    failures: dict[Any, str] = {}
-    if finished:
-        store = ResultStore(out / "runs")
-        found = {
-            label: result for label, one in experiments.items() if (result := store.get(one)) is not None
-        }
-        return found, {label: "not run yet" for label in experiments if label not in found}
-    with progress("reproducing") as report:
-        if master is None:
-            results = interruptible(lambda: run_all(experiments, out / "runs", workers, report, failures))
-        else:
-            from topicweave.pipeline.sweep import run_all_on_spark
-
-            with spark_for("reproduce", master, conf, verbose) as spark:
-                results = run_all_on_spark(spark, experiments, out / "runs", report, failures)
-    return results, failures
-
-
 def _judge(
-    chosen: Sequence[Study],
+    plans: Mapping[tuple[str, int], Plan],
     scale: Any,
-    seeds: Sequence[int],
     results: Mapping[Any, Any],
     failures: Mapping[Any, str],
+    code: str,
 ) -> Scoreboard:
     from topicweave.papers.scoreboard import Scoreboard, combine
 
-    scores, lost = [], {}
-    for study in chosen:
-        rows = []
-        for seed in seeds:
-            plan = study.plan(scale, seed)
-            missing = [label for label in plan.experiments if (study.name, seed, label) not in results]
-            if missing:
-                why = failures.get((study.name, seed, missing[0]), "no result")
-                lost[study.name] = (
-                    f"{len(missing)} of {len(plan.experiments)} runs with seed {seed} are missing: {why}"
-                )
-                continue
-            rows.append(plan.judge({label: results[study.name, seed, label] for label in plan.experiments}))
-        scores += combine(study.name, rows)
-    return Scoreboard(scale, tuple(seeds), tuple(scores), lost, _origin())
+    rows: dict[str, list[list[Row]]] = {name: [] for name, _ in plans}
+    lost = {}
+    for (name, seed), plan in plans.items():
+        missing = [label for label in plan.runs if (name, seed, label) not in results]
+        if missing:
+            why = failures.get((name, seed, missing[0]), "no result")
+            lost[name] = f"{len(missing)} of {len(plan.runs)} runs with seed {seed} are missing: {why}"
+        else:
+            rows[name].append(plan.judge({label: results[name, seed, label] for label in plan.runs}))
+    scores = [score for name, by_seed in rows.items() for score in combine(name, by_seed)]
+    seeds = tuple(dict.fromkeys(seed for _, seed in plans))
+    return Scoreboard(scale, seeds, tuple(scores), lost, _origin(code))
 
 
-def _origin() -> Origin:
+def _origin(code: str) -> Origin:
     import os
     import platform
 
     from topicweave.papers.scoreboard import Origin
-    from topicweave.runs.runner import code_fingerprint
 
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
-    return Origin(today, machine, code_fingerprint())
+    return Origin(today, machine, code)
 
 
 def _show(board: Scoreboard) -> None:

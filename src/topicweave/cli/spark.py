@@ -16,6 +16,8 @@ from topicweave.errors import BadInput, TopicweaveError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from topicweave.runs.runner import Executor
+
 Master = Annotated[
     str,
     typer.Option(
@@ -30,6 +32,17 @@ Verbose = Annotated[
     bool, typer.Option("--verbose", help="Show what Spark says, and where an error came from.")
 ]
 LOCAL = "local[*]"
+Elsewhere = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Run on Spark there, one task per run: 'local[*]', spark://…, yarn."),
+]
+Runs = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where finished runs are kept, for all commands; if not given, `runs` beside --out.",
+    ),
+]
 
 
 @contextmanager
@@ -49,6 +62,22 @@ def spark_for(command: str, master: str, conf: Sequence[str] | None, verbose: bo
         if not re.match(r"local(\[|$)", spark.sparkContext.master or ""):
             ship_project(spark, Path(folder))
         yield spark
+
+
+@contextmanager
+def executor_for(
+    command: str, workers: int | None, master: str | None, conf: Sequence[str] | None, verbose: bool
+) -> Iterator[Executor]:
+    """What carries runs out for the length of a command: Spark where a master is named, else processes of this machine."""
+    if master is None:
+        from topicweave.runs.runner import Processes
+
+        yield Processes(workers)
+        return
+    from topicweave.pipeline.executor import SparkExecutor
+
+    with spark_for(command, master, conf, verbose) as spark:
+        yield SparkExecutor(spark)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from topicweave.cli.options import Format, Seed, Workers
-from topicweave.cli.spark import Conf, Verbose
+from topicweave.cli.spark import Conf, Elsewhere, Runs, Verbose
 
 if TYPE_CHECKING:
     from topicweave.papers import Study
@@ -52,19 +52,15 @@ def run(
     seed: Seed = 0,
     format: Format = "table",  # noqa: A002
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go.")] = Path("out/studies"),
+    runs: Runs = None,
     workers: Workers = None,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="Run on Spark there, one task per run: 'local[*]', spark://…, yarn."
-        ),
-    ] = None,
+    master: Elsewhere = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
     """Rerun experiments of a paper and set its figures beside ours: ✓ holds, ✗ does not, – nothing to hold it to.
 
-    Finished runs are kept in DIR/runs: a study that was stopped goes on where it was. Writes DIR/STUDY.json. That a
+    Finished runs are kept (see --runs): a study that was stopped goes on where it was. Writes DIR/STUDY.json. That a
     claim does not hold is a finding and no failure: the exit code is 0 all the same.
 
     \b
@@ -81,33 +77,30 @@ def run(
 
     from topicweave.cli.output import print_json, show
     from topicweave.cli.progress import progress
-    from topicweave.cli.spark import spark_for
+    from topicweave.cli.spark import executor_for
     from topicweave.cli.tables import study_table
     from topicweave.papers import run_study
     from topicweave.report.files import json_text, make_folder, write_whole
     from topicweave.runs.background import interruptible
+    from topicweave.runs.store import beside
 
     chosen = choose(names)
-    make_folder(out / "runs")
+    store = runs or beside(out)
+    make_folder(store)
     answers = []
-    for study in chosen:
-        with progress(study.name) as report:
-            if master is None:
-                result = interruptible(partial(run_study, study, scale, seed, out / "runs", workers, report))
-            else:
-                with spark_for("study", master, conf, verbose) as spark:
-                    from topicweave.pipeline.sweep import run_all_on_spark
-
-                    runner = partial(run_all_on_spark, spark)
-                    result = run_study(study, scale, seed, out / "runs", None, report, runner)
-        answers.append(result.to_json())
-        path = out / f"{study.name}.json"
-        make_folder(path.parent)
-        write_whole(path, json_text(answers[-1]))
-        if format == "table":
-            typer.echo(f"{study.name}: {study.title} ({study.source})\n")
-            show(study_table(result))
-            typer.echo()
+    with executor_for("study", workers, master, conf, verbose) as executor:
+        for study in chosen:
+            with progress(study.name) as report:
+                work = partial(run_study, study, scale, seed, store, executor, report)
+                result = interruptible(work) if master is None else work()
+            answers.append(result.to_json())
+            path = out / f"{study.name}.json"
+            make_folder(path.parent)
+            write_whole(path, json_text(answers[-1]))
+            if format == "table":
+                typer.echo(f"{study.name}: {study.title} ({study.source})\n")
+                show(study_table(result))
+                typer.echo()
     if format == "json":
         one = len(names) == 1 and not is_pattern(names[0])
         print_json(answers[0] if one else answers)

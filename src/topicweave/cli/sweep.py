@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from topicweave.cli.spark import LOCAL, Conf, Master, Verbose
+from topicweave.cli.spark import LOCAL, Conf, Master, Runs, Verbose
 
 MEASURES = "degree_mean,degree_max,partitioned_topics,hit_ratio,noise,hops_mean,latency_p50,control_messages"
 
@@ -21,14 +21,16 @@ def sweep(
     ] = MEASURES,
     format: Annotated[Literal["table", "json"], typer.Option(help="What to print.")] = "table",  # noqa: A002
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
+    runs: Runs = None,
     master: Master = LOCAL,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Run every combination of systems, parameters, workloads and seeds, one Spark task each.
+    """Run every combination of systems, parameters, workloads, settings and seeds, one Spark task each.
 
     Results are appended to DIR/results.parquet as they finish; stopped or killed, the same command goes on where it
-    was. A run that fails is recorded in DIR/failures.parquet and holds up no other.
+    was. Finished runs are kept (see --runs) and shared with the other commands. A run that fails is recorded in
+    DIR/failures.parquet and holds up no other.
 
     \b
     Example:
@@ -37,10 +39,13 @@ def sweep(
     \b
     coverage.toml:
       seeds = [0, 1, 2]              # or: replications = 3
-      settle = 20.0                  # also: events, membership, diameters, tdi
+      kind = "trial"                 # of run, with all its fields; "overlay" if not given
+      settle = 20.0
+      latency = ["50ms", "10-100ms"] # a list holds alternatives
+      churn = ["", "600/60"]
       [[systems]]
       name = "spidercast"
-      k_greedy = [3, 4]              # a list holds alternatives
+      k_greedy = [3, 4]
       [[workloads]]
       model = "spidercast"           # or: folder = "workloads/mine"
       nodes = [200, 400]
@@ -49,13 +54,16 @@ def sweep(
     from topicweave.cli.progress import progress
     from topicweave.cli.spark import spark_for
     from topicweave.pipeline import sweep as sweeping
+    from topicweave.pipeline.executor import SparkExecutor
     from topicweave.pipeline.grid import read_grid
+    from topicweave.runs.store import beside
 
-    runs = read_grid(file)
+    cells = read_grid(file)
     wanted = [name.strip() for name in measures.split(",") if name.strip()]
     with progress(file.stem) as report, spark_for("sweep", master, conf, verbose) as spark:
-        done = sweeping.sweep(spark, runs, out, retry=retry, progress=report)
-        rows = sweeping.summary(spark, out, runs, wanted)
+        store, executor = runs or beside(out), SparkExecutor(spark)
+        done = sweeping.sweep(cells, out, store, executor, retry=retry, progress=report)
+        rows = sweeping.summary(spark, out, cells, wanted)
     if format == "json":
         print_json({"runs": done.runs, "failures": done.failures, "rows": rows})
     else:
@@ -63,7 +71,7 @@ def sweep(
         typer.echo(f"{done.runs:,} runs, {done.failures:,} failed; results in {out / 'results.parquet'}")
     for failure in sweeping.failures(out) if done.failures else []:
         typer.echo(
-            f"failed: {failure['system']} {failure['parameters']} on {failure['workload']}, "
+            f"failed: {failure['system']} {failure['parameters']} {failure['settings']} on {failure['workload']}, "
             f"seed {failure['seed']}: {failure['error']}",
             err=True,
         )
@@ -73,7 +81,7 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("measure", "workload", "system", "parameters"):
+    for heading in ("measure", "workload", "system", "parameters", "settings"):
         table.add_column(heading)
     for heading in ("mean", "± 95 %", "runs"):
         table.add_column(heading, justify="right")
@@ -84,6 +92,7 @@ def _table(rows: list[dict[str, Any]]) -> Any:
             row["workload"],
             row["system"],
             row["parameters"],
+            row["settings"],
             f"{row['mean']:.4g}",
             interval,
             str(row["replications"]),

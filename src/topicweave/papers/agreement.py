@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from topicweave.papers.study import Plan, Row, Scale, Study, claim, close_to, reported
-from topicweave.runs import Experiment, GeneratedWorkload
-from topicweave.runs.experiment import Result
+from topicweave.runs.live_run import LiveRun
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.run import Result, Run
+from topicweave.runs.sources import GeneratedWorkload
 from topicweave.systems.registry import SYSTEMS
 
 SHARE = 0.10
@@ -25,19 +27,13 @@ def plan(scale: Scale, seed: int) -> Plan:
     """50 nodes, or with `paper` 200."""
     nodes = 50 if scale == "smoke" else 200
     workload = GeneratedWorkload(nodes=nodes, topics=50, min_size=10, max_size=10, seed=seed)
-    experiments = {
-        (system, live): Experiment(
-            system=system,
-            workload=workload,
-            membership="gossip",
-            seed=seed,
-            settle=SYSTEMS[system].settles_within,
-            events=500,
-            live=live,
+    runs: dict[Any, Run] = {}
+    for system in SYSTEMS:
+        settle = SYSTEMS[system].settles_within
+        runs[system, False] = SettledOverlay(
+            system=system, workload=workload, membership="gossip", seed=seed, settle=settle, events=500
         )
-        for system in SYSTEMS
-        for live in (False, True)
-    }
+        runs[system, True] = LiveRun(system=system, workload=workload, seed=seed, settle=settle, events=500)
 
     def judge(results: Mapping[Any, Result]) -> list[Row]:
         rows = []
@@ -51,7 +47,7 @@ def plan(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 STUDIES = [

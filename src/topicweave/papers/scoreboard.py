@@ -45,7 +45,7 @@ class Origin(msgspec.Struct, frozen=True):
     date: str
     machine: str
     code: str
-    """A fingerprint of all that runs experiments."""
+    """A fingerprint of all code that its runs can reach."""
     version: str = topicweave.__version__
 
 

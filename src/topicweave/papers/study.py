@@ -1,4 +1,4 @@
-"""What a study is: experiments, and a judgement that sets the paper's figures beside ours."""
+"""What a study is: runs, and a judgement that sets the paper's figures beside ours."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any, Literal
 import msgspec
 
 from topicweave.errors import BadInput
-from topicweave.runs import Experiment, run_all
-from topicweave.runs.experiment import Result
-from topicweave.runs.runner import Progress
+from topicweave.runs.run import Result, Run
+from topicweave.runs.runner import Executor, Progress, run_all
 
 Scale = Literal["smoke", "tenth", "paper"]
 """Small, to see that it works; a tenth of the paper's size, where a study has that; the paper's own size."""
@@ -35,9 +34,9 @@ class Row(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Plan:
-    """The experiments of a study by a label of its own, and what is made of their results."""
+    """The runs of a study by a label of its own, and what is made of their results."""
 
-    experiments: Mapping[Any, Experiment]
+    runs: Mapping[Any, Run]
     judge: Callable[[Mapping[Any, Result]], list[Row]]
 
 
@@ -71,18 +70,14 @@ def run_study(
     scale: Scale,
     seed: int,
     store: Path,
-    workers: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
-    runner: Callable[[dict[Any, Experiment], Path, Progress | None], dict[Any, Result]] | None = None,
 ) -> StudyResult:
-    """Run what has not been run yet, and judge. A `runner` carries the experiments out elsewhere, on Spark say."""
+    """Run what has not been run yet, and judge."""
     if scale not in study.scales:
         raise BadInput(f"study {study.name!r} has no scale {scale!r}; it has {' and '.join(study.scales)}")
     plan = study.plan(scale, seed)
-    if runner is not None:
-        results = runner(dict(plan.experiments), store, progress)
-    else:
-        results = run_all(plan.experiments, store, workers, progress)
+    results = run_all(plan.runs, store, executor, progress)
     return StudyResult(study.name, scale, seed, plan.judge(results))
 
 

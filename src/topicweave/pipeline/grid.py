@@ -1,12 +1,14 @@
-"""What to sweep over: a TOML file that names systems, workloads and seeds; every combination is a run.
+"""What to sweep over: a TOML file that names a kind of run, systems, workloads and seeds; every combination is a run.
 
     name = "coverage"
+    kind = "trial"               # of run; "overlay" if not given
     seeds = [0, 1, 2]            # or: replications = 3
-    settle = 20.0                # and other fields of an experiment: events, membership, diameters, tdi
+    settle = 20.0                # and any other field of the kind
+    churn = ["", "600/60"]       # a list holds alternatives, here and below
 
     [[systems]]
     name = "spidercast"
-    k_greedy = [3, 4]            # a list holds alternatives
+    k_greedy = [3, 4]
 
     [[workloads]]
     model = "spidercast"         # see `topicweave workload models`
@@ -15,7 +17,12 @@
     [[workloads]]
     folder = "workloads/facebook-1k"
 
-The seed is the run's and, of a synthetic workload without a `seed` of its own, the workload's: so replications
+    [[workloads]]
+    source = "followers"         # any registered workload source, with its fields
+    graph = "epinions"
+    nodes = 1000
+
+The seed is the run's and, of a workload that is drawn and has no `seed` of its own here, the workload's: so replications
 differ in both. It stands in the results.
 """
 
@@ -32,29 +39,33 @@ from typing import Any, NamedTuple
 import msgspec
 
 from topicweave.errors import BadInput
-from topicweave.runs.experiment import Experiment, StoredWorkload
-from topicweave.runs.model_workload import ModelWorkload
-from topicweave.runs.runner import code_fingerprint
+from topicweave.model.workload import Workload
+from topicweave.runs.registry import find_kind, find_source, from_plain
+from topicweave.runs.run import Run, size
+from topicweave.runs.sources import fingerprint
+from topicweave.runs.store import key
 from topicweave.systems.registry import find_system
 from topicweave.workloads.catalogue import find_model
 
-_FIELDS = ("settle", "events", "membership", "diameters", "tdi")
-_KNOWN = {"name", "seeds", "replications", "systems", "workloads", *_FIELDS}
+_OWN = {"name", "kind", "seeds", "replications", "systems", "workloads"}
+_ELSEWHERE = {"system", "parameters", "workload", "seed"}
+"""Fields of a kind that are not given by their names: they come from the tables and the seeds."""
 
 
-class Run(NamedTuple):
-    """One run: what is told of it in the results, and what is carried out."""
+class Cell(NamedTuple):
+    """One run of the grid: what is told of it in the results, and what is carried out."""
 
     id: str
     study: str
     system: str
     workload: str
     parameters: str
+    settings: str
     seed: int
-    experiment: Experiment
+    run: Run
 
 
-def read_grid(path: Path) -> list[Run]:
+def read_grid(path: Path) -> list[Cell]:
     """All runs of a sweep, the large ones first. Raises `BadInput` about what is wrong with the file."""
     try:
         grid = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -62,56 +73,70 @@ def read_grid(path: Path) -> list[Run]:
         raise BadInput(f"{path}: {error.strerror}; give a TOML file that says what to sweep over") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: not TOML ({error}); see `topicweave sweep --help`") from None
-    unknown = sorted(set(grid) - _KNOWN)
+    tag = str(grid.get("kind", "overlay"))
+    fields = {field.name for field in msgspec.structs.fields(find_kind(tag))}
+    known = fields - _ELSEWHERE
+    unknown = sorted(set(grid) - _OWN - known)
     if unknown:
-        raise BadInput(f"{path}: unknown key {unknown[0]!r}; known: {', '.join(sorted(_KNOWN))}")
-    systems, workloads = _tables(path, grid, "systems"), _tables(path, grid, "workloads")
-    fields = {name: grid[name] for name in _FIELDS if name in grid}
-    name = str(grid.get("name", path.stem))
-    runs: dict[str, Run] = {}
-    for (system, parameters), (label, spec), seed in product(
-        [one for entry in systems for one in _systems(path, entry)],
-        [one for entry in workloads for one in _workloads(path, entry)],
+        raise BadInput(
+            f"{path}: unknown key {unknown[0]!r}; runs of kind {tag!r} have {', '.join(sorted(known))}"
+        )
+    named = [
+        one
+        for entry in _tables(path, grid, "systems", tag, "system" in fields)
+        for one in _systems(path, entry, "parameters" in fields)
+    ]
+    sources = [
+        one
+        for entry in _tables(path, grid, "workloads", tag, "workload" in fields)
+        for one in _workloads(path, entry)
+    ]
+    study = str(grid.get("name", path.stem))
+    combinations = product(
+        list(_alternatives({name: grid[name] for name in grid if name in known})),
+        named or [("", {})],
+        sources or [("", {})],
         _seeds(path, grid),
-    ):
-        run = _run(path, name, system, parameters, label, spec, seed, fields)
-        runs[run.id] = run
-    return sorted(runs.values(), key=lambda run: -getattr(run.experiment.workload, "nodes", 0))
-
-
-def _run(
-    path: Path,
-    study: str,
-    system: str,
-    parameters: dict[str, Any],
-    label: str,
-    spec: dict[str, Any],
-    seed: int,
-    fields: dict[str, Any],
-) -> Run:
-    workload = {"seed": seed, **spec} if spec["type"] == "model" else spec
-    plain = {"system": system, "parameters": parameters, "workload": workload, "seed": seed, **fields}
-    try:
-        experiment = msgspec.convert(plain, Experiment, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{path}: {error}; see `topicweave sweep --help`") from None
-    digest = hashlib.sha1(code_fingerprint().encode(), usedforsecurity=False)
-    digest.update(msgspec.json.encode([study, experiment], order="deterministic"))
-    return Run(
-        digest.hexdigest()[:20],
-        study,
-        system,
-        label,
-        json.dumps(parameters, sort_keys=True),
-        seed,
-        experiment,
     )
+    cells: dict[str, Cell] = {}
+    for settings, (system, parameters), (workload, source), seed in combinations:
+        plain: dict[str, Any] = {"type": tag, **settings}
+        plain |= {"seed": seed} if "seed" in fields else {}
+        plain |= {"system": system} if system else {}
+        plain |= {"parameters": parameters} if parameters else {}
+        plain |= {"workload": _seeded(source, seed)} if source else {}
+        try:
+            run = from_plain(plain, strict=False)
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from None
+        cell = Cell(
+            hashlib.sha1(f"{study}\0{key(run)}".encode(), usedforsecurity=False).hexdigest()[:20],
+            study,
+            system,
+            workload,
+            json.dumps(parameters, sort_keys=True),
+            json.dumps(settings, sort_keys=True),
+            seed,
+            run,
+        )
+        cells[cell.id] = cell
+    return sorted(cells.values(), key=lambda cell: -size(cell.run))
 
 
-def _tables(path: Path, grid: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    entries = grid.get(key)
+def _seeded(source: dict[str, Any], seed: int) -> dict[str, Any]:
+    """With the run's seed, where the source draws something and has none of its own."""
+    has_seed = "seed" in {field.name for field in msgspec.structs.fields(find_source(source["type"]))}
+    return {"seed": seed, **source} if has_seed else source
+
+
+def _tables(path: Path, grid: dict[str, Any], name: str, tag: str, wanted: bool) -> list[dict[str, Any]]:
+    entries = grid.get(name, [])
+    if not wanted:
+        if entries:
+            raise BadInput(f"{path}: [[{name}]] in a sweep of {tag!r}, which has none; leave it out")
+        return []
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise BadInput(f"{path}: no [[{key}]]; name at least one")
+        raise BadInput(f"{path}: no [[{name}]]; name at least one")
     return entries
 
 
@@ -133,19 +158,26 @@ def _alternatives(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(entry, values, strict=True))
 
 
-def _systems(path: Path, entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _systems(
+    path: Path, entry: dict[str, Any], with_parameters: bool
+) -> Iterator[tuple[str, dict[str, Any]]]:
     if "name" not in entry:
         raise BadInput(f"{path}: a [[systems]] without name; see `topicweave systems`")
     for one in _alternatives(entry):
         name = str(one.pop("name"))
-        find_system(name).settings(**one)  # refuses what the system does not know
+        if with_parameters:
+            find_system(name).settings(**one)  # refuses what the system does not know
         yield name, one
 
 
 def _workloads(path: Path, entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    if ("model" in entry) == ("folder" in entry):
-        raise BadInput(f"{path}: a [[workloads]] needs a model or a folder, and not both")
+    """Each as a label and a source in plain values."""
+    if len(entry.keys() & {"model", "folder", "source"}) != 1:
+        raise BadInput(f"{path}: a [[workloads]] needs a model, a folder or a source, and one of them only")
     for one in _alternatives(entry):
+        kind = next(one[name] for name in ("model", "folder", "source") if name in one)
+        rest = (f"{name}={value}" for name, value in one.items() if value is not kind)
+        label = " ".join([str(kind), *rest])
         if "folder" in one:
             folder = Path(str(one.pop("folder")))
             if one:
@@ -154,25 +186,13 @@ def _workloads(path: Path, entry: dict[str, Any]) -> Iterator[tuple[str, dict[st
                 )
             if not folder.is_dir():
                 raise BadInput(f"{path}: workload folder {folder}: not there; make or import it first")
-            spec = StoredWorkload(str(folder.absolute()), _fingerprint(folder))
-            yield str(folder), msgspec.to_builtins(spec)
+            contents = fingerprint(Workload.load(folder))
+            yield label, {"type": "stored", "folder": str(folder.absolute()), "fingerprint": contents}
+        elif "source" in one:
+            yield label, {"type": str(one.pop("source")), **one}
         else:
             name = str(one.pop("model"))
             model = find_model(name)
-            label = " ".join([name, *(f"{key}={value}" for key, value in one.items())])
             seed = {"seed": one.pop("seed")} if "seed" in one else {}
             model.check(model.settings(**one))
-            spec_of = msgspec.to_builtins(ModelWorkload(name, one))
-            del spec_of["seed"]
-            yield label, {**spec_of, **seed}
-
-
-def _fingerprint(folder: Path) -> str:
-    """Changes when the folder's tables do."""
-    digest = hashlib.sha1(usedforsecurity=False)
-    for file in sorted(folder.rglob("*.parquet")):
-        if file.is_file():
-            digest.update(
-                f"{file.relative_to(folder)} {file.stat().st_size} {file.stat().st_mtime_ns}".encode()
-            )
-    return digest.hexdigest()
+            yield label, {"type": "model", "model": name, "parameters": one, **seed}

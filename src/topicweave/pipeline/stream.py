@@ -36,10 +36,10 @@ import pyarrow as pa
 
 from topicweave.errors import BadInput
 from topicweave.pipeline.parts import write_part
-from topicweave.pipeline.runs import whole
 from topicweave.pipeline.staging import only_one
 from topicweave.pipeline.stream_progress import Progress, Span, Windows
 from topicweave.pipeline.stream_windows import Workload, measured
+from topicweave.runs.store import whole
 from topicweave.telemetry.schema import SCHEMAS, file_name
 
 if TYPE_CHECKING:

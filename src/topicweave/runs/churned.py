@@ -1,137 +1,94 @@
-"""Events published while nodes come and go by a real availability trace (Vitis §IV-F)."""
+"""An overlay whose nodes come and go, with a new interest each time (SpiderCast §3.8)."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
 
-import msgspec
 import pyarrow as pa
 
-from topicweave.data.availability import host_sessions
-from topicweave.measures.columns import names_array
-from topicweave.measures.course import course
-from topicweave.measures.interests import Interests
-from topicweave.measures.uptime import Uptime
+from topicweave.measures.control import control_per_operation
+from topicweave.model.ids import Interest
 from topicweave.model.workload import Workload
-from topicweave.runs.dissemination import CorrelatedLists, FollowersSample
+from topicweave.runs.overlay import overlay_measures
+from topicweave.runs.run import Result
+from topicweave.runs.simulated import Simulated
+from topicweave.runs.sources import GeneratedWorkload, ModelWorkload
+from topicweave.sim.churn import exponential
 from topicweave.sim.simulation import Simulation
-from topicweave.telemetry.writer import MemoryTelemetry
+from topicweave.telemetry.tables import Tables
 
-Change = tuple[float, str, str]
+LIVES = 20
+"""Lives of a node until its interests come again."""
 
 
-class TraceLists(msgspec.Struct, frozen=True, tag="vitis-trace"):
-    """Correlated lists whose nodes follow hosts of the trace, and a flash crowd on top.
+class ChurnedOverlay(Simulated, frozen=True, kw_only=True, tag="churned"):
+    """Snapshots of the overlay while nodes come and go for exponentially distributed times."""
 
-    A stretch of `hours` of the trace passes in `duration` virtual seconds, after `quiet` seconds in which those that are
-    up at first settle. Nodes of the crowd, a share of all, are down until the middle, come within five seconds, and
-    stay.
-    """
+    workload: GeneratedWorkload | ModelWorkload
+    duration: float
+    """Virtual seconds in all."""
+    mean_up: float
+    mean_down: float
+    snapshots: int = 5
+    """The duration is cut into so many equal parts; the overlay is looked at after each."""
+    grace: float = 2.0
+    """Nodes that joined less than this before a snapshot are not counted."""
 
-    lists: CorrelatedLists
-    begin: float = 1.0
-    """The hour of the trace at which the stretch begins. All hosts of the trace are seen for the first time in its first minutes."""
-    hours: float = 12.0
-    quiet: float = 40.0
-    duration: float = 400.0
-    crowd: float = 0.3
-    seed: int = 0
-
-    @property
-    def nodes(self) -> int:
-        return self.lists.nodes
-
-    def load(self) -> Workload:
-        workload = self.lists.load()
-        rng = random.Random(f"trace/{self.seed}")
-        names = list(workload.node_names)
-        crowd = set(rng.sample(names, int(self.crowd * len(names))))
-        middle = self.quiet + self.duration / 2
-        changes: list[Change] = [(middle + 5.0 * rng.random(), name, "join") for name in sorted(crowd)]
-        hosts = list(host_sessions())
-        rng.shuffle(hosts)
-        # Hosts that never show up in the stretch would be nodes that do nothing.
-        squeezed = (self._squeeze(sessions) for sessions in hosts)
-        active = (sessions for sessions in squeezed if sessions)
-        for name, sessions in zip([name for name in names if name not in crowd], active, strict=False):
-            for start, end in sessions:
-                if start > 0.0:
-                    changes.append((self.quiet + start, name, "join"))
-                if end < self.duration:
-                    changes.append((self.quiet + end, name, "leave"))
-        tables = workload.tables()
-        time, node, change = zip(*sorted(changes), strict=True)
-        return Workload.from_tables(
-            tables["subscriptions"],
-            tables["topics"],
-            pa.table({"time": pa.array(time, pa.float64()), "node": list(node), "change": list(change)}),
-            tables.get("hosts"),
+    def run(self) -> Result:
+        workload = self.workload.load()
+        simulation, telemetry = self.simulate(
+            workload,
+            churn=exponential(workload.nodes, self.mean_up, self.mean_down, self.duration, self.seed),
+            interest_of_life=self._interests_of_lives(workload),
         )
+        views = []
+        step = self.duration / self.snapshots
+        operations_before = 0
+        for number in range(1, self.snapshots + 1):
+            simulation.run(number * step)
+            simulation.snapshot()
+            if number == 1:
+                # The first part includes the start, when everybody joins at once.
+                operations_before = simulation.churn_operations
+            views.append(_look(simulation, telemetry.tables(), self.grace))
+        tables = telemetry.tables()
+        traffic = control_per_operation(
+            tables.control,
+            simulation.system.control_kinds,
+            simulation.churn_operations - operations_before,
+            start=step,
+        )
+        return {
+            "nodes": sum(view["nodes"] for view in views) / len(views),
+            "degree_mean": sum(view["degree_mean"] for view in views) / len(views),
+            "degree_max": max(view["degree_max"] for view in views),
+            "partitioned_topics": max(view["partitioned_topics"] for view in views),
+            "snapshots": views,
+            "churn_operations": simulation.churn_operations,
+            "messages_per_operation": traffic.messages,
+            "bytes_per_operation": traffic.bytes,
+        }
 
-    def _squeeze(self, sessions: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        """The host's sessions in the stretch, in virtual seconds; gaps and sessions below a second are closed."""
-        scale = self.duration / (self.hours * 3600.0)
-        before = self.begin * 3600.0 * scale
-        found: list[tuple[float, float]] = []
-        for start, end in sessions:
-            start, end = max(0.0, start * scale - before), min(self.duration, end * scale - before)
-            if end - start < 1.0:
-                continue
-            if found and start - found[-1][1] < 1.0:
-                found[-1] = (found[-1][0], end)
-            else:
-                found.append((start, end))
-        return found
+    def _interests_of_lives(self, workload: Workload) -> Callable[[int, int], Interest]:
+        """Every life of a node takes the list of another node of a larger workload of the same kind."""
+        pool = self.workload.of_size(LIVES * workload.nodes).load()
 
+        def interest(index: int, life: int) -> Interest:
+            place = (index + life * workload.nodes) % pool.nodes
+            return frozenset(pool.topic_ids[topic] for topic in pool.interests(place).tolist())
 
-VitisWorkload = CorrelatedLists | FollowersSample | TraceLists
-"""The workloads of Vitis §IV."""
-
-
-class UnderChurn(msgspec.Struct, frozen=True):
-    """Events at a steady pace while the trace runs; measured in equal parts of it."""
-
-    events_per_second: float = 5.0
-    parts: int = 8
-    grace: float = 10.0
-    """A node is expected to receive what is published from so long after it joined (§IV-E)."""
-    window: float = 10.0
-
-
-def run_under_churn(
-    simulation: Simulation, telemetry: MemoryTelemetry, trace: TraceLists, spec: UnderChurn, seed: int
-) -> dict[str, Any]:
-    """Hit ratio, overhead and delay over time."""
-    workload = simulation.workload
-    rng = random.Random(f"churned/{seed}")
-    first, last = trace.quiet, trace.quiet + trace.duration
-    population = []
-    times = sorted(rng.uniform(first, last) for _ in range(int(spec.events_per_second * trace.duration)))
-    for time in times:
-        simulation.run(time)
-        _publish_somewhere(simulation, rng)
-        population.append((time, len(simulation.up())))
-    simulation.run(last + spec.window)
-    tables = telemetry.tables()
-    everyone = names_array(workload.node_names)
-    interests = Interests.of(workload.tables()["subscriptions"], everyone)
-    uptime = Uptime(everyone, workload.tables()["churn"])
-    step = trace.duration / spec.parts
-    edges = [first + part * step for part in range(spec.parts + 1)]
-    parts = course(tables, interests, uptime, edges, grace=spec.grace, window=spec.window)
-    for part in parts:
-        here = [count for time, count in population if part["start"] <= time < part["start"] + step]
-        part["nodes"] = sum(here) / len(here) if here else 0.0
-    return {"parts": parts, "changes": simulation.churn_operations, "kernel_events": simulation.kernel.events}
+        return interest
 
 
-def _publish_somewhere(simulation: Simulation, rng: random.Random) -> None:
-    """An event on a random topic that somebody who is up wants, from one of them."""
-    up = set(simulation.up())
-    for topic in rng.sample(range(simulation.workload.topics), simulation.workload.topics):
-        subscribers = [node for node in simulation.workload.subscribers(topic).tolist() if node in up]
-        if subscribers:
-            simulation.publish(rng.choice(subscribers), topic)
-            return
+def _look(simulation: Simulation, tables: Tables, grace: float) -> Result:
+    settled = [
+        index for index in simulation.up() if simulation.hosts[index].up_since <= simulation.now - grace
+    ]
+    names = simulation.workload.node_names
+    rows = [
+        (names[index], topic) for index in settled for topic in sorted(simulation.node(index).subscriptions)
+    ]
+    current = pa.table({"node": [name for name, _ in rows], "topic": [f"{topic:016x}" for _, topic in rows]})
+    nodes = pa.array(sorted(names[index] for index in settled))
+    measures = overlay_measures(tables, current, nodes, time=simulation.now)
+    return {"time": simulation.now, "nodes": len(settled), **measures}

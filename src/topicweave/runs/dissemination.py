@@ -10,13 +10,10 @@ then averaged. So there are four readings: `noise` and `noise_node_mean` count f
 from __future__ import annotations
 
 import random
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 import numpy as np
 
-from topicweave.data.mending_workloads import social_graph
-from topicweave.data.sampling import followed
 from topicweave.measures.columns import names_array
 from topicweave.measures.delivery import Receptions, hit_ratio
 from topicweave.measures.graph import Overlay, snapshot
@@ -24,97 +21,63 @@ from topicweave.measures.interests import Interests
 from topicweave.measures.overlay import degree_measures
 from topicweave.measures.traffic import noise_by_node, traffic_measures
 from topicweave.model.workload import Workload
+from topicweave.runs.run import Result
+from topicweave.runs.simulated import Simulated
 from topicweave.sim.simulation import Simulation
-from topicweave.telemetry.writer import MemoryTelemetry
-from topicweave.workloads.vitis import generate_correlated
-
-Result = dict[str, Any]
 
 BINS = 20
 """Of the histogram of overhead over nodes: 5% each."""
 
 
-class CorrelatedLists(msgspec.Struct, frozen=True, tag="vitis-lists"):
-    """§IV-A: `pattern` is random, low or high; with `alpha` the rates follow a power law (§IV-D)."""
+class Dissemination(Simulated, frozen=True, kw_only=True, tag="dissemination"):
+    """Let the overlay settle, look at the links, publish, and measure nothing that takes long at ten thousand nodes and topics."""
 
-    nodes: int
-    topics: int = 5000
-    pattern: str = "random"
-    per_node: int = 50
-    buckets: int = 100
-    alpha: float = 0.0
-    seed: int = 0
-
-    def load(self) -> Workload:
-        return generate_correlated(
-            self.nodes, self.topics, self.pattern, self.per_node, self.buckets, self.alpha, self.seed
-        )
-
-
-class FollowersSample(msgspec.Struct, frozen=True, tag="followers"):
-    """§IV-E: some users at random, all that they follow, and all relations between these; users are the topics."""
-
-    graph: str
-    nodes: int
-    seed: int = 0
-
-    def load(self) -> Workload:
-        return followed(social_graph(self.graph), nodes=self.nodes, seed=self.seed)
-
-
-class Dissemination(msgspec.Struct, frozen=True):
-    """What to publish once the overlay has settled."""
-
-    each_topic: bool = True
-    """One event on every topic that somebody wants; else `events` by the topics' rates."""
-    events: int = 0
+    settle: float = 20.0
+    events: int | None = None
+    """So many by the topics' rates; None: one on every topic that somebody wants."""
     window: float = 10.0
     """Seconds over which they are published."""
     distribution: bool = False
     """Keep the overhead's distribution over nodes, and every node's degree."""
     watch_every: float = 0.0
     """Look at the ring and the relay paths while the overlay settles, every so many seconds."""
-    level: Literal["messages", "cycles"] = "messages"
-    """Nodes in the simulator, or all nodes as arrays, cycle by cycle (see `cycled_vitis`)."""
 
+    def run(self) -> Result:
+        workload = self.workload.load()
+        # What this measures has nothing to do with control traffic.
+        simulation, telemetry = self.simulate(workload, count_control=False)
+        settling = _watch(simulation, self.watch_every, self.settle) if self.watch_every else []
+        simulation.run(self.settle)
+        simulation.snapshot()
+        published = self._publish(simulation)
+        tables = telemetry.tables()
+        receptions = Receptions.of(tables.publishes, tables.deliveries)
+        everyone = names_array(workload.node_names)
+        interests = Interests.of(workload.tables()["subscriptions"], everyone)
+        overlay = Overlay.of(snapshot(tables.links, None), everyone)
+        result: Result = {
+            "nodes": workload.nodes,
+            "workload": subscription_statistics(workload),
+            "settling": settling,
+            "events": published,
+            "kernel_events": simulation.kernel.events,
+            "hit_ratio": hit_ratio(receptions, interests),
+            **traffic_measures(receptions.traffic),
+            **degree_measures(overlay),
+            **simulation.gauges(),
+        }
+        if self.distribution:
+            result["overhead_by_node"] = histogram(noise_by_node(receptions.traffic))
+            result["overhead_by_node_all"] = histogram(noise_by_node(receptions.traffic, repetitions=True))
+            result["degrees"] = sorted(overlay.graph.degrees.tolist())
+        return result
 
-def with_given_rates(parameters: dict[str, Any], workload: Workload) -> dict[str, Any]:
-    """Hands the workload's rates to a system that asks for given ones (Vitis: `rates=given`)."""
-    if parameters.get("rates") != "given" or "topic_rates" in parameters:
-        return parameters
-    return {**parameters, "topic_rates": dict(zip(workload.topic_ids, workload.rates.tolist(), strict=True))}
-
-
-def run_dissemination(
-    simulation: Simulation, telemetry: MemoryTelemetry, spec: Dissemination, settle: float, seed: int
-) -> Result:
-    """Settle, look at the links, publish, measure."""
-    workload = simulation.workload
-    settling = _watch(simulation, spec.watch_every, settle) if spec.watch_every else []
-    simulation.run(settle)
-    simulation.snapshot()
-    published = _publish(simulation, spec, seed)
-    tables = telemetry.tables()
-    receptions = Receptions.of(tables.publishes, tables.deliveries)
-    everyone = names_array(workload.node_names)
-    interests = Interests.of(workload.tables()["subscriptions"], everyone)
-    overlay = Overlay.of(snapshot(tables.links, None), everyone)
-    result: Result = {
-        "nodes": workload.nodes,
-        "workload": subscription_statistics(workload),
-        "settling": settling,
-        "events": published,
-        "kernel_events": simulation.kernel.events,
-        "hit_ratio": hit_ratio(receptions, interests),
-        **traffic_measures(receptions.traffic),
-        **degree_measures(overlay),
-        **simulation.gauges(),
-    }
-    if spec.distribution:
-        result["overhead_by_node"] = histogram(noise_by_node(receptions.traffic))
-        result["overhead_by_node_all"] = histogram(noise_by_node(receptions.traffic, repetitions=True))
-        result["degrees"] = sorted(overlay.graph.degrees.tolist())
-    return result
+    def _publish(self, simulation: Simulation) -> int:
+        events, start = planned_events(simulation.workload, self.events, self.seed), simulation.now
+        for number, (topic, publisher) in enumerate(events):
+            simulation.at(start + self.window * number / len(events), simulation.publish, publisher, topic)
+        simulation.run(start + 2 * self.window)
+        return len(events)
 
 
 def subscription_statistics(workload: Workload) -> dict[str, float]:
@@ -155,25 +118,15 @@ def _watch(simulation: Simulation, every: float, settle: float) -> list[tuple[fl
     return seen
 
 
-def planned_events(workload: Workload, spec: Dissemination, seed: int) -> list[tuple[int, int]]:
-    """(topic, publisher), one after another; publishers are among those who want the topic."""
+def planned_events(workload: Workload, events: int | None, seed: int) -> list[tuple[int, int]]:
+    """(topic, publisher), one after another: `events` by the topics' rates, or one on each; publishers want the topic."""
     rng = random.Random(f"dissemination/{seed}")
     wanted = [topic for topic in range(workload.topics) if len(workload.subscribers(topic))]
-    if spec.each_topic:
+    if events is None:
         topics = rng.sample(wanted, len(wanted))
     else:
-        topics = rng.choices(
-            wanted, weights=[float(workload.rates[topic]) for topic in wanted], k=spec.events
-        )
+        topics = rng.choices(wanted, weights=[float(workload.rates[topic]) for topic in wanted], k=events)
     return [(topic, rng.choice(workload.subscribers(topic).tolist())) for topic in topics]
-
-
-def _publish(simulation: Simulation, spec: Dissemination, seed: int) -> int:
-    events, start = planned_events(simulation.workload, spec, seed), simulation.now
-    for number, (topic, publisher) in enumerate(events):
-        simulation.at(start + spec.window * number / len(events), simulation.publish, publisher, topic)
-    simulation.run(start + 2 * spec.window)
-    return len(events)
 
 
 def histogram(shares: Any) -> list[float]:

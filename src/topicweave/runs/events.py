@@ -1,4 +1,4 @@
-"""Which events an experiment publishes: the same in whichever world it runs."""
+"""Which events a run publishes: the same in whichever world it runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import random
 from collections.abc import Iterator
 
 from topicweave.model.workload import Workload
+
+PUBLISHING = 5.0
+"""Seconds over which events are published."""
+DRAIN = 10.0
+"""Seconds given to the last event to arrive."""
 
 
 def drawn_events(workload: Workload, events: int, seed: int) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -28,23 +27,22 @@ from topicweave.measures.uptime import Uptime
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import TopicId
 from topicweave.model.workload import Workload
-from topicweave.runs.events import drawn_events
+from topicweave.runs.events import DRAIN, PUBLISHING, drawn_events
 from topicweave.runs.likeness import cost_by_likeness
 from topicweave.runs.picture import picture
+from topicweave.runs.run import Result
+from topicweave.runs.simulated import Simulated
 from topicweave.sim.churn import Change, Churn, always_up, exponential, from_workload
 from topicweave.sim.host import Host
+from topicweave.sim.latency_choice import parse_latency
 from topicweave.sim.simulation import Simulation
 from topicweave.telemetry.tables import Tables
 from topicweave.telemetry.writer import MemoryTelemetry
 
-SPREAD = 5.0
-"""Seconds over which events are published."""
 CHURN_SPREAD, CHURN_PARTS = 60.0, 12
-"""The same where nodes come and go, so that they do meanwhile; and in how many parts that time is looked at."""
+"""Seconds over which events are published where nodes come and go, so that they do meanwhile; and in how many parts that time is looked at."""
 GRACE = 10.0
 """Seconds after which a newcomer is expected to receive what is published."""
-DRAIN = 10.0
-"""Seconds given to the last event to arrive."""
 BEFORE = 3
 """Probes before the crash: what the system reached without one."""
 PROBED_TOPICS = 20
@@ -53,94 +51,96 @@ REPAIRED = 0.99
 WEIGHED_NODES = 20
 
 
-class Trial(msgspec.Struct, frozen=True):
+class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     """What happens to the system."""
 
+    settle: float = 20.0
+    """Virtual seconds until the overlay is looked at."""
+    events: int = 200
     latency: str = "50ms"
     churn: str = ""
     """Nothing: everybody stays. `trace`: the workload's own. `600/60`: seconds up and away, exponentially distributed."""
     crash: float = 0.1
-    """The share of nodes that crashes in the end; 0 leaves that out."""
+    """The share of nodes that crashes after the events; 0 leaves that out, and so do no events."""
     repair_seconds: int = 20
     """How long probes go on after the crash."""
 
-    @property
-    def spread(self) -> float:
-        """Seconds over which events are published."""
-        return CHURN_SPREAD if self.churn else SPREAD
+    def run(self) -> Result:
+        """Numbers, and lists for figures."""
+        workload = self.workload.load()
+        simulation, telemetry = self.simulate(
+            workload,
+            churn=planned_churn(self.churn, workload, self.settle, self.seed),
+            latency=parse_latency(self.latency, workload, self.seed),
+        )
+        simulation.run(self.settle)
+        simulation.snapshot()
+        result: Result = {
+            "nodes": len(simulation.up()),
+            "settle_seconds": self.settle,
+            "degrees": [simulation.node(index).degree for index in simulation.up()],
+            "memory_bytes": _memory(simulation, self.seed),
+            **simulation.gauges(),
+        }
+        result |= self._spread(simulation, telemetry)
+        if self.crash and self.events and len(simulation.up()) > 2:
+            result |= _repair(simulation, self.crash, self.repair_seconds, self.seed)
+        result["virtual_seconds"] = simulation.now
+        result["kernel_events"] = simulation.kernel.events
+        return result
+
+    def _spread(self, simulation: Simulation, telemetry: MemoryTelemetry) -> Result:
+        """Publish, and measure who got what at what cost."""
+        workload, events = simulation.workload, self.events
+        lasts = CHURN_SPREAD if self.churn else PUBLISHING
+        for number, (publisher, topic) in enumerate(drawn_events(workload, events, self.seed)):
+            simulation.at(self.settle + lasts * number / events, simulation.publish, publisher, topic)
+        population = _watched(simulation, self.settle, lasts) if self.churn else []
+        simulation.run(self.settle + lasts + DRAIN)
+        simulation.flush_control()
+        tables = telemetry.tables()
+        changes = _churn_table(workload, simulation) if self.churn else None
+        grace = GRACE if self.churn else 0.0
+        result: Result = measure_run(
+            tables,
+            workload.tables()["subscriptions"],
+            nodes=workload.node_names,
+            churn=changes,
+            end=simulation.now,
+            grace=grace,
+            window=DRAIN,
+        )
+        if population and events:
+            result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
+        receptions = Receptions.of(tables.publishes, tables.deliveries)
+        unwanted = noise_by_node(receptions.traffic)
+        if events:
+            result["hops_counts"] = hops_counts(receptions)
+            result["latency_quantiles"] = latency_quantiles(receptions)
+            result["noise_quantiles"] = _quantiles(unwanted[~np.isnan(unwanted)])
+            result["cost_by_likeness"] = cost_by_likeness(simulation, receptions, unwanted, self.seed)
+        result["picture"] = picture(tables, workload, receptions, self.seed)
+        return result
 
 
-def planned_churn(trial: Trial, workload: Workload, settle: float, seed: int) -> Churn:
+def planned_churn(churn: str, workload: Workload, settle: float, seed: int) -> Churn:
     """Who comes and goes; a drawn churn begins when the overlay has settled."""
-    if not trial.churn:
+    if not churn:
         return always_up(workload.nodes)
-    if trial.churn == "trace":
+    if churn == "trace":
         if not workload.churn.size:
             raise BadInput(
                 "churn 'trace': this workload has no table of joins and leaves; say '600/60', for instance"
             )
         return from_workload(workload)
-    up, _, away = trial.churn.partition("/")
+    up, _, away = churn.partition("/")
     try:
-        drawn = exponential(workload.nodes, float(up), float(away), trial.spread + DRAIN, seed)
+        drawn = exponential(workload.nodes, float(up), float(away), CHURN_SPREAD + DRAIN, seed)
     except ValueError:
-        raise BadInput(f"churn {trial.churn!r}: say 'trace', or seconds up and away as in '600/60'") from None
+        raise BadInput(f"churn {churn!r}: say 'trace', or seconds up and away as in '600/60'") from None
     later = tuple(Change(settle + change.time, change.node, change.up) for change in drawn.changes)
     # Whoever is away at first is away until its first return.
     return Churn(drawn.up_at_start, later)
-
-
-def run_trial(
-    simulation: Simulation,
-    telemetry: MemoryTelemetry,
-    trial: Trial,
-    settle: float,
-    events: int,
-    seed: int,
-) -> dict[str, Any]:
-    """Carry it out on a simulation that was made for it; numbers, and lists for figures."""
-    workload = simulation.workload
-    simulation.run(settle)
-    simulation.snapshot()
-    result: dict[str, Any] = {
-        "nodes": len(simulation.up()),
-        "settle_seconds": settle,
-        "degrees": [simulation.node(index).degree for index in simulation.up()],
-        "memory_bytes": _memory(simulation, seed),
-        **simulation.gauges(),
-    }
-    for number, (publisher, topic) in enumerate(drawn_events(workload, events, seed)):
-        simulation.at(settle + trial.spread * number / events, simulation.publish, publisher, topic)
-    population = _watched(simulation, settle, trial.spread) if trial.churn else []
-    simulation.run(settle + trial.spread + DRAIN)
-    simulation.flush_control()
-    tables = telemetry.tables()
-    changes = _churn_table(workload, simulation) if trial.churn else None
-    grace = GRACE if trial.churn else 0.0
-    result |= measure_run(
-        tables,
-        workload.tables()["subscriptions"],
-        nodes=workload.node_names,
-        churn=changes,
-        end=simulation.now,
-        grace=grace,
-        window=DRAIN,
-    )
-    if population and events:
-        result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
-    receptions = Receptions.of(tables.publishes, tables.deliveries)
-    unwanted = noise_by_node(receptions.traffic)
-    if events:
-        result["hops_counts"] = hops_counts(receptions)
-        result["latency_quantiles"] = latency_quantiles(receptions)
-        result["noise_quantiles"] = _quantiles(unwanted[~np.isnan(unwanted)])
-        result["cost_by_likeness"] = cost_by_likeness(simulation, receptions, unwanted, seed)
-    result["picture"] = picture(tables, workload, receptions, seed)
-    if trial.crash and events and len(simulation.up()) > 2:
-        result |= _repair(simulation, trial, seed)
-    result["virtual_seconds"] = simulation.now
-    result["kernel_events"] = simulation.kernel.events
-    return result
 
 
 def _watched(simulation: Simulation, start: float, spread: float) -> list[tuple[float, int, float]]:
@@ -211,7 +211,7 @@ class _Probe(NamedTuple):
     expected: frozenset[int]
 
 
-def _repair(simulation: Simulation, trial: Trial, seed: int) -> dict[str, Any]:
+def _repair(simulation: Simulation, crash: float, seconds: int, seed: int) -> Result:
     """Crash a share of the nodes; the share of probes that arrives, second by second, and how long it took to mend."""
     rng = random.Random(f"repair/{seed}")
     got: dict[EventId, set[int]] = {}
@@ -224,16 +224,16 @@ def _repair(simulation: Simulation, trial: Trial, seed: int) -> dict[str, Any]:
     shared = sorted(topic for topic, subscribers in wanting.items() if len(subscribers) > 1)
     topics = rng.sample(shared, min(PROBED_TOPICS, len(shared)))
     probes: list[_Probe] = []
-    for second in range(-BEFORE, trial.repair_seconds):
+    for second in range(-BEFORE, seconds):
         if second == 0:
-            for index in _victims(simulation, trial.crash, rng):
+            for index in _victims(simulation, crash, rng):
                 simulation.stop(index, orderly=False)
         probes += _publish_probes(simulation, topics, second, rng)
         simulation.run(simulation.now + 1.0)
     simulation.run(simulation.now + DRAIN / 2)
     alive = set(simulation.up())
     curve: list[tuple[int, float]] = []
-    for second in range(-BEFORE, trial.repair_seconds):
+    for second in range(-BEFORE, seconds):
         pairs = [
             (probe.expected & alive, got.get(probe.event, set()))
             for probe in probes

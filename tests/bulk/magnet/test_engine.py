@@ -14,8 +14,9 @@ from topicweave.bulk.magnet.plan import Converged
 from topicweave.bulk.magnet.trees import Overlay, Trees, greedy_trees, look_at
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
-from topicweave.runs import Experiment, run_experiment
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.papers.magnet.runs import ConvergedTrees, Rival, SettledTrees
+from topicweave.runs import carry_out
+from topicweave.runs.sources import ModelWorkload
 from topicweave.workloads.catalogue import build
 
 
@@ -122,29 +123,25 @@ def test_weighing_by_rate_helps_the_busy_topics() -> None:
 
 
 def test_the_same_seed_gives_the_same_result() -> None:
-    experiment = Experiment(
+    run = ConvergedTrees(
         system="magnet",
         workload=ModelWorkload("magnet-spatial", {"nodes": 200, "average": 8}, seed=5),
         seed=4,
-        converged=Converged(by_topic=True),
+        by_topic=True,
     )
-    first = run_experiment(experiment)
-    assert first == run_experiment(experiment)
-    assert first != run_experiment(msgspec.structs.replace(experiment, seed=5))
+    first = carry_out(run)
+    assert first == carry_out(run)
+    assert first != carry_out(msgspec.structs.replace(run, seed=5))
 
 
 @pytest.mark.parametrize("system", ["magnet", "strawman"])
-def test_by_messages_the_same_is_reached(system: str) -> None:
+def test_by_messages_the_same_is_reached(system: Rival) -> None:
     """Nodes in the simulator, and arrays: the same cost and hops within what few nodes scatter; every tree right."""
     workload = ModelWorkload(
         "magnet-multi-modal", {"nodes": 80, "topics": 60, "size": 10, "chosen": 1, "categories": 5}, seed=1
     )
-    spec = Converged(level="messages", arrivals=80.0)
-    messages = run_experiment(Experiment(system=system, workload=workload, seed=1, converged=spec))
-    arrays = [
-        run_experiment(Experiment(system=system, workload=workload, seed=seed, converged=Converged()))
-        for seed in range(4)
-    ]
+    messages = carry_out(SettledTrees(system=system, workload=workload, seed=1, arrivals=80.0))
+    arrays = [carry_out(ConvergedTrees(system=system, workload=workload, seed=seed)) for seed in range(4)]
     assert messages["wrong_trees"] == 0
     assert messages["hit_ratio"] == 1.0
     for measure, share in (("relays_per_topic", 0.15), ("hops_mean", 0.1), ("overlay_degree", 0.05)):

@@ -14,7 +14,8 @@ from topicweave.bulk.omen.systems import OMenMender
 from topicweave.data.files import VARIABLE
 from topicweave.data.mending_workloads import SocialSample, SyntheticLists, churn_sequence
 from topicweave.errors import BadInput
-from topicweave.runs import Experiment, run_experiment
+from topicweave.papers.omen.mending import Mended
+from topicweave.runs import carry_out
 
 LISTS = SyntheticLists(80, 30, "zipf", 3, 12, seed=1)
 
@@ -69,11 +70,10 @@ def test_beacons_spare_most_of_the_labels() -> None:
     assert by_beacons["label_messages_per_leave"] < 0.5 * spread["label_messages_per_leave"]
 
 
-def test_an_experiment_is_a_value_and_repeats() -> None:
-    experiment = Experiment(system="omen", workload=LISTS, seed=5, mending=Mending(rounds=15, warm_up=2))
+def test_a_run_is_a_value_and_repeats() -> None:
+    run = Mended(system="omen", workload=LISTS, seed=5, rounds=15, warm_up=2)
     untimed = [
-        {name: value for name, value in run_experiment(experiment).items() if "seconds" not in name}
-        for _ in range(2)
+        {name: value for name, value in carry_out(run).items() if "seconds" not in name} for _ in range(2)
     ]
     assert untimed[0] == untimed[1]
 

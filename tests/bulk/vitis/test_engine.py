@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -12,8 +13,10 @@ from topicweave.bulk.vitis.engine import CycledOverlay, run_cycled
 from topicweave.errors import BadInput
 from topicweave.model.ids import RING_SIZE
 from topicweave.model.workload import Workload
-from topicweave.runs import Experiment, run_experiment
-from topicweave.runs.dissemination import CorrelatedLists, Dissemination
+from topicweave.papers.vitis.runs import CycledDissemination
+from topicweave.papers.vitis.workloads import CorrelatedLists
+from topicweave.runs import carry_out
+from topicweave.runs.dissemination import Dissemination
 from topicweave.systems.baselines.rvr import RVRParameters
 from topicweave.systems.vitis import VitisParameters
 
@@ -22,14 +25,15 @@ LISTS = CorrelatedLists(300, 150, "random", 10, 10, seed=1)
 
 def setting(system: str, level: Any, seed: int = 0, lists: CorrelatedLists = LISTS) -> dict[str, Any]:
     equal = {"rates": "equal"} if system == "vitis" else {}
-    return run_experiment(
-        Experiment(
+    kind: Any = partial(Dissemination, window=2.0) if level == "messages" else CycledDissemination
+    return carry_out(
+        kind(
             system=system,
             parameters={"table_size": 8, "spreading": {"inline": 1}, **equal},
             workload=lists,
             seed=seed,
             settle=40.0,
-            dissemination=Dissemination(window=2.0, distribution=True, level=level),
+            distribution=True,
         )
     )
 
@@ -64,7 +68,14 @@ def test_clusters_are_the_components_of_a_topics_subscribers() -> None:
     workload = LISTS.load()
     overlay = CycledOverlay(VitisParameters(table_size=4, rates="equal"), workload, seed=2)
     overlay.run(20.0)
-    result = run_cycled(*("vitis", {"table_size": 4, "rates": "equal"}, workload, Dissemination(), 20.0, 2))
+    result = run_cycled(
+        *("vitis", {"table_size": 4, "rates": "equal"}, workload),
+        settle=20.0,
+        events=None,
+        watch_every=5.0,
+        distribution=False,
+        seed=2,
+    )
     graph, number = nx.Graph(), overlay.number
     graph.add_nodes_from(range(workload.nodes))
     for node, count in enumerate(overlay.gossip.degree):

@@ -36,7 +36,6 @@ from topicweave.measures.overlay import degree_measures, topic_components
 from topicweave.measures.traffic import Traffic, noise_by_node, traffic_measures
 from topicweave.model.workload import Workload
 from topicweave.runs.dissemination import (
-    Dissemination,
     histogram,
     planned_events,
     subscription_statistics,
@@ -48,9 +47,6 @@ from topicweave.systems.vitis.selection import MAX_AGE_NEAR
 
 Result = dict[str, Any]
 Times = npt.NDArray[np.float64]
-
-LOOK_EVERY = 5.0
-"""Seconds between two looks at the ring and the paths while the overlay settles, unless asked for others."""
 
 
 class CycledOverlay:
@@ -201,31 +197,34 @@ def run_cycled(
     system: str,
     parameters: dict[str, Any],
     workload: Workload,
-    spec: Dissemination,
+    *,
     settle: float,
+    events: int | None,
+    watch_every: float,
+    distribution: bool,
     seed: int,
 ) -> Result:
-    """Settle, look at the links, publish, measure: what `run_dissemination` does by messages."""
+    """Settle, look at the links, publish, measure: what `topicweave.runs.dissemination` does by messages."""
     if system not in ("vitis", "rvr"):
         raise BadInput(f"system {system!r}: only vitis and rvr run cycle by cycle")
     settings = find_system(system).settings(**parameters)
     assert isinstance(settings, RendezvousParameters)
     overlay = CycledOverlay(settings, workload, seed)
-    every, settling = spec.watch_every or LOOK_EVERY, []
-    for look in range(1, math.floor(settle / every) + 1):
-        overlay.run(look * every)
+    settling = []
+    for look in range(1, math.floor(settle / watch_every) + 1):
+        overlay.run(look * watch_every)
         paths = float(overlay.asking().sum()) / workload.nodes
         settling.append((overlay.now, overlay.ring_is_right(), paths))
     overlay.run(settle)
-    events = planned_events(workload, spec, seed)
-    spread, topics = overlay.spread(events)
+    published = planned_events(workload, events, seed)
+    spread, topics = overlay.spread(published)
     graph, gossip = overlay.overlay(workload), overlay.gossip
     topic_graph = TopicGraph.of(graph, workload.tables()["subscriptions"])
     result: Result = {
         "nodes": workload.nodes,
         "workload": subscription_statistics(workload),
         "settling": settling,
-        "events": len(events),
+        "events": len(published),
         "kernel_events": overlay.steps,
         **measured(spread, topics, workload),
         **degree_measures(graph),
@@ -234,7 +233,7 @@ def run_cycled(
         "fans": float((gossip.degree - gossip.table_count).mean()),
         "requested_paths": float(overlay.asking().sum()) / workload.nodes,
     }
-    if spec.distribution:
+    if distribution:
         result["overhead_by_node"] = histogram(noise_by_node(spread.traffic))
         result["overhead_by_node_all"] = histogram(noise_by_node(spread.traffic, repetitions=True))
         result["degrees"] = sorted(graph.graph.degrees.tolist())

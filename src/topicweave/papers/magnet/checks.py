@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicweave.bulk.magnet.plan import Converged, TopicSample
+from topicweave.bulk.magnet.plan import Converged
+from topicweave.papers.magnet.runs import ConvergedTrees, SettledTrees
 from topicweave.papers.magnet.settings import (
     FINGERS_12,
     SYSTEMS,
@@ -14,9 +15,10 @@ from topicweave.papers.magnet.settings import (
     multi_modal,
 )
 from topicweave.papers.magnet.structured import hierarchical
+from topicweave.papers.magnet.workloads import TopicSample
 from topicweave.papers.study import Plan, Row, Scale, reported
-from topicweave.runs import Experiment
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.runs.run import Run
+from topicweave.runs.sources import ModelWorkload
 
 
 def wikipedia(scale: Scale, seed: int) -> Plan:
@@ -27,7 +29,7 @@ def wikipedia(scale: Scale, seed: int) -> Plan:
         traces = {name: (TopicSample(name), spec) for name in ("wikipedia", "youtube", "github")}
     else:
         traces = {"hierarchical stand-in": (hierarchical(scale, 8, 0.2, 1.0), spec)}
-    experiments = both(traces, scale, seed)
+    runs = both(traces, scale, seed)
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -47,7 +49,7 @@ def wikipedia(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def uncorrelated(scale: Scale, seed: int) -> Plan:
@@ -55,7 +57,7 @@ def uncorrelated(scale: Scale, seed: int) -> Plan:
     size = {"nodes": 10_000, "topics": 1000, "size": 50}
     if scale == "smoke":
         size = {"nodes": 600, "topics": 300, "size": 15}
-    experiments = both({"random": (ModelWorkload("vitis-random", size), Converged())}, scale, seed)
+    runs = both({"random": (ModelWorkload("vitis-random", size), Converged())}, scale, seed)
 
     def judge(results: Results) -> list[Row]:
         point = Point(results, "random")
@@ -66,7 +68,7 @@ def uncorrelated(scale: Scale, seed: int) -> Plan:
         rows.append(Row(where, "relays_saved", words, point.saved, holds, "not below 0 by two deviations"))
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def levels(scale: Scale, seed: int) -> Plan:
@@ -74,13 +76,12 @@ def levels(scale: Scale, seed: int) -> Plan:
     nodes = 120 if scale == "smoke" else 600
     workload = multi_modal("smoke", 1, 5, nodes=nodes, topics=nodes // 2, size=12)
     arrivals = 120.0 if scale == "smoke" else 300.0
-    experiments = {}
-    for level in ("arrays", "messages"):
-        spec = Converged(level=level, arrivals=arrivals)
-        for system in SYSTEMS:
-            experiments[level, system] = Experiment(
-                system=system, workload=workload, seed=seed, converged=spec
-            )
+    runs: dict[Any, Run] = {}
+    for system in SYSTEMS:
+        runs["arrays", system] = ConvergedTrees(system=system, workload=workload, seed=seed)
+        runs["messages", system] = SettledTrees(
+            system=system, workload=workload, seed=seed, arrivals=arrivals
+        )
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -113,4 +114,4 @@ def levels(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -20,13 +20,13 @@ from topicweave.papers.magnet.settings import (
 )
 from topicweave.papers.study import Plan, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed, rises
-from topicweave.runs.experiment import Result
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.runs.run import Result
+from topicweave.runs.sources import ModelWorkload
 
 
 def fig2(scale: Scale, seed: int) -> Plan:
     """How many links nodes have."""
-    experiments = both({"default": (multi_modal(scale, 1, 10), Converged(by_topic=True))}, scale, seed)
+    runs = both({"default": (multi_modal(scale, 1, 10), Converged(by_topic=True))}, scale, seed)
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -43,7 +43,7 @@ def fig2(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def _modes(scale: Scale, rate: float) -> dict[Any, tuple[ModelWorkload, Converged]]:
@@ -56,7 +56,7 @@ def _modes(scale: Scale, rate: float) -> dict[Any, tuple[ModelWorkload, Converge
 
 def fig3a(scale: Scale, seed: int) -> Plan:
     """Correlation, with equal publication rates."""
-    experiments = both(_modes(scale, 0.0), scale, seed)
+    runs = both(_modes(scale, 0.0), scale, seed)
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -71,12 +71,12 @@ def fig3a(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig3b(scale: Scale, seed: int) -> Plan:
     """The same with skewed rates, which similarity weighs by."""
-    experiments = both({**_modes(scale, RATE), **_modes(scale, 0.0)}, scale, seed)
+    runs = both({**_modes(scale, RATE), **_modes(scale, 0.0)}, scale, seed)
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -102,7 +102,7 @@ def fig3b(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def _five_thousand(scale: Scale, size: int, alpha: float, rate: float = 0.0) -> ModelWorkload:
@@ -114,9 +114,7 @@ def _five_thousand(scale: Scale, size: int, alpha: float, rate: float = 0.0) -> 
 def fig4a(scale: Scale, seed: int) -> Plan:
     """Topic popularity inside a mode."""
     alphas = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0) if scale == "paper" else (0.25, 1.0, 2.0)
-    experiments = both(
-        {alpha: (_five_thousand(scale, 18, alpha), Converged()) for alpha in alphas}, scale, seed
-    )
+    runs = both({alpha: (_five_thousand(scale, 18, alpha), Converged()) for alpha in alphas}, scale, seed)
 
     def judge(results: Results) -> list[Row]:
         points = {alpha: Point(results, alpha) for alpha in alphas}
@@ -125,13 +123,13 @@ def fig4a(scale: Scale, seed: int) -> Plan:
         where = {"alpha": "rising", "level": "arrays"}
         return [*rows, claim(where, "relays_saved", "rises with alpha", listed(saved), rises(saved))]
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig4b(scale: Scale, seed: int) -> Plan:
     """Sizes of subscriptions, with equal and with skewed rates."""
     sizes = (5, 10, 18, 30, 50) if scale == "paper" else (5, 18)
-    experiments = both(
+    runs = both(
         {
             (size, rate): (_five_thousand(scale, size, 0.75, rate), Converged())
             for size in sizes
@@ -150,13 +148,13 @@ def fig4b(scale: Scale, seed: int) -> Plan:
                 rows += point.rows(where, None)
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig5(scale: Scale, seed: int) -> Plan:
     """Topics by falling popularity: which share of all messages goes to uninterested nodes."""
     cases = {"most correlated": (1, 10), "least correlated": (5, 5)}
-    experiments = both(
+    runs = both(
         {
             name: (multi_modal(scale, chosen, ratio, rate_exponent=RATE), Converged(by_topic=True))
             for name, (chosen, ratio) in cases.items()
@@ -205,4 +203,4 @@ def fig5(scale: Scale, seed: int) -> Plan:
             rows += point.rows(where, None)
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from statistics import fmean, stdev
 from typing import Any
 
-from topicweave.bulk.magnet.plan import Converged, TopicSample
+import msgspec
+
+from topicweave.bulk.magnet.plan import Converged
+from topicweave.papers.magnet.runs import ConvergedTrees, Rival
+from topicweave.papers.magnet.workloads import TopicSample
 from topicweave.papers.study import Row, Scale, reported
-from topicweave.runs import Experiment
-from topicweave.runs.experiment import Result
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.runs.run import Result, Run
+from topicweave.runs.sources import ModelWorkload
 
 Results = Mapping[Any, Result]
 
-SYSTEMS = ("magnet", "strawman")
+SYSTEMS: tuple[Rival, ...] = ("magnet", "strawman")
 SEEDS: dict[Scale, int] = {"smoke": 2, "paper": 3}
 RATE = 0.75
 """The exponent of skewed publication rates (§4.2)."""
@@ -35,21 +38,17 @@ def multi_modal(scale: Scale, chosen: int, ratio: int, **changes: Any) -> ModelW
 
 def both(
     points: Mapping[Any, tuple[ModelWorkload | TopicSample, Converged]], scale: Scale, seed: int
-) -> dict[Any, Experiment]:
-    """Magnet and the strawman at every point, for several seeds: (point, system, seed) -> experiment."""
-    experiments = {}
+) -> dict[Any, Run]:
+    """Magnet and the strawman at every point, for several seeds: (point, system, seed) -> run."""
+    runs: dict[Any, Run] = {}
     for point, (workload, spec) in points.items():
         for number in range(seed, seed + SEEDS[scale]):
-            drawn = type(workload)(**{**_fields(workload), "seed": number})
+            drawn = msgspec.structs.replace(workload, seed=number)
             for system in SYSTEMS:
-                experiments[point, system, number] = Experiment(
-                    system=system, workload=drawn, seed=number, converged=spec
+                runs[point, system, number] = ConvergedTrees(
+                    system=system, workload=drawn, seed=number, **msgspec.structs.asdict(spec)
                 )
-    return experiments
-
-
-def _fields(workload: ModelWorkload | TopicSample) -> dict[str, Any]:
-    return {name: getattr(workload, name) for name in workload.__struct_fields__}
+    return runs
 
 
 class Point:

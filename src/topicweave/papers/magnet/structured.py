@@ -15,14 +15,14 @@ from topicweave.papers.magnet.settings import (
 from topicweave.papers.study import Plan, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed, rises
 from topicweave.pipeline.power_law import fit
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.runs.sources import ModelWorkload
 
 
 def fig6(scale: Scale, seed: int) -> Plan:
     """The spatial model: sizes of networks and of subscriptions."""
     sizes = (1000, 2500, 5000, 10_000) if scale == "paper" else (300, 1000)
     averages = (8, 16, 32)
-    experiments = both(
+    runs = both(
         {
             (nodes, average): (
                 ModelWorkload("magnet-spatial", {"nodes": nodes, "average": average}),
@@ -56,7 +56,7 @@ def fig6(scale: Scale, seed: int) -> Plan:
         rows.append(Row(where, "relays_saved", 0.8, largest, at_scale, "within 0.08, at 10,000 nodes"))
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def hierarchical(scale: Scale, average: float, share: float, homophily: float) -> ModelWorkload:
@@ -75,9 +75,7 @@ def hierarchical(scale: Scale, average: float, share: float, homophily: float) -
 
 def fig7(scale: Scale, seed: int) -> Plan:
     """Topic popularity in the hierarchical model."""
-    experiments = both(
-        {"default": (hierarchical(scale, 16, 0.1, 2.0), Converged(by_topic=True))}, scale, seed
-    )
+    runs = both({"default": (hierarchical(scale, 16, 0.1, 2.0), Converged(by_topic=True))}, scale, seed)
 
     def judge(results: Results) -> list[Row]:
         likelihood, slopes, starts, literal = [], [], [], []
@@ -104,7 +102,7 @@ def fig7(scale: Scale, seed: int) -> Plan:
             reported(where, "slope of a line through the CCDF in log-log", 1.68, fmean(slopes)),
         ]
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 LAMBDAS: dict[Scale, tuple[float, ...]] = {"smoke": (0.5, 2.0), "paper": (0.5, 1.0, 1.5, 2.0, 3.0)}
@@ -113,7 +111,7 @@ LAMBDAS: dict[Scale, tuple[float, ...]] = {"smoke": (0.5, 2.0), "paper": (0.5, 1
 def fig8a(scale: Scale, seed: int) -> Plan:
     """The hierarchical model: homophily, and how much of the lists is random to begin with."""
     shares = (0.1, 0.2, 0.4) if scale == "paper" else (0.1, 0.4)
-    experiments = both(
+    runs = both(
         {
             (share, homophily): (hierarchical(scale, 16, share, homophily), Converged())
             for share in shares
@@ -145,14 +143,14 @@ def fig8a(scale: Scale, seed: int) -> Plan:
         rows.append(Row(where, "relays_saved", "0.2 to 0.6", listed(low), inside, "0.15 to 0.65"))
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig8b(scale: Scale, seed: int) -> Plan:
     """The hierarchical model: sizes of subscriptions."""
     averages = (8, 16, 32)
     lambdas = LAMBDAS[scale]
-    experiments = both(
+    runs = both(
         {
             (average, homophily): (hierarchical(scale, average, 0.1, homophily), Converged())
             for average in averages
@@ -175,4 +173,4 @@ def fig8b(scale: Scale, seed: int) -> Plan:
             rows.append(claim(where, "relays_saved", "falls with Z", listed(values), falls(values)))
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

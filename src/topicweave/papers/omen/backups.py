@@ -20,13 +20,13 @@ def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
         "gossip, first exchange": {"warm_up": 1},
         "gossip": {"warm_up": 15},
     }
-    experiments = {
+    runs = {
         pool: mended(
             *("omen", workload, scale, seed, 0), coverage=3, builder=builder, backups=True, **candidates
         )
         for pool, candidates in pools.items()
     }
-    experiments["other builder"] = mended(
+    runs["other builder"] = mended(
         *("omen", workload, scale, seed, 0),
         coverage=3,
         builder="greedy" if builder == "primal-dual" else "primal-dual",
@@ -84,7 +84,7 @@ def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig3(scale: Scale, seed: int) -> Plan:
@@ -100,14 +100,14 @@ def fig4(scale: Scale, seed: int) -> Plan:
 def fig5(scale: Scale, seed: int) -> Plan:
     """Degrees over 1,000 churn rounds, with either builder (OMen-G)."""
     workload = unif(scale, seed)
-    experiments = {
+    runs = {
         builder: mended(*("omen-g", workload, scale, seed, 1000), churn="random", coverage=3, builder=builder)
         for builder in ("primal-dual", "greedy")
     }
 
     def judge(results: Results) -> list[Row]:
         rows = []
-        last = {builder: results[builder]["looks"][-1] for builder in experiments}
+        last = {builder: results[builder]["looks"][-1] for builder in runs}
         first = results["greedy"]["looks"][0]
         for builder, look in last.items():
             where = {
@@ -135,4 +135,4 @@ def fig5(scale: Scale, seed: int) -> Plan:
         )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -8,7 +8,7 @@ from typing import Any
 from topicweave.designs import DEFAULT_RHO
 from topicweave.papers.omen.runs import Lists, Results, mended, restored, samples
 from topicweave.papers.study import Plan, Row, Scale, reported
-from topicweave.runs import Experiment
+from topicweave.runs.run import Run
 
 ROUNDS = 1000
 OPEN: dict[str, dict[str, Any]] = {
@@ -26,7 +26,7 @@ def choices(scale: Scale, seed: int) -> Plan:
     workloads: dict[str, Lists] = samples(scale, seed, "facebook", how_many=3)
     if scale == "paper":
         workloads |= samples(scale, seed, "twitter", how_many=2)
-    experiments: dict[Any, Experiment] = {
+    runs: dict[Any, Run] = {
         (name, choice): mended(*("omen", lists, scale, seed, ROUNDS), looks=20, labels=True, **changed)
         for name, lists in workloads.items()
         for choice, changed in OPEN.items()
@@ -35,7 +35,7 @@ def choices(scale: Scale, seed: int) -> Plan:
         for rho in RHOS:
             for system in ("omen", "lowoda-re"):
                 labels = system == "omen"
-                experiments[name, system, rho] = mended(
+                runs[name, system, rho] = mended(
                     *(system, lists, scale, seed, ROUNDS), looks=20, labels=labels, rho=rho
                 )
 
@@ -64,7 +64,7 @@ def choices(scale: Scale, seed: int) -> Plan:
             rows.append(reported(where, "degree_max / LowODA-Re's, mean over samples", None, mean))
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def _degrees(where: dict[str, Any], result: Any, best: Any) -> list[Row]:

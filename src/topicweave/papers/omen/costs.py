@@ -18,7 +18,7 @@ def fig10(scale: Scale, seed: int) -> Plan:
         large = samples(scale, seed, "livejournal", 10_000, 1)
         workloads |= {name: (lists, 100) for name, lists in large.items()}
     names = ("omen", "omen-g", "lowoda-inc", "lowoda-re", "spidercast(3,1)")
-    experiments = {
+    runs = {
         (name, system): mended(*(system, lists, scale, seed, rounds), warm_up=6)
         for name, (lists, rounds) in workloads.items()
         for system in names
@@ -56,14 +56,14 @@ def fig10(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig11(scale: Scale, seed: int) -> Plan:
     """Topic diameters: between LowODA-Re's and SpiderCast's."""
     workloads = samples(scale, seed, "twitter", how_many=2)
     names = ("omen", "lowoda-re", "spidercast(3,1)", "spidercast(4,0)")
-    experiments = {
+    runs = {
         (name, system): mended(*(system, lists, scale, seed, 500), diameters=True)
         for name, lists in workloads.items()
         for system in names
@@ -108,7 +108,7 @@ def fig11(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig12(scale: Scale, seed: int) -> Plan:
@@ -121,7 +121,7 @@ def fig12(scale: Scale, seed: int) -> Plan:
         "spidercast(3,1)": ("spidercast(3,1)", {}),
         "spidercast(4,0)": ("spidercast(4,0)", {}),
     }
-    experiments = {
+    runs = {
         (name, kind): mended(*(system, lists, scale, seed, 300), **plan)
         for name, lists in workloads.items()
         for kind, (system, plan) in kinds.items()
@@ -151,4 +151,4 @@ def fig12(scale: Scale, seed: int) -> Plan:
                 )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -8,21 +8,19 @@ from topicweave.data.mending_workloads import SyntheticLists
 from topicweave.designs import DEFAULT_RHO
 from topicweave.papers.omen.runs import Lists, Results, mended, restored, samples
 from topicweave.papers.study import Plan, Row, Scale, at_most, claim, reported
-from topicweave.runs import Experiment
+from topicweave.runs.run import Run
 
 
 def table1(scale: Scale, seed: int) -> Plan:
     """Which degree each approach keeps low: GM the mean, MinMaxODA the maximum, LowODA and OMen both."""
     workloads = samples(scale, seed, "facebook")
     designs = {"GM": 0.0, "MinMaxODA": 1e9, "LowODA": DEFAULT_RHO}
-    experiments = {
+    runs = {
         (name, design): mended(*("lowoda-re", lists, scale, seed, 0), rho=rho)
         for name, lists in workloads.items()
         for design, rho in designs.items()
     }
-    experiments |= {
-        (name, "OMen"): mended("omen", lists, scale, seed, 300) for name, lists in workloads.items()
-    }
+    runs |= {(name, "OMen"): mended("omen", lists, scale, seed, 300) for name, lists in workloads.items()}
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -62,7 +60,7 @@ def table1(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 LARGE = 10_000
@@ -86,18 +84,18 @@ def fig9(scale: Scale, seed: int) -> Plan:
     """Degrees under churn, against the centralized design and SpiderCast; and with as many concurrent departures as L."""
     workloads = _degree_workloads(scale, seed)
     names = ("omen", "omen-g", "lowoda-re", "spidercast(3,1)", "spidercast(4,0)")
-    experiments: dict[Any, Experiment] = {}
+    runs: dict[Any, Run] = {}
     for name, (lists, rounds) in workloads.items():
         large = lists.nodes == LARGE
         for system in names:
             if large and system in ("omen-g", "spidercast(4,0)"):
                 continue
-            experiments[name, system] = mended(
+            runs[name, system] = mended(
                 *(system, lists, scale, seed, rounds), looks=5 if large else 20, warm_up=6 if large else 15
             )
     first, lists = next((name, lists) for name, (lists, _) in workloads.items())
     factors = (1, 2, 3, 5)
-    experiments |= {
+    runs |= {
         ("concurrent", factor): mended(
             *("omen", lists, scale, seed, 500), concurrent=factor, resilience=factor
         )
@@ -164,4 +162,4 @@ def fig9(scale: Scale, seed: int) -> Plan:
         ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from topicweave.bulk.omen.plan import Mending
 from topicweave.data.mending_workloads import SocialSample, SyntheticLists
+from topicweave.papers.omen.mending import Mended, Rival
 from topicweave.papers.study import Row, Scale, at_most
-from topicweave.runs import Experiment
-from topicweave.runs.experiment import Result
+from topicweave.runs.run import Result
 
 Results = Mapping[Any, Result]
 Lists = SyntheticLists | SocialSample
 
-RIVALS: dict[str, tuple[str, dict[str, Any]]] = {
+RIVALS: dict[str, tuple[Rival, dict[str, Any]]] = {
     "omen": ("omen", {}),
     "omen-g": ("omen", {"global_view": True}),
     "lowoda-inc": ("lowoda-inc", {}),
@@ -41,16 +40,17 @@ def samples(scale: Scale, seed: int, graph: str, nodes: int = 1000, how_many: in
     }
 
 
-def mended(name: str, workload: Lists, scale: Scale, seed: int, rounds: int, **plan: Any) -> Experiment:
+def mended(name: str, workload: Lists, scale: Scale, seed: int, rounds: int, **plan: Any) -> Mended:
     """A run of one of the rivals; the paper's trace at paper scale."""
     system, settings = RIVALS[name]
     churn: Any = "google" if scale == "paper" else "random"
     rounds = rounds if scale == "paper" else min(rounds, 60)
-    return Experiment(
+    return Mended(
         system=system,
         workload=workload,
         seed=seed,
-        mending=Mending(rounds=rounds, **{"churn": churn, **settings, **plan}),
+        rounds=rounds,
+        **{"churn": churn, **settings, **plan},
     )
 
 

@@ -13,7 +13,7 @@ FACTORS = tuple(range(10))
 def fig6(scale: Scale, seed: int) -> Plan:
     """How local view sizes are spread over the nodes, λ = 5."""
     workloads = samples(scale, seed, "facebook")
-    experiments = {
+    runs = {
         name: mended("omen", workload, scale, seed, 300, histogram=True)
         for name, workload in workloads.items()
     }
@@ -31,14 +31,14 @@ def fig6(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig8(scale: Scale, seed: int) -> Plan:
     """The coverage factor: local views grow with it, degrees fall, little beyond 5."""
     workloads = samples(scale, seed, "facebook", how_many=2)
     factors = FACTORS if scale == "paper" else (0, 1, 5, 9)
-    experiments = {
+    runs = {
         (name, factor): mended("omen", workload, scale, seed, 1000, coverage=factor)
         for name, workload in workloads.items()
         for factor in factors
@@ -89,4 +89,4 @@ def fig8(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

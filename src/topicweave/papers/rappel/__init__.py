@@ -4,33 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicweave.data.feed_workloads import SingleFeed
 from topicweave.data.networks import NetworkSpec
-from topicweave.papers.rappel.friends import fig9a, fig9b, fig9c, fig10b, fig10c, fig11c, fig11d
-from topicweave.papers.rappel.settings import SOURCES, Results
-from topicweave.papers.rappel.trees import fig7, fig8a, fig8b, fig10a, fig11a, fig11b
-from topicweave.papers.study import Plan, Row, Scale, Study, claim, close_to, reported
-from topicweave.runs import Experiment
-from topicweave.runs.feed_basics import (
+from topicweave.papers.rappel.basics import (
     PERCENTILES,
     FilterErrors,
     InterestLocality,
     MeasuredRoundTrips,
     NetworkCheck,
 )
-
-NOTHING = SingleFeed(1)
-"""For experiments that need no workload."""
-
-
-def basics(what: Any, seed: int) -> Experiment:
-    return Experiment(system="rappel", workload=NOTHING, seed=seed, feed_basics=what)
+from topicweave.papers.rappel.friends import fig9a, fig9b, fig9c, fig10b, fig10c, fig11c, fig11d
+from topicweave.papers.rappel.settings import SOURCES, Results
+from topicweave.papers.rappel.trees import fig7, fig8a, fig8b, fig10a, fig11a, fig11b
+from topicweave.papers.study import Plan, Row, Scale, Study, claim, close_to, reported
+from topicweave.runs.run import Run
 
 
 def fig1(scale: Scale, seed: int) -> Plan:
     """Interest locality of real subscriptions."""
     users = 100 if scale == "smoke" else 1000
-    experiments = {source: basics(InterestLocality(source, users, seed=seed), seed) for source in SOURCES}
+    runs = {source: InterestLocality(source, users, seed=seed) for source in SOURCES}
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -56,7 +48,7 @@ def fig1(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def bloom(scale: Scale, seed: int) -> Plan:
@@ -69,17 +61,17 @@ def bloom(scale: Scale, seed: int) -> Plan:
             for size, paper in ((50, 0.0025), (100, 0.016), (200, 0.087))
         ]
 
-    return Plan({"bloom": basics(FilterErrors(filters=filters, seed=seed), seed)}, judge)
+    return Plan({"bloom": FilterErrors(filters=filters, seed=seed)}, judge)
 
 
 def fig5(scale: Scale, seed: int) -> Plan:
     """Round trips of the model beside PlanetLab's, and how well coordinates fit both."""
     hosts = 490 if scale == "smoke" else 1000
-    experiments = {
-        "measured": basics(MeasuredRoundTrips(), seed),
-        "planetlab": basics(NetworkCheck(NetworkSpec("planetlab", seed), 490), seed),
-        "as": basics(NetworkCheck(NetworkSpec("as", seed), hosts), seed),
-        "generated": basics(NetworkCheck(NetworkSpec("generated", seed), hosts), seed),
+    runs: dict[str, Run] = {
+        "measured": MeasuredRoundTrips(),
+        "planetlab": NetworkCheck(NetworkSpec("planetlab", seed), 490),
+        "as": NetworkCheck(NetworkSpec("as", seed), hosts),
+        "generated": NetworkCheck(NetworkSpec("generated", seed), hosts),
     }
 
     def judge(results: Results) -> list[Row]:
@@ -108,7 +100,7 @@ def fig5(scale: Scale, seed: int) -> Plan:
                 rows.append(reported(where, "relative error of coordinates, p90", None, high))
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 _REMARKS = {

@@ -10,22 +10,21 @@ from typing import Any
 from topicweave.papers.rappel.settings import (
     Results,
     counted,
-    feeds_experiment,
     main_source,
     multi,
-    multi_run,
+    multi_scribe,
     no_noise,
     samples,
     sizes,
 )
 from topicweave.papers.study import Plan, Row, Scale, claim, reported
-from topicweave.runs import Experiment
+from topicweave.runs.run import Run
 
 
 def fig9a(scale: Scale, seed: int) -> Plan:
     """Feeds covered by six (and four) friends."""
-    experiments = {(source, 6): multi(scale, seed, source) for source in samples(scale, seed)}
-    experiments[main_source(scale), 4] = multi(scale, seed, main_source(scale), alpha=4)
+    runs = {(source, 6): multi(scale, seed, source) for source in samples(scale, seed)}
+    runs[main_source(scale), 4] = multi(scale, seed, main_source(scale), alpha=4)
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -61,10 +60,10 @@ def fig9a(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
-def parts_of_utility(scale: Scale, seed: int) -> dict[str, Experiment]:
+def parts_of_utility(scale: Scale, seed: int) -> dict[str, Run]:
     source = main_source(scale)
     return {
         "both": multi(scale, seed, source),
@@ -133,10 +132,9 @@ def fig9c(scale: Scale, seed: int) -> Plan:
 
 def traffic_plan(scale: Scale, seed: int, system: str) -> Plan:
     source = main_source(scale)
-    workload = samples(scale, seed)[source]
-    experiments = {
+    runs = {
         "rappel": multi(scale, seed, source),
-        "scribe": feeds_experiment(workload, multi_run(scale, seed, "scribe"), seed, "scribe"),
+        "scribe": multi_scribe(scale, seed, source),
     }
 
     def judge(results: Results) -> list[Row]:
@@ -188,7 +186,7 @@ def traffic_plan(scale: Scale, seed: int, system: str) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig10b(scale: Scale, seed: int) -> Plan:
@@ -205,7 +203,7 @@ def fig11c(scale: Scale, seed: int) -> Plan:
     """Control traffic over all nodes, by network."""
     small, large = sizes(scale)
     source = main_source(scale)
-    experiments: dict[Any, Experiment] = {
+    runs: dict[Any, Run] = {
         (1, small): counted(scale, seed, small),
         (1, large): counted(scale, seed, large),
         (source, samples(scale, seed)[source].nodes): multi(scale, seed, source),
@@ -235,13 +233,13 @@ def fig11c(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig11d(scale: Scale, seed: int) -> Plan:
     """Control traffic against subscriptions."""
     source = main_source(scale)
-    experiments = {source: multi(scale, seed, source)}
+    runs = {source: multi(scale, seed, source)}
 
     def judge(results: Results) -> list[Row]:
         control = results[source]["control"]
@@ -269,4 +267,4 @@ def fig11d(scale: Scale, seed: int) -> Plan:
         ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import msgspec
+
 from topicweave.data.feed_workloads import (
     CommunityFeeds,
     FeedSample,
@@ -17,10 +19,9 @@ from topicweave.data.feed_workloads import (
     Source,
 )
 from topicweave.data.networks import NetworkSpec
+from topicweave.papers.rappel.feeds import ContinuousChurn, Feeds
 from topicweave.papers.study import Row, Scale
-from topicweave.runs import Experiment
-from topicweave.runs.experiment import Result
-from topicweave.runs.feeds import ContinuousChurn, FeedsRun
+from topicweave.runs.run import Result
 
 Results = Mapping[Any, Result]
 T = TypeVar("T")
@@ -47,12 +48,6 @@ def networks(scale: Scale, seed: int) -> dict[str, NetworkSpec]:
     return found
 
 
-def feeds_experiment(
-    workload: FeedsWorkload, run: FeedsRun, seed: int, system: str = "rappel", **parameters: Any
-) -> Experiment:
-    return Experiment(system=system, parameters=parameters, workload=workload, seed=seed, feeds=run)
-
-
 def no_noise(where: Mapping[str, Any], result: Result) -> Row:
     return Row(where, "noise (receptions)", 0, result["noise"], result["noise"] == 0, "exactly")
 
@@ -61,15 +56,20 @@ def one_feed(scale: Scale) -> SingleFeed:
     return SingleFeed(sized(scale, 200, 500, 5000))
 
 
-def static_run(scale: Scale, network: NetworkSpec) -> FeedsRun:
+def static_run(scale: Scale, network: NetworkSpec, seed: int) -> Feeds:
     """The run that figures 8a and 8b share with the benchmark."""
-    return FeedsRun(network, sized(scale, 2400.0, 4 * HOUR, 4 * HOUR), sized(scale, 60.0, 300.0, 600.0))
+    return Feeds(
+        workload=one_feed(scale),
+        seed=seed,
+        network=network,
+        duration=sized(scale, 2400.0, 4 * HOUR, 4 * HOUR),
+        window=sized(scale, 60.0, 300.0, 600.0),
+    )
 
 
-def churned_run(scale: Scale, seed: int) -> FeedsRun:
-    plain = static_run(scale, model(scale, seed))
+def churned_run(scale: Scale, seed: int) -> Feeds:
     churn = ContinuousChurn(sized(scale, 2.0, 3.0, 30.0))
-    return FeedsRun(plain.network, plain.duration, plain.window, churn=churn, control=True)
+    return msgspec.structs.replace(static_run(scale, model(scale, seed), seed), churn=churn, control=True)
 
 
 def samples(scale: Scale, seed: int) -> dict[str, FeedsWorkload]:
@@ -85,15 +85,15 @@ def main_source(scale: Scale) -> str:
     return sized(scale, "communities", "twitter", "twitter")
 
 
-def multi_run(scale: Scale, seed: int, system: str = "rappel") -> FeedsRun:
+def multi(scale: Scale, seed: int, source: str, **parameters: Any) -> Feeds:
     """Static distances, as in §6.4, so that Scribe can be set beside it; one update of every feed at the end."""
-    network = model(scale, seed, fluctuates=False)
-    if system == "scribe":
-        return FeedsRun(network, 90.0, 1.0, update_every=0.0, last_update_of_all=True)
-    return FeedsRun(
-        network,
-        sized(scale, 900.0, HOUR, 1800.0),
-        sized(scale, 60.0, 300.0, 300.0),
+    return Feeds(
+        parameters=parameters,
+        workload=samples(scale, seed)[source],
+        seed=seed,
+        network=model(scale, seed, fluctuates=False),
+        duration=sized(scale, 900.0, HOUR, 1800.0),
+        window=sized(scale, 60.0, 300.0, 300.0),
         update_every=0.0,
         last_update_of_all=True,
         control=True,
@@ -101,21 +101,31 @@ def multi_run(scale: Scale, seed: int, system: str = "rappel") -> FeedsRun:
     )
 
 
-def multi(scale: Scale, seed: int, source: str, **parameters: Any) -> Experiment:
-    return feeds_experiment(samples(scale, seed)[source], multi_run(scale, seed), seed, **parameters)
+def multi_scribe(scale: Scale, seed: int, source: str) -> Feeds:
+    return Feeds(
+        system="scribe",
+        workload=samples(scale, seed)[source],
+        seed=seed,
+        network=model(scale, seed, fluctuates=False),
+        duration=90.0,
+        window=1.0,
+        update_every=0.0,
+        last_update_of_all=True,
+    )
 
 
 def sizes(scale: Scale) -> tuple[int, int]:
     return sized(scale, (100, 200), (500, 1000), (5000, 10_000))
 
 
-def counted(scale: Scale, seed: int, subscribers: int) -> Experiment:
+def counted(scale: Scale, seed: int, subscribers: int) -> Feeds:
     """One feed, no updates, control messages counted."""
-    run = FeedsRun(
-        model(scale, seed),
-        sized(scale, 1800.0, HOUR, HOUR),
-        sized(scale, 60.0, 300.0, 600.0),
+    return Feeds(
+        workload=SingleFeed(subscribers),
+        seed=seed,
+        network=model(scale, seed),
+        duration=sized(scale, 1800.0, HOUR, HOUR),
+        window=sized(scale, 60.0, 300.0, 600.0),
         update_every=0.0,
         control=True,
     )
-    return feeds_experiment(SingleFeed(subscribers), run, seed)

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from topicweave.data.feed_workloads import SingleFeed
-from topicweave.data.networks import NetworkSpec
+from topicweave.papers.rappel.feeds import Failure, Feeds
 from topicweave.papers.rappel.settings import (
     HOUR,
     Results,
     churned_run,
     counted,
-    feeds_experiment,
     model,
     networks,
     no_noise,
@@ -26,14 +25,11 @@ from topicweave.papers.rappel.settings import (
     static_run,
 )
 from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
-from topicweave.runs.experiment import Result
-from topicweave.runs.feeds import Failure, FeedsRun
+from topicweave.runs.run import Result
 
 
-def half_fails(scale: Scale, network: NetworkSpec) -> FeedsRun:
-    if scale != "smoke":
-        return FeedsRun(network, 4 * HOUR, 300.0, failure=Failure(0.5, 2 * HOUR, 3 * HOUR))
-    return FeedsRun(network, 3000.0, 60.0, failure=Failure(0.5, 1200.0, 1800.0))
+def half_fails(scale: Scale) -> Failure:
+    return Failure(0.5, 1200.0, 1800.0) if scale == "smoke" else Failure(0.5, 2 * HOUR, 3 * HOUR)
 
 
 def between(updates: Sequence[Result], start: float, end: float) -> list[Result]:
@@ -49,15 +45,22 @@ def fig7(scale: Scale, seed: int) -> Plan:
     """One feed; half of the subscribers fail at once, and return."""
     subscribers = sized(scale, 60, 100, 250)
     found = networks(scale, seed)
-    experiments = {
-        kind: feeds_experiment(SingleFeed(subscribers), half_fails(scale, network), seed)
+    runs = {
+        kind: Feeds(
+            workload=SingleFeed(subscribers),
+            seed=seed,
+            network=network,
+            duration=sized(scale, 3000.0, 4 * HOUR, 4 * HOUR),
+            window=sized(scale, 60.0, 300.0, 300.0),
+            failure=half_fails(scale),
+        )
         for kind, network in found.items()
     }
 
     def judge(results: Results) -> list[Row]:
         rows = []
         for kind, result in results.items():
-            failure = half_fails(scale, found[kind]).failure
+            failure = half_fails(scale)
             assert failure is not None
             updates = result["updates"]
             where: dict[str, Any] = {"network": kind, "nodes": subscribers}
@@ -147,7 +150,7 @@ def fig7(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def _calm(update: Result, steady: float) -> bool:
@@ -156,10 +159,7 @@ def _calm(update: Result, steady: float) -> bool:
 
 def fig8a(scale: Scale, seed: int) -> Plan:
     """Stretch against distance."""
-    experiments = {
-        kind: feeds_experiment(one_feed(scale), static_run(scale, network), seed)
-        for kind, network in networks(scale, seed).items()
-    }
+    runs = {kind: static_run(scale, network, seed) for kind, network in networks(scale, seed).items()}
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -194,14 +194,14 @@ def fig8a(scale: Scale, seed: int) -> Plan:
             rows.append(reported(where, "latency (one way), p95, s", None, last["latency_p95"]))
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig8b(scale: Scale, seed: int) -> Plan:
     """Updates at ten observers while all others come and go, beside a static network."""
-    experiments = {
-        "static": feeds_experiment(one_feed(scale), static_run(scale, model(scale, seed)), seed),
-        "churned": feeds_experiment(one_feed(scale), churned_run(scale, seed), seed),
+    runs = {
+        "static": static_run(scale, model(scale, seed), seed),
+        "churned": churned_run(scale, seed),
     }
 
     def judge(results: Results) -> list[Row]:
@@ -235,22 +235,27 @@ def fig8b(scale: Scale, seed: int) -> Plan:
             reported(where, "latency, churned, p95, s", None, churned["latency_p95"]),
         ]
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig10a(scale: Scale, seed: int) -> Plan:
     """One update to some subscribers, alone and among many who want nothing, beside Scribe."""
     subscribers, others = sized(scale, (60, 200), (50, 450), (500, 4500))
     network = model(scale, seed, fluctuates=False)
+    systems: tuple[Literal["rappel", "scribe"], ...] = ("rappel", "scribe")
     settle = {"rappel": 1800.0, "scribe": 60.0}
-    experiments = {
-        (system, extra): feeds_experiment(
-            SingleFeed(subscribers, extra),
-            FeedsRun(network, settle[system], 60.0 if system == "rappel" else 1.0, 0.0, 0.0, True),
-            seed,
-            system,
+    runs = {
+        (system, extra): Feeds(
+            system=system,
+            workload=SingleFeed(subscribers, extra),
+            seed=seed,
+            network=network,
+            duration=settle[system],
+            window=60.0 if system == "rappel" else 1.0,
+            update_every=0.0,
+            last_update_of_all=True,
         )
-        for system in ("rappel", "scribe")
+        for system in systems
         for extra in (0, others)
     }
 
@@ -305,13 +310,13 @@ def fig10a(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig11a(scale: Scale, seed: int) -> Plan:
     """Periodic rejoin requests by height in the tree."""
     small, large = sizes(scale)
-    experiments = {size: counted(scale, seed, size) for size in (small, large)}
+    runs = {size: counted(scale, seed, size) for size in (small, large)}
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -344,12 +349,12 @@ def fig11a(scale: Scale, seed: int) -> Plan:
         )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig11b(scale: Scale, seed: int) -> Plan:
     """Control traffic of subscribers next to the publisher, under churn, by kind."""
-    experiments = {"churned": feeds_experiment(one_feed(scale), churned_run(scale, seed), seed)}
+    runs = {"churned": churned_run(scale, seed)}
 
     def judge(results: Results) -> list[Row]:
         control = results["churned"]["control"]
@@ -372,4 +377,4 @@ def fig11b(scale: Scale, seed: int) -> Plan:
         rows.append(reported(where, "bytes per message", 50, control["bytes_per_message"]))
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from topicweave.papers.spidercast.settings import (
     Results,
-    experiment,
+    settled,
 )
 from topicweave.papers.study import Plan, Row, Scale, at_most, reported
 from topicweave.papers.trends import listed
-from topicweave.runs import ChurnModel
+from topicweave.runs.churned import ChurnedOverlay
+from topicweave.runs.sources import GeneratedWorkload
 
 
 def fig10(scale: Scale, seed: int) -> Plan:
     """Partial views: how little a node may know; by decree as in the paper, and by real gossip."""
     sizes = (4000, 8000) if scale == "paper" else (400,)
     shares = ["5%", "10%", "25%", "50%", "75%", "100%"] if scale == "paper" else ["25%", "50%", "100%"]
-    experiments = {
-        (nodes, share): experiment(nodes, seed, membership=share) for nodes in sizes for share in shares
-    }
+    runs = {(nodes, share): settled(nodes, seed, membership=share) for nodes in sizes for share in shares}
     # Views of 5% by gossip must first be gathered, a few dozen descriptors a second.
-    experiments |= {
-        (nodes, "gossip"): experiment(nodes, seed, membership=f"gossip:{nodes // 20}", settle=40.0)
+    runs |= {
+        (nodes, "gossip"): settled(nodes, seed, membership=f"gossip:{nodes // 20}", settle=40.0)
         for nodes in sizes
     }
 
@@ -44,7 +43,7 @@ def fig10(scale: Scale, seed: int) -> Plan:
                 ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig11(scale: Scale, seed: int) -> Plan:
@@ -53,8 +52,16 @@ def fig11(scale: Scale, seed: int) -> Plan:
     lives = (100.0, 200.0, 300.0, 400.0, 500.0) if scale == "paper" else (100.0, 500.0)
     duration = 1000.0 if scale == "paper" else 200.0
     messages_in_paper = {1250: 38, 2500: 34}
-    experiments = {
-        (nodes, life): experiment(nodes, seed, settle=duration, churn=ChurnModel(life, life / 4))
+    runs = {
+        (nodes, life): ChurnedOverlay(
+            system="spidercast",
+            parameters={"bridges": 0},
+            workload=GeneratedWorkload(nodes, seed=seed),
+            seed=seed,
+            duration=duration,
+            mean_up=life,
+            mean_down=life / 4,
+        )
         for nodes in sizes
         for life in lives
     }
@@ -94,4 +101,4 @@ def fig11(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

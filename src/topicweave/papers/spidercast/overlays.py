@@ -8,7 +8,7 @@ from topicweave.papers.spidercast.settings import (
     DISTRIBUTIONS,
     PAPER_SIZES,
     Results,
-    experiment,
+    settled,
     sizes_of,
 )
 from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
@@ -24,13 +24,13 @@ def fig6(scale: Scale, seed: int) -> Plan:
         "(4,0)": {"k_greedy": 4},
         "adaptive": {"adaptive": True},
     }
-    experiments = {
-        (name, nodes): experiment(nodes, seed, parameters=parameters, popularity="zipf2")
+    runs = {
+        (name, nodes): settled(nodes, seed, parameters=parameters, popularity="zipf2")
         for name, parameters in settings.items()
         for nodes in sizes
     }
     others = {
-        ("adaptive", popularity): experiment(
+        ("adaptive", popularity): settled(
             sizes[-1], seed, parameters={"adaptive": True}, popularity=popularity
         )
         for popularity in ("rss", "nyse", "uniform")
@@ -77,14 +77,14 @@ def fig6(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan({**experiments, **others}, judge)
+    return Plan({**runs, **others}, judge)
 
 
 def fig7(scale: Scale, seed: int) -> Plan:
     """Four distributions of popularity: degree, tdi(20), diameter."""
     sizes = sizes_of(scale)
-    experiments = {
-        (popularity, nodes): experiment(nodes, seed, popularity=popularity, diameters=True, tdi=20)
+    runs = {
+        (popularity, nodes): settled(nodes, seed, popularity=popularity, diameters=True, tdi=20)
         for popularity in DISTRIBUTIONS
         for nodes in sizes
     }
@@ -128,7 +128,7 @@ def fig7(scale: Scale, seed: int) -> Plan:
             )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig8(scale: Scale, seed: int) -> Plan:
@@ -138,16 +138,16 @@ def fig8(scale: Scale, seed: int) -> Plan:
     topic_counts = (100, 200, 400, 600, 800, 1000) if scale == "paper" else (100, 200)
     list_sizes = (10, 15, 20, 30, 40)
     by_nodes = {
-        ("a", topics, nodes): experiment(nodes, seed, topics=topics, diameters=True, tdi=20)
+        ("a", topics, nodes): settled(nodes, seed, topics=topics, diameters=True, tdi=20)
         for topics in (100, 200)
         for nodes in sizes
     }
     by_topics = {
-        ("b", topics): experiment(largest, seed, topics=topics, lists=(20, 20), diameters=True, tdi=40)
+        ("b", topics): settled(largest, seed, topics=topics, lists=(20, 20), diameters=True, tdi=40)
         for topics in topic_counts
     }
     by_subscriptions = {
-        ("c", length, nodes): experiment(nodes, seed, lists=(length, length), tdi=2 * length)
+        ("c", length, nodes): settled(nodes, seed, lists=(length, length), tdi=2 * length)
         for length in list_sizes
         for nodes in sizes
     }
@@ -240,10 +240,8 @@ def fig9(scale: Scale, seed: int) -> Plan:
     """
     nodes = sizes_of(scale)[-1]
     lists = {20: (10, 30), 40: (10, 70)}
-    experiments = {
-        (mean, kind): experiment(
-            nodes, seed, lists=(mean, mean) if kind == "equal" else spread, histogram=True
-        )
+    runs = {
+        (mean, kind): settled(nodes, seed, lists=(mean, mean) if kind == "equal" else spread, histogram=True)
         for mean, spread in lists.items()
         for kind in ("equal", "unequal")
     }
@@ -278,4 +276,4 @@ def fig9(scale: Scale, seed: int) -> Plan:
                 )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

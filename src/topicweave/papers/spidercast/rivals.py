@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from topicweave.papers.spidercast.settings import (
     PAPER_SIZES,
     Results,
-    experiment,
+    settled,
     sizes_of,
 )
 from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
 from topicweave.papers.trends import listed, rises
-from topicweave.runs import Experiment
+from topicweave.runs.run import Run
 
 RIVALS: dict[str, tuple[str, dict[str, int]]] = {
     "similarity(10,0)": ("similarity", {"similar": 10, "random": 0}),
@@ -34,11 +34,11 @@ TABLE_12: dict[str, tuple[float, ...]] = {
 }
 
 
-def _table_12(sizes: Sequence[int], seed: int) -> dict[tuple[str, int], Experiment]:
+def _table_12(sizes: Sequence[int], seed: int) -> dict[tuple[str, int], Run]:
     """The runs that figures 12 and 13 share."""
     systems = {"spidercast(3,0)": ("spidercast", {}), **RIVALS}
     return {
-        (name, nodes): experiment(nodes, seed, system, dict(parameters))
+        (name, nodes): settled(nodes, seed, system, dict(parameters))
         for name, (system, parameters) in systems.items()
         for nodes in sizes
     }
@@ -93,9 +93,9 @@ def fig13(scale: Scale, seed: int) -> Plan:
 def fig14(scale: Scale, seed: int) -> Plan:
     """A ring per topic needs many more links, and no fewer as the network grows."""
     sizes = sizes_of(scale)
-    experiments = {
-        **{("spidercast", nodes): experiment(nodes, seed) for nodes in sizes},
-        **{("ring-per-topic", nodes): experiment(nodes, seed, "ring-per-topic") for nodes in sizes},
+    runs = {
+        **{("spidercast", nodes): settled(nodes, seed) for nodes in sizes},
+        **{("ring-per-topic", nodes): settled(nodes, seed, "ring-per-topic") for nodes in sizes},
     }
 
     def judge(results: Results) -> list[Row]:
@@ -129,4 +129,4 @@ def fig14(scale: Scale, seed: int) -> Plan:
         )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from topicweave.papers.study import Scale
-from topicweave.runs import Experiment, GeneratedWorkload
-from topicweave.runs.experiment import Result
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.run import Result
+from topicweave.runs.sources import GeneratedWorkload
 
 Results = Mapping[Any, Result]
 
@@ -23,7 +24,7 @@ def sizes_of(scale: Scale) -> tuple[int, ...]:
     return PAPER_SIZES if scale == "paper" else SMOKE_SIZES
 
 
-def experiment(
+def settled(
     nodes: int,
     seed: int,
     system: str = "spidercast",
@@ -33,10 +34,10 @@ def experiment(
     popularity: str = "rss",
     lists: tuple[int, int] = (10, 10),
     **more: Any,
-) -> Experiment:
-    """An experiment in the paper's setting: 100 topics, RSS popularity, 10 topics per node, unless said otherwise."""
+) -> SettledOverlay:
+    """A run in the paper's setting: 100 topics, RSS popularity, 10 topics per node, unless said otherwise."""
     workload = GeneratedWorkload(nodes, topics, popularity, *lists, seed=seed)
-    return Experiment(
+    return SettledOverlay(
         system=system,
         parameters={"bridges": 0, **(parameters or {})},
         workload=workload,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.papers.study import Plan, Row, Scale, reported
+from topicweave.papers.vitis.runs import UnderChurn
 from topicweave.papers.vitis.settings import (
     HELD,
     READINGS,
@@ -12,13 +13,11 @@ from topicweave.papers.vitis.settings import (
     Results,
     at_level,
     everything,
-    experiment,
     less,
+    static,
 )
-from topicweave.runs import Experiment
-from topicweave.runs.churned import TraceLists, UnderChurn
-from topicweave.runs.dissemination import CorrelatedLists, FollowersSample
-from topicweave.runs.experiment import Result
+from topicweave.papers.vitis.workloads import CorrelatedLists, FollowersSample, TraceLists
+from topicweave.runs.run import Result, Run
 
 
 def _samples(scale: Scale, seed: int) -> dict[str, FollowersSample]:
@@ -32,8 +31,8 @@ def fig10(scale: Scale, seed: int) -> Plan:
     """Subscriptions of a real social graph: Vitis, RVR and OPT."""
     sizes = {"smoke": (15,), "tenth": (15, 35), "paper": (15, 35)}[scale]
     samples = _samples(scale, seed)
-    experiments: dict[Any, Experiment] = {
-        (graph, system, size): experiment(scale, seed, system, sample, table_size=size)
+    runs: dict[Any, Run] = {
+        (graph, system, size): static(scale, seed, system, sample, table_size=size)
         for graph, sample in samples.items()
         for system in ("vitis", "rvr", "opt")
         for size in sizes
@@ -71,7 +70,7 @@ def fig10(scale: Scale, seed: int) -> Plan:
                 ]
         return at_level(scale, rows)
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def sample_statistics(graph: str, result: Result) -> list[Row]:
@@ -83,9 +82,7 @@ def sample_statistics(graph: str, result: Result) -> list[Row]:
 def fig11(scale: Scale, seed: int) -> Plan:
     """The degree that OPT needs when nothing bounds it."""
     samples = _samples(scale, seed)
-    experiments = {
-        graph: experiment(scale, seed, "opt", sample, table_size=0) for graph, sample in samples.items()
-    }
+    runs = {graph: static(scale, seed, "opt", sample, table_size=0) for graph, sample in samples.items()}
 
     def judge(results: Results) -> list[Row]:
         rows = []
@@ -108,7 +105,7 @@ def fig11(scale: Scale, seed: int) -> Plan:
             ]
         return at_level(scale, rows)
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig12(scale: Scale, seed: int) -> Plan:
@@ -126,13 +123,12 @@ def fig12(scale: Scale, seed: int) -> Plan:
     else:
         small = CorrelatedLists(150, 100, "random", 10, 10, seed=seed)
         trace = TraceLists(small, hours=1.0, quiet=30.0, duration=120.0, seed=seed)
-    experiments = {
-        system: Experiment(
+    runs = {
+        system: UnderChurn(
             system=system,
             parameters={"spreading": {"inline": 1}, **({"rates": "equal"} if system == "vitis" else {})},
             workload=trace,
             seed=seed,
-            under_churn=UnderChurn(),
         )
         for system in ("vitis", "rvr")
     }
@@ -168,4 +164,4 @@ def fig12(scale: Scale, seed: int) -> Plan:
         ]
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

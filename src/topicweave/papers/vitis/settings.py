@@ -17,9 +17,10 @@ from typing import Any, Literal
 import msgspec
 
 from topicweave.papers.study import Row, Scale, reported
-from topicweave.runs import Experiment
-from topicweave.runs.dissemination import CorrelatedLists, Dissemination, FollowersSample
-from topicweave.runs.experiment import Result
+from topicweave.papers.vitis.runs import CycledDissemination
+from topicweave.papers.vitis.workloads import CorrelatedLists, FollowersSample
+from topicweave.runs.dissemination import Dissemination
+from topicweave.runs.run import Result
 
 Results = Mapping[Any, Result]
 
@@ -34,7 +35,10 @@ still get a little better for as long as one looks. At paper scale it was chosen
 SETTLE_OPT = 30.0
 """OPT has no ring and no clusters to wait for."""
 
-LEVEL: dict[Scale, Literal["messages", "cycles"]] = {
+WINDOW = 4.0
+"""Seconds over which events are published, by messages."""
+Level = Literal["messages", "cycles"]
+LEVEL: dict[Scale, Level] = {
     "smoke": "messages",
     "tenth": "messages",
     "paper": "cycles",
@@ -43,7 +47,7 @@ LEVEL: dict[Scale, Literal["messages", "cycles"]] = {
 (`topicweave.bulk.vitis.engine`; `vitis/levels` compares the two). OPT and churn always run by messages."""
 
 _DEFAULTS = {"small_world": 1, "table_size": TABLE}
-"""Left out of experiments, so that figures that meet at a point share its run."""
+"""Left out of runs, so that figures that meet at a point share its run."""
 
 
 def lists(scale: Scale, seed: int, pattern: str, alpha: float = 0.0) -> CorrelatedLists:
@@ -55,39 +59,54 @@ def lists(scale: Scale, seed: int, pattern: str, alpha: float = 0.0) -> Correlat
     return CorrelatedLists(150, 100, pattern, 10, 10, alpha, seed)
 
 
-def experiment(
+def static(
     scale: Scale,
     seed: int,
     system: str,
     workload: CorrelatedLists | FollowersSample,
-    dissemination: Dissemination | None = None,
-    level: Literal["messages", "cycles"] | None = None,
+    *,
+    events: int | None = None,
+    level: Level | None = None,
+    settle: float | None = None,
+    watch_every: float | None = None,
     **parameters: Any,
-) -> Experiment:
-    """A static setting: settle, then one event on every topic unless said otherwise."""
-    parameters = {name: value for name, value in parameters.items() if _DEFAULTS.get(name) != value}
-    dissemination = dissemination or EACH_TOPIC
-    if system != "opt":
-        dissemination = msgspec.structs.replace(dissemination, level=level or LEVEL[scale])
+) -> Dissemination | CycledDissemination:
+    """A static setting: settle, then one event on every topic unless said otherwise.
+
+    What is kept for the figures that look at distributions costs the others nothing.
+    """
+    given = {name: value for name, value in parameters.items() if _DEFAULTS.get(name) != value}
     if system == "opt":
         # What bounds OPT's degree is no default of its own.
-        parameters.setdefault("table_size", TABLE)
+        given.setdefault("table_size", TABLE)
     else:
-        parameters["spreading"] = {"inline": 1}
+        given["spreading"] = {"inline": 1}
     if system == "vitis":
-        parameters.setdefault("rates", "equal")
-    return Experiment(
+        given.setdefault("rates", "equal")
+    settle = settle or (SETTLE_OPT if system == "opt" else SETTLE[scale])
+    watched: dict[str, Any] = {} if watch_every is None else {"watch_every": watch_every}
+    if system in ("vitis", "rvr") and (level or LEVEL[scale]) == "cycles":
+        return CycledDissemination(
+            system="vitis" if system == "vitis" else "rvr",
+            parameters=given,
+            workload=workload,
+            seed=seed,
+            settle=settle,
+            events=events,
+            distribution=True,
+            **watched,
+        )
+    return Dissemination(
         system=system,
-        parameters=parameters,
+        parameters=given,
         workload=workload,
         seed=seed,
-        settle=SETTLE_OPT if system == "opt" else SETTLE[scale],
-        dissemination=dissemination,
+        settle=settle,
+        events=events,
+        window=WINDOW,
+        distribution=True,
+        **watched,
     )
-
-
-EACH_TOPIC = Dissemination(window=4.0, distribution=True)
-"""One event on every topic; what is kept for the figures that look at distributions costs the others nothing."""
 
 
 def less(part: float, whole: float) -> float:

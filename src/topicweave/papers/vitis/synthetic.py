@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-import msgspec
+from typing import Any
 
 from topicweave.papers.study import Plan, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed
@@ -13,16 +11,16 @@ from topicweave.papers.vitis.settings import (
     PATTERNS,
     READINGS,
     TABLE,
+    Level,
     Results,
     at_level,
     everything,
-    experiment,
     less,
     lists,
+    static,
 )
-from topicweave.runs import Experiment
-from topicweave.runs.dissemination import BINS, Dissemination
-from topicweave.runs.experiment import Result
+from topicweave.runs.dissemination import BINS
+from topicweave.runs.run import Result, Run
 
 FRIENDS = {"smoke": (0, 6, 12), "tenth": (0, 6, 12), "paper": (0, 3, 6, 9, 12)}
 TABLES = {"smoke": (15, 25), "tenth": (15, 35), "paper": (15, 20, 25, 30, 35)}
@@ -33,19 +31,19 @@ ALPHAS = {"smoke": (0.3, 3.0), "tenth": (0.3, 3.0), "paper": (0.3, 1.0, 2.0, 3.0
 def fig4(scale: Scale, seed: int) -> Plan:
     """Friends against small-world links in a table of 15."""
     counts = FRIENDS[scale]
-    experiments: dict[Any, Experiment] = {
-        (pattern, friends): experiment(
+    runs: dict[Any, Run] = {
+        (pattern, friends): static(
             scale, seed, "vitis", lists(scale, seed, pattern), small_world=TABLE - 2 - friends
         )
         for pattern in PATTERNS
         for friends in counts
     }
-    experiments["rvr"] = experiment(scale, seed, "rvr", lists(scale, seed, "random"))
+    runs["rvr"] = static(scale, seed, "rvr", lists(scale, seed, "random"))
 
     def judge(results: Results) -> list[Row]:
         rvr = results["rvr"]
         rows = everything({"system": "rvr", "table_size": TABLE}, rvr)
-        for (pattern, friends), result in ((key, results[key]) for key in experiments if key != "rvr"):
+        for (pattern, friends), result in ((key, results[key]) for key in runs if key != "rvr"):
             rows += everything({"system": "vitis", "workload": pattern, "friends": friends}, result)
         for pattern in PATTERNS:
             where: dict[str, Any] = {"system": "vitis", "workload": pattern, "friends": "rising"}
@@ -97,14 +95,14 @@ def fig4(scale: Scale, seed: int) -> Plan:
         ]
         return at_level(scale, rows)
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig5(scale: Scale, seed: int) -> Plan:
     """How overhead is distributed over nodes."""
-    experiments = {
-        "rvr": experiment(scale, seed, "rvr", lists(scale, seed, "random")),
-        **{pattern: experiment(scale, seed, "vitis", lists(scale, seed, pattern)) for pattern in PATTERNS},
+    runs = {
+        "rvr": static(scale, seed, "rvr", lists(scale, seed, "random")),
+        **{pattern: static(scale, seed, "vitis", lists(scale, seed, pattern)) for pattern in PATTERNS},
     }
 
     def above(result: Result, key: str, share: float) -> float:
@@ -135,19 +133,19 @@ def fig5(scale: Scale, seed: int) -> Plan:
                 )
         return at_level(scale, rows)
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def fig6(scale: Scale, seed: int) -> Plan:
     """Larger routing tables."""
     sizes = TABLES[scale]
-    experiments: dict[Any, Experiment] = {
-        (pattern, size): experiment(scale, seed, "vitis", lists(scale, seed, pattern), table_size=size)
+    runs: dict[Any, Run] = {
+        (pattern, size): static(scale, seed, "vitis", lists(scale, seed, pattern), table_size=size)
         for pattern in PATTERNS
         for size in sizes
     }
-    experiments |= {
-        ("rvr", size): experiment(scale, seed, "rvr", lists(scale, seed, "random"), table_size=size)
+    runs |= {
+        ("rvr", size): static(scale, seed, "rvr", lists(scale, seed, "random"), table_size=size)
         for size in sizes
     }
 
@@ -186,7 +184,7 @@ def fig6(scale: Scale, seed: int) -> Plan:
         )
         return at_level(scale, rows)
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def settling_curve(result: Result) -> str:
@@ -199,17 +197,16 @@ def settling_curve(result: Result) -> str:
 def fig7(scale: Scale, seed: int) -> Plan:
     """Skewed publication rates, known to the nodes."""
     alphas = ALPHAS[scale]
-    count = {"smoke": 200, "tenth": 500, "paper": 5000}[scale]
-    events = Dissemination(each_topic=False, events=count, window=4.0)
-    experiments: dict[Any, Experiment] = {
-        (pattern, alpha): experiment(
-            scale, seed, "vitis", lists(scale, seed, pattern, alpha), events, rates="given"
+    events = {"smoke": 200, "tenth": 500, "paper": 5000}[scale]
+    runs: dict[Any, Run] = {
+        (pattern, alpha): static(
+            scale, seed, "vitis", lists(scale, seed, pattern, alpha), events=events, rates="given"
         )
         for pattern in PATTERNS
         for alpha in alphas
     }
-    experiments |= {
-        ("rvr", alpha): experiment(scale, seed, "rvr", lists(scale, seed, "random", alpha), events)
+    runs |= {
+        ("rvr", alpha): static(scale, seed, "rvr", lists(scale, seed, "random", alpha), events=events)
         for alpha in alphas
     }
 
@@ -234,7 +231,7 @@ def fig7(scale: Scale, seed: int) -> Plan:
             )
         return at_level(scale, rows)
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 OPEN_READINGS: dict[str, dict[str, Any]] = {
@@ -248,8 +245,8 @@ OPEN_READINGS: dict[str, dict[str, Any]] = {
 
 def readings(scale: Scale, seed: int) -> Plan:
     """Every way to read the paper, beside the one that is built."""
-    experiments = {
-        name: experiment(scale, seed, "vitis", lists(scale, seed, "random"), **settings)
+    runs = {
+        name: static(scale, seed, "vitis", lists(scale, seed, "random"), **settings)
         for name, settings in OPEN_READINGS.items()
     }
 
@@ -263,7 +260,7 @@ def readings(scale: Scale, seed: int) -> Plan:
             ]
         return at_level(scale, rows)
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 COMPARED = (*READINGS, "hops_mean", "degree_mean", "relays_per_topic", "requested_paths")
@@ -276,11 +273,9 @@ def levels(scale: Scale, seed: int) -> Plan:
         pattern: lists("tenth" if scale == "paper" else scale, seed, pattern) for pattern in PATTERNS
     }
     settings = [("vitis", pattern) for pattern in PATTERNS] + [("rvr", "random")]
-    ways: tuple[Literal["messages", "cycles"], ...] = ("messages", "cycles")
-    experiments = {
-        (level, system, pattern): msgspec.structs.replace(
-            experiment(scale, seed, system, workloads[pattern], level=level), settle=60.0
-        )
+    ways: tuple[Level, ...] = ("messages", "cycles")
+    runs = {
+        (level, system, pattern): static(scale, seed, system, workloads[pattern], level=level, settle=60.0)
         for level in ways
         for system, pattern in settings
     }
@@ -307,14 +302,15 @@ def levels(scale: Scale, seed: int) -> Plan:
                 )
         return rows
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)
 
 
 def ring(scale: Scale, seed: int) -> Plan:
     """How soon the ring is right, by whom nodes exchange their tables with."""
-    watched = Dissemination(window=4.0, watch_every=3.0)
-    experiments = {
-        share: experiment(scale, seed, "vitis", lists(scale, seed, "random"), watched, ring_partners=share)
+    runs = {
+        share: static(
+            scale, seed, "vitis", lists(scale, seed, "random"), watch_every=3.0, ring_partners=share
+        )
         for share in (0.0, 0.5)
     }
 
@@ -342,4 +338,4 @@ def ring(scale: Scale, seed: int) -> Plan:
         )
         return at_level(scale, rows)
 
-    return Plan(experiments, judge)
+    return Plan(runs, judge)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,12 +14,12 @@ from topicweave.data.as_network import spread_out
 from topicweave.data.feed_workloads import LANDMARKS, Source, subscriptions_of
 from topicweave.data.networks import NetworkSpec, measured_slices
 from topicweave.model.validation import IndexArray
+from topicweave.runs.run import Result
 
-Result = dict[str, Any]
 PERCENTILES = (5, 25, 50, 75, 95)
 
 
-class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality"):
+class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality", forbid_unknown_fields=True):
     """Fig. 1: how much of a user's subscriptions the best few others cover, chosen greedily."""
 
     source: Source
@@ -77,7 +76,7 @@ class _Set:
         return at < len(self._values) and bool(self._values[at] == value)
 
 
-class FilterErrors(msgspec.Struct, frozen=True, tag="filter-errors"):
+class FilterErrors(msgspec.Struct, frozen=True, tag="filter-errors", forbid_unknown_fields=True):
     """§2.2: how often a filter shows a feed that is not in it."""
 
     sizes: tuple[int, ...] = (50, 100, 200)
@@ -97,7 +96,7 @@ class FilterErrors(msgspec.Struct, frozen=True, tag="filter-errors"):
         return result
 
 
-class NetworkCheck(msgspec.Struct, frozen=True, tag="network-check"):
+class NetworkCheck(msgspec.Struct, frozen=True, tag="network-check", forbid_unknown_fields=True):
     """Fig. 5: the round trips of a model beside PlanetLab's; and the relative error of coordinates by dimensions."""
 
     network: NetworkSpec
@@ -130,13 +129,10 @@ class NetworkCheck(msgspec.Struct, frozen=True, tag="network-check"):
         return relative_errors(np.array([place(places, row[marks]) for row in one_way]), one_way)
 
 
-class MeasuredRoundTrips(msgspec.Struct, frozen=True, tag="measured-round-trips"):
+class MeasuredRoundTrips(msgspec.Struct, frozen=True, tag="measured-round-trips", forbid_unknown_fields=True):
     """PlanetLab's round trips: medians in time."""
 
     def run(self) -> Result:
         medians = np.median(measured_slices(), axis=0)
         apart = np.triu_indices(len(medians), 1)
         return {"rtt_ms": np.percentile(medians[apart], PERCENTILES).tolist()}
-
-
-FeedBasics = InterestLocality | FilterErrors | NetworkCheck | MeasuredRoundTrips

@@ -3,7 +3,7 @@
 When the last has come, every node draws its fingers anew, since most were drawn from a smaller population: what nodes do by
 themselves, later and not all of them, when they notice that it has grown.
 
-The same measures as of the converged state (`converged_magnet`), taken from what the nodes have in their tables and trees; and one event
+The same measures as of the converged state (`topicweave.bulk.magnet.engine`), taken from what the nodes have in their tables and trees; and one event
 on every topic, to see that the trees carry it to everybody.
 """
 
@@ -29,8 +29,10 @@ QUIET_PERIODS, SETTLE_PERIODS = 10, 45
 EVENT_SECONDS = 6.0
 
 
-def run_settled(system: str, workload: Workload, spec: Converged, seed: int) -> dict[str, Any]:
-    simulation = settle(system, workload, spec, seed)
+def run_settled(
+    system: str, workload: Workload, spec: Converged, arrivals: float, period: float, seed: int
+) -> dict[str, Any]:
+    simulation = settle(system, workload, spec, arrivals, period, seed)
     overlay, trees = snapshot(simulation)
     result = measure_trees(workload, overlay, trees, spec, seed)
     gauges = simulation.gauges()
@@ -44,25 +46,27 @@ def run_settled(system: str, workload: Workload, spec: Converged, seed: int) -> 
     }
 
 
-def settle(system: str, workload: Workload, spec: Converged, seed: int) -> Simulation:
-    """Everybody has come, and all is quiet."""
+def settle(
+    system: str, workload: Workload, spec: Converged, arrivals: float, period: float, seed: int
+) -> Simulation:
+    """Everybody has come within so many seconds, and all is quiet; `period` is that of signs of life."""
     found = find_system(system)
     count = workload.nodes
     parameters: dict[str, Any] = {
-        "ring": {"period": spec.period, "suspect_after": 4 * spec.period},
+        "ring": {"period": period, "suspect_after": 4 * period},
         "oscar": {
             "fingers": spec.fingers,
             "walks": spec.walks,
             "choices": spec.choices,
-            "check_period": 24 * spec.period,
+            "check_period": 24 * period,
             "refinements": 1,
         },
     }
     if system == "magnet":
         parameters |= {
-            "samples": {"size": spec.samples, "round_period": 4 * spec.period},
-            "view_patience": 4 * spec.period,
-            "place_patience": 2 * spec.period,
+            "samples": {"size": spec.samples, "round_period": 4 * period},
+            "view_patience": 4 * period,
+            "place_patience": 2 * period,
             # Each stands where it chose to on arrival, as in the paper.
             "improvements": 0,
             "most_bytes": spec.most_bytes,
@@ -73,19 +77,15 @@ def settle(system: str, workload: Workload, spec: Converged, seed: int) -> Simul
     arrival = np.random.default_rng([seed, 0x61727269]).permutation(count).tolist()
     churn = Churn(
         frozenset(arrival[:1]),
-        tuple(
-            Change(number * spec.arrivals / count, node, True)
-            for number, node in enumerate(arrival)
-            if number
-        ),
+        tuple(Change(number * arrivals / count, node, True) for number, node in enumerate(arrival) if number),
     )
     simulation = Simulation(workload, found, found.settings(**parameters), seed=seed, churn=churn)
-    simulation.run(spec.arrivals + QUIET_PERIODS * spec.period)
+    simulation.run(arrivals + QUIET_PERIODS * period)
     for index in simulation.up():
         node = simulation.node(index)
         assert isinstance(node, MagnetNode | StrawmanNode)
         node.oscar.moved()
-    simulation.run(simulation.now + SETTLE_PERIODS * spec.period)
+    simulation.run(simulation.now + SETTLE_PERIODS * period)
     return simulation
 
 

@@ -1,0 +1,38 @@
+"""Magnet's own runs: what the trees of Magnet and its strawman cost at rest, computed as arrays or reached by messages."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from topicweave.bulk.magnet.engine import run_converged
+from topicweave.bulk.magnet.plan import Converged
+from topicweave.papers.magnet.settled import run_settled
+from topicweave.runs.run import Result, Source
+
+Rival = Literal["magnet", "strawman"]
+
+
+class ConvergedTrees(Converged, frozen=True, kw_only=True, tag="magnet-trees", forbid_unknown_fields=True):
+    """The converged overlay, computed at once (see `topicweave.bulk.magnet.engine`)."""
+
+    system: Rival
+    workload: Source
+    seed: int = 0
+
+    def run(self) -> Result:
+        return run_converged(self.system, self.workload.load(), self, self.seed)
+
+
+class SettledTrees(Converged, frozen=True, kw_only=True, tag="magnet-messages", forbid_unknown_fields=True):
+    """The same by nodes in the simulator (see `topicweave.papers.magnet.settled`)."""
+
+    system: Rival
+    workload: Source
+    seed: int = 0
+    arrivals: float = 60.0
+    """Nodes come one after another over so many seconds."""
+    period: float = 1.0
+    """Seconds between two signs of life."""
+
+    def run(self) -> Result:
+        return run_settled(self.system, self.workload.load(), self, self.arrivals, self.period, self.seed)

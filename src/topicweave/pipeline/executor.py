@@ -1,0 +1,130 @@
+"""Runs on Spark: one task each, every outcome in the store before the next begins, none of them lost to another.
+
+A task carries out one run and writes what became of it to a file of its own, which gets its name when it is whole. So the driver may be
+killed at any moment: what is in the store is done, what is not is run again. A run that fails leaves a file
+that says why; also one that takes its process with it (out of memory, say), when it has done so three times.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from topicweave.runs.registry import decode, encode
+from topicweave.runs.run import Run, carry_out
+from topicweave.runs.runner import Finished, RunFailed
+from topicweave.runs.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_GROUPS = itertools.count()
+_PERIOD = 0.5
+_ATTEMPTS = 3
+"""One less than the attempts that Spark gives a task: the last one says what happened to the others."""
+
+
+class SparkExecutor:
+    """Carries runs out on a Spark session; its workers see the store's folder."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def carry_out(self, todo: Mapping[str, Run], store: Store, finished: Finished) -> None:
+        """Large runs should come first. The list is as long as there are runs, a few hundred bytes each."""
+        store.folder.mkdir(parents=True, exist_ok=True)
+        for key in todo:
+            store.clear(key)
+            _begun(store, key).unlink(missing_ok=True)  # of a sweep that was stopped, no fault of the run's
+        table = pa.table(
+            {
+                "number": pa.array(range(len(todo)), pa.int64()),
+                "key": list(todo),
+                "run": [encode(run).decode() for run in todo.values()],
+            }
+        )
+        waiting = dict.fromkeys(todo)
+        with closing(self._until_done(table, str(store.folder))) as looks:
+            for _ in looks:
+                for key in {name.partition(".")[0] for name in os.listdir(store.folder)} & waiting.keys():
+                    outcome = store.get(key)
+                    error = store.failure(key) if outcome is None else None
+                    if outcome is not None or error is not None:
+                        del waiting[key]
+                        finished(key, RunFailed(error) if outcome is None else outcome)
+        for key in waiting:
+            finished(key, RunFailed("it left no result"))
+
+    def _until_done(self, table: pa.Table, folder: str) -> Generator[None]:
+        """Comes back every now and then while the job runs, and once more when it is done; leaving it early ends the job."""
+        from pyspark import InheritableThread
+
+        group = f"topicweave-runs-{next(_GROUPS)}"
+        context = self._spark.sparkContext
+        failures: list[Exception] = []
+        done = threading.Event()
+
+        def job() -> None:
+            try:
+                context.setJobGroup(group, "runs", interruptOnCancel=True)
+                # Ranges of one: tasks start in the order given, and a slow one holds up nobody but itself.
+                frame = self._spark.createDataFrame(table).repartitionByRange(table.num_rows, "number")
+                frame.mapInArrow(_task(folder), "runs long").agg({"runs": "sum"}).first()
+            except Exception as error:
+                failures.append(error)
+            finally:
+                done.set()
+
+        thread = InheritableThread(target=job, daemon=True)
+        thread.start()
+        try:
+            while not done.wait(_PERIOD):
+                yield
+        except BaseException:
+            context.cancelJobGroup(group)
+            raise
+        if failures:
+            raise failures[0]
+        yield
+
+
+def _task(folder: str):  # type: ignore[no-untyped-def] # Spark's own type is a bare function
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        store = Store(Path(folder))
+        for batch in batches:
+            for key, run in zip(batch["key"].to_pylist(), batch["run"].to_pylist(), strict=True):
+                if store.get(key) is None:
+                    _attempt(store, key, run)
+            yield pa.RecordBatch.from_pydict({"runs": pa.array([batch.num_rows], pa.int64())})
+
+    return task
+
+
+def _begun(store: Store, key: str) -> Path:
+    """Where attempts at a run leave a mark before they begin."""
+    return store.path(key).with_suffix(".begun")
+
+
+def _attempt(store: Store, key: str, encoded: str) -> None:
+    marks = _begun(store, key)
+    with marks.open("a") as file:
+        file.write(".")
+    before = marks.stat().st_size - 1
+    if before < _ATTEMPTS:
+        try:
+            run = decode(encoded)
+            result = carry_out(run)
+        except Exception as error:
+            store.put_failure(key, f"{type(error).__name__}: {error}")
+        else:
+            store.put(key, run, result)
+    else:
+        store.put_failure(key, f"its process was killed {before} times (out of memory?)")
+    marks.unlink(missing_ok=True)

@@ -1,0 +1,96 @@
+"""An overlay that has settled: what it looks like, and how events spread over it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from topicweave.measures.delivery import Receptions
+from topicweave.measures.diameter import topic_diameters
+from topicweave.measures.distributions import hops_counts, latency_quantiles
+from topicweave.measures.graph import Overlay, TopicGraph, snapshot
+from topicweave.measures.overlay import connectivity_measures, degree_measures
+from topicweave.measures.similarity import tdi
+from topicweave.measures.summary import measure_run
+from topicweave.runs.events import DRAIN, PUBLISHING, drawn_events
+from topicweave.runs.run import Result
+from topicweave.runs.simulated import Simulated
+from topicweave.sim.churn import always_up, from_workload
+from topicweave.sim.simulation import Simulation
+from topicweave.telemetry.tables import Tables
+
+
+class SettledOverlay(Simulated, frozen=True, kw_only=True, tag="overlay"):
+    """Let the overlay settle, look at it, and perhaps publish events; nodes come and go if the workload says so."""
+
+    settle: float = 20.0
+    """Virtual seconds until the overlay is looked at."""
+    events: int = 0
+    """How many events to publish after that, by random subscribers on topics by their rates."""
+    diameters: bool = False
+    """Measure the topics' diameters also without events; with events they always are."""
+    tdi: int = 0
+    """Measure tdi(d) for this d."""
+    histogram: bool = False
+    """Keep the degree of every node and, of events, the distributions of hops and latency, for figures."""
+
+    def run(self) -> Result:
+        workload = self.workload.load()
+        subscriptions = workload.tables()["subscriptions"]
+        churn = from_workload(workload) if len(workload.churn) else always_up(workload.nodes)
+        simulation, telemetry = self.simulate(workload, churn=churn)
+        simulation.run(self.settle)
+        simulation.snapshot()
+        if self.events:
+            _publish(simulation, self.events, self.seed)
+            simulation.run(simulation.now + DRAIN)
+            # Bring the control traffic up to date; the overlay is measured as it was before the events.
+            simulation.flush_control()
+        tables = telemetry.tables()
+        up = sorted(workload.node_names[index] for index in simulation.up())
+        result: Result = {
+            "nodes": len(up),
+            "virtual_seconds": simulation.now,
+            "kernel_events": simulation.kernel.events,
+        }
+        if self.events:
+            churn_table = workload.tables().get("churn")
+            result |= measure_run(
+                tables, subscriptions, nodes=workload.node_names, churn=churn_table, window=DRAIN
+            )
+        else:
+            result |= overlay_measures(tables, subscriptions, pa.array(up), self.diameters)
+        if self.histogram:
+            result["degrees"] = [simulation.node(index).degree for index in simulation.up()]
+            if self.events:
+                receptions = Receptions.of(tables.publishes, tables.deliveries)
+                result["hops_counts"] = hops_counts(receptions)
+                result["latency_quantiles"] = latency_quantiles(receptions)
+        result |= simulation.gauges()
+        if self.tdi:
+            result[f"tdi_{self.tdi}"] = tdi(subscriptions, self.tdi)
+        return result
+
+
+def _publish(simulation: Simulation, events: int, seed: int) -> None:
+    """Publish so many over the next seconds, evenly."""
+    for number, (publisher, topic) in enumerate(drawn_events(simulation.workload, events, seed)):
+        simulation.at(simulation.now + PUBLISHING * number / events, simulation.publish, publisher, topic)
+    simulation.run(simulation.now + PUBLISHING)
+
+
+def overlay_measures(
+    tables: Tables,
+    subscriptions: pa.Table,
+    nodes: pa.Array,
+    diameters: bool = False,
+    time: float | None = None,
+) -> Result:
+    """Degrees and connectivity of the overlay at a moment; by default the last."""
+    overlay = Overlay.of(snapshot(tables.links, time), nodes)
+    topics = TopicGraph.of(overlay, subscriptions)
+    result: Result = {**degree_measures(overlay), **connectivity_measures(topics)}
+    if diameters:
+        per_topic = topic_diameters(topics)
+        result["topic_diameter_max"] = int(per_topic.max(initial=0))
+        result["topic_diameter_mean"] = float(per_topic.mean()) if len(per_topic) else 0.0
+    return result

@@ -1,0 +1,101 @@
+"""Results of finished runs: a folder of small files, each named by what the run is and by the code that it can reach.
+
+Whoever asks for the same run finds it there: comparisons, studies and sweeps share one store. A run is done when its result can be
+read; what cannot be read is run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from topicweave.errors import TopicweaveError
+from topicweave.runs.fingerprint import fingerprint
+from topicweave.runs.registry import encode
+from topicweave.runs.run import Result, Run
+
+FOLDER = "runs"
+
+
+def beside(out: Path) -> Path:
+    """Where commands keep results unless told otherwise: `runs` beside the folder that they write to, so `out/runs` for all."""
+    return out.parent / FOLDER
+
+
+def key(run: Run) -> str:
+    """Names a run: its fields, what is in its workload, and its code."""
+    plain = msgspec.to_builtins(run)
+    for field in plain:
+        contents = getattr(getattr(run, field, None), "contents", None)
+        if contents is not None:
+            plain[field] = contents()
+    name = hashlib.sha1(fingerprint(run).encode(), usedforsecurity=False)
+    name.update(msgspec.json.encode(plain, order="deterministic"))
+    return name.hexdigest()
+
+
+def whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Let `write` make a file that gets its name when it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}")
+    try:
+        write(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class Store:
+    """A folder of results, one file each, written whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+
+    def path(self, key: str) -> Path:
+        """The file that holds, or will hold, a result."""
+        return self.folder / f"{key}.json"
+
+    def get(self, key: str) -> Result | None:
+        """None: it is not there, or not what `put` wrote."""
+        try:
+            stored = json.loads(self.path(key).read_bytes())["result"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return stored if isinstance(stored, dict) else None
+
+    def put(self, key: str, run: Run, result: Result) -> None:
+        self._write(self.path(key), json.dumps({"run": json.loads(encode(run)), "result": result}))
+        self._failed(key).unlink(missing_ok=True)
+
+    def put_failure(self, key: str, error: str) -> None:
+        """Not under the result's own name: the next attempt runs it again."""
+        self._write(self._failed(key), error)
+
+    def failure(self, key: str) -> str | None:
+        """What the last attempt failed with."""
+        try:
+            return self._failed(key).read_text()
+        except OSError:
+            return None
+
+    def clear(self, key: str) -> None:
+        """Forget what became of earlier attempts, and what cannot be read."""
+        self.path(key).unlink(missing_ok=True)
+        self._failed(key).unlink(missing_ok=True)
+
+    def _failed(self, key: str) -> Path:
+        return self.folder / f"{key}.failed"
+
+    def _write(self, path: Path, text: str) -> None:
+        try:
+            whole(path, lambda partial: partial.write_text(text))
+        except OSError as error:
+            raise TopicweaveError(
+                f"cannot keep a result in {self.folder}: {error.strerror}; make room or choose another --runs"
+            ) from error
