@@ -44,19 +44,18 @@ def test_one_name_that_tells_is_enough(tmp_path: Path) -> None:
 
 
 def test_names_may_be_anything(tmp_path: Path) -> None:
-    text = 'user,topic\n"eve, the 2nd",good morning\n😀 smile,"say ""hi"""\n007,1e3\n null ,NaN\n'
+    text = 'user,topic\n"eve, the 2nd",good morning\n😀 smile,"say ""hi"""\n007,1e3\n'
     assert load_text(tmp_path, text) == {
         "eve, the 2nd": ["good morning"],
         "😀 smile": ['say "hi"'],
         "007": ["1e3"],
-        "null": ["NaN"],
     }
 
 
 def test_repeated_rows_count_once_and_are_noted(tmp_path: Path) -> None:
     notes: list[str] = []
     assert load_text(tmp_path, "a,x\na,x\nb,x\n", note=notes.append) == {"a": ["x"], "b": ["x"]}
-    assert "1 rows say again what others said" in notes[0]
+    assert notes[1].endswith("1 row repeated: counted once")
 
 
 def test_a_node_without_a_topic_is_there_and_wants_nothing(tmp_path: Path) -> None:
@@ -83,20 +82,20 @@ def test_a_few_wrong_lines_are_left_out_and_noted(tmp_path: Path) -> None:
     text = "".join(f"n{number},t\n" for number in range(200)) + "only one\n"
     notes: list[str] = []
     assert len(load_text(tmp_path, text, note=notes.append)) == 200
-    assert "1 lines with a wrong number of columns left out" in notes[0]
+    assert notes[1].endswith("1 line with a wrong number of columns left out, first line 201")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
         ("my.csv", b"", "empty; need a line for each subscription"),
-        ("my.csv", b"one\ntwo\n", "one column; need a node and a topic with a comma"),
+        ("my.csv", b"one\ntwo\n", "line 1: one column, 'one'; need a node and a topic, with comma, tab,"),
         ("my.csv", b"a,b\nc,d,e\nf,g,h\n", "line 2: 3 columns, not 2"),
-        ("my.csv", b"user,topic\n,x\n", "1 rows have no user"),
+        ("my.csv", b"user,topic\n,x\n", "nobody wants anything"),
         ("my.csv", b"user,topic\na,\n", "nobody wants anything"),
-        ("my.csv", b"\xff\xfe\x00\x01,\x80\n", "not a text file in UTF-8"),
+        ("my.csv", b"\xff\xfe\x00\x01,\x80\n", "not a text file"),
         ("my.parquet", b"PAR1 not really", "not a Parquet file"),
-        ("my.doc", b"a,b\n", "what kind of file is this"),
+        ("my.doc", b"PK\x03\x04 and so on", "a zip archive (or an Excel file), not lines of text"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:

@@ -165,11 +165,47 @@ def test_an_interrupted_comparison_goes_on_where_it_was(
     assert kept.items() <= after.items()
 
 
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("user,topic\nann,x\nann,y\n", "one node ('ann'); need at least two to compare systems"),
+        ("user,topic\nann,x\nbob,y\n", "none of the 2 topics has more than one subscriber"),
+        ('user,topic\nann,"x\nbob,x\neve,y\n', "line 2: a quote that is not closed"),
+        ("<html><body>a,b</body></html>\n", "an HTML page, not a table"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_a_line_and_leaves_nothing(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    (tmp_path / "my.csv").write_text(text)
+    ended = call("compare", tmp_path / "my.csv", "--out", tmp_path / "out")
+    assert ended.exit_code != 0
+    assert complaint in ended.stderr.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_was_understood_is_said_first_and_can_be_overridden(tmp_path: Path) -> None:
+    (tmp_path / "h.csv").write_text("member_id,group_id,home\n1,a,x\n2,a,x\n3,b,x\n")
+    words = ["compare", tmp_path / "h.csv", "--systems", "random", "--settle", 1, "--events", 0, "--seeds", 1]
+    words += ["--workers", 1, "--out", tmp_path / "out", "--format", "json"]
+    ended = call(*words)
+    assert (
+        "nodes from column 'member_id', topics from column 'group_id', 3 rows" in ended.stderr.splitlines()[0]
+    )
+    assert json.loads(ended.stdout)["workload"]["topics"] == 2
+    ended = call(*words, "--topic", "home")
+    assert "topics from column 'home'" in ended.stderr.splitlines()[0]
+    assert json.loads(ended.stdout)["workload"]["topics"] == 1
+    assert "--topic home" in (tmp_path / "out" / "report.html").read_text()
+
+
 def test_a_measure_without_a_value_is_null(tmp_path: Path) -> None:
-    Workload.from_lists({"alone": ["news"]}).save(tmp_path / "w")
+    Workload.from_lists({"ann": ["news"], "bob": ["news"]}).save(tmp_path / "w")
     words = [
         "compare",
         tmp_path / "w",
+        "--events",
+        0,
         "--systems",
         "random",
         "--settle",

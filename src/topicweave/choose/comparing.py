@@ -16,6 +16,7 @@ from topicweave.choose.running import Engine, carry_out, run_for, store
 from topicweave.choose.sources import Named, Source, named_workload
 from topicweave.choose.variants import parse_variants
 from topicweave.data.sampling import random_nodes
+from topicweave.data.tables import refuse_pointless
 from topicweave.model.workload import Workload
 from topicweave.report.comparison import Comparison, Entry, Setting
 from topicweave.report.files import make_folder
@@ -65,7 +66,7 @@ def compare(
     if not systems:
         for reason in SYSTEMS.broken.values():
             channel.note(reason)
-    subject = named_workload(subscriptions, Path(out), channel.note)
+    subject = named_workload(subscriptions, Path(out), channel.note, question.reading)
     kept = Path(runs) if runs is not None else beside(Path(out))
     return answer(question, subject, Path(out), kept, Engine.of(workers, spark), channel)
 
@@ -75,6 +76,7 @@ def answer(
 ) -> Comparison:
     """Run what was not run before; `kept` is the folder of results."""
     whole = subject.workload
+    refuse_pointless(subject.source, whole)
     _refuse_early(question, whole)
     make_folder(out)
     make_folder(kept)

@@ -10,9 +10,11 @@ from typing import TypedDict
 from topicweave.blocks.membership import Membership
 from topicweave.choose.planning import parse_budget
 from topicweave.choose.variants import Variant
+from topicweave.data.text_tables import TableOptions
 from topicweave.report.constraints import Constraint
 from topicweave.systems.system import System
 
+AS_FOUND = TableOptions()
 BY_GOSSIP = 2.0
 """So much longer it takes to settle where nodes must first hear of each other."""
 
@@ -45,7 +47,16 @@ class Bounds(TypedDict, total=False):
     max_repair: float | None
 
 
-class Options(Conditions, Bounds, total=False):
+class Reading(TypedDict, total=False):
+    """How a file of subscriptions is read; what is None is found out."""
+
+    node: str | None
+    topic: str | None
+    delimiter: str | None
+    header: bool | None
+
+
+class Options(Conditions, Bounds, Reading, total=False):
     """What `compare` and `advise` take besides subscriptions and systems.
 
     seeds, seed     how many replications, and the first one's seed
@@ -65,6 +76,9 @@ class Options(Conditions, Bounds, total=False):
     max_hops        links that an event crosses
     max_control     bytes of control per node and second
     max_repair      seconds until all are served again after the crash
+    node, topic     which columns of a file are meant, by name or by number from 1
+    delimiter       what is between the columns of a file
+    header          whether the first line of a file names its columns
     """
 
 
@@ -85,6 +99,7 @@ class Question:
     budget: float | None = None
     constraints: Sequence[Constraint] = ()
     """What systems are held to; they are run all the same."""
+    reading: TableOptions = AS_FOUND
 
     @property
     def all_seeds(self) -> tuple[int, ...]:
@@ -103,7 +118,7 @@ class Question:
             ":".join([variant.system, *(f"{name}={value}" for name, value in variant.parameters.items())])
             for variant in self.variants
         )
-        words = ["topicweave", "compare", source, "--systems", systems]
+        words = ["topicweave", "compare", source, *_reading_words(self.reading), "--systems", systems]
         words += ["--seed", str(self.seed), "--seeds", str(self.seeds), "--events", str(self.events)]
         words += ["--membership", self.membership]
         if self.settle is not None:
@@ -124,13 +139,27 @@ def ask(variants: Sequence[Variant], options: Options) -> Question:
     if unknown:
         raise TypeError(f"no option {min(unknown)!r}; there are {', '.join(Options.__annotations__)}")
     bounds = {name: value for name, value in options.items() if name in Bounds.__annotations__}
-    conditions = {name: value for name, value in options.items() if name not in bounds}
+    reading = {name: value for name, value in options.items() if name in Reading.__annotations__}
+    conditions = {name: value for name, value in options.items() if name not in {*bounds, *reading}}
     budget = options.get("budget", DEFAULT_BUDGET)
     conditions["budget"] = parse_budget(budget) if isinstance(budget, str) else budget
     for name in ("settle", "crash"):  # 3 and 3.0 must not name two runs.
         if isinstance(given := conditions.get(name), int):
             conditions[name] = float(given)
-    return Question(variants, **conditions, constraints=constraints_from(**bounds))  # type: ignore[arg-type]
+    return Question(
+        variants,
+        **conditions,  # type: ignore[arg-type]
+        constraints=constraints_from(**bounds),  # type: ignore[arg-type]
+        reading=TableOptions(**reading),  # type: ignore[arg-type]
+    )
+
+
+def _reading_words(reading: TableOptions) -> list[str]:
+    given = {"--node": reading.node, "--topic": reading.topic, "--delimiter": reading.delimiter}
+    words = [word for option, value in given.items() if value is not None for word in (option, value)]
+    if reading.header is not None:
+        words.append("--header" if reading.header else "--no-header")
+    return words
 
 
 DEFAULT_BUDGET = "10m"

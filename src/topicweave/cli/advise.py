@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 def advise(
     subscriptions: trying.Subject,
+    node: trying.NodeColumn = None,
+    topic: trying.TopicColumn = None,
+    delimiter: trying.Delimiter = None,
+    header: trying.Header = None,
     max_degree: trying.MaxDegree = None,
     max_noise: trying.MaxNoise = None,
     no_relays: trying.NoRelays = False,
@@ -82,6 +86,10 @@ def advise(
             out=out,
             runs=runs,
             **machinery,
+            node=node,
+            topic=topic,
+            delimiter=delimiter,
+            header=header,
             seeds=seeds,
             seed=seed,
             events=events,

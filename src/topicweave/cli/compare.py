@@ -14,6 +14,10 @@ from topicweave.cli.spark import Conf, Runs, Verbose
 
 def compare(
     subscriptions: trying.Subject,
+    node: trying.NodeColumn = None,
+    topic: trying.TopicColumn = None,
+    delimiter: trying.Delimiter = None,
+    header: trying.Header = None,
     systems: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,6 +89,10 @@ def compare(
             out=out,
             runs=runs,
             **machinery,
+            node=node,
+            topic=topic,
+            delimiter=delimiter,
+            header=header,
             seeds=seeds,
             seed=seed,
             events=events,

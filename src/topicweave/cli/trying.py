@@ -20,8 +20,23 @@ Subject = Annotated[
     Path,
     typer.Argument(
         metavar="SUBSCRIPTIONS",
-        help="A CSV, TSV or Parquet file of (node, topic), a SNAP edge list (.txt[.gz|.xz]), a folder of OPML files, or a workload's folder.",
+        help="A file of subscriptions: columns or lists of text, Parquet or JSON, plain or packed (.gz .xz .bz2 .zst .zip); "
+        "a folder of OPML files; or a workload's folder.",
     ),
+]
+NodeColumn = Annotated[
+    str | None,
+    typer.Option("--node", metavar="COLUMN", help="The file's column of nodes: a name, or a number."),
+]
+TopicColumn = Annotated[
+    str | None, typer.Option("--topic", metavar="COLUMN", help="The file's column of topics.")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(metavar="SIGN", help="Between columns: a sign, or whitespace, tab, comma, colon, pipe."),
+]
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
 ]
 Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Replications, each with a seed of its own.")]
 FirstSeed = Annotated[int, typer.Option(min=0, metavar="N", help="The first of the seeds.")]

@@ -53,10 +53,11 @@ class Format:
 
     def parse(self, options: Options, file: Path) -> Parse:
         """What reads the lines of files like this one."""
-        return self.build(options, _delimiter(options.delimiter or self.delimiter), file)
+        return self.build(options, delimiter_sign(options.delimiter or self.delimiter), file)
 
 
-def _delimiter(text: str) -> str:
+def delimiter_sign(text: str) -> str:
+    """A separator by its name, or as it is."""
     words = {
         "space": " ",
         "tab": "\t",

@@ -46,8 +46,10 @@ def meant(texts: Any, header: bool, first: bool) -> npt.NDArray[np.int64]:
     return places[1:] if header and first else places
 
 
-def fields_of(texts: Any, places: npt.NDArray[np.int64], delimiter: str, wanted: Sequence[int]) -> Fields:
-    """Split lines; those with another number of fields than `wanted`, or an empty one, are wrong.
+def fields_of(
+    texts: Any, places: npt.NDArray[np.int64], delimiter: str, wanted: Sequence[int], empty: bool = False
+) -> Fields:
+    """Split lines; those with another number of fields than `wanted`, or unless they may an `empty` one, are wrong.
 
     With several numbers wanted, the columns are those that all have.
     """
@@ -67,10 +69,8 @@ def fields_of(texts: Any, places: npt.NDArray[np.int64], delimiter: str, wanted:
     offsets = lists.offsets.to_numpy()[:-1]
     flat = pc.utf8_trim_whitespace(lists.values)
     columns = [flat.take(pa.array(offsets[fits] + column)) for column in range(min(wanted))]
-    at = places[fits]
-    return _without(
-        Fields(at, columns, wrong), [pc.equal(column, "") for column in columns], "an empty field"
-    )
+    found = Fields(places[fits], columns, wrong)
+    return found if empty else _without(found, [pc.equal(column, "") for column in columns], "an empty field")
 
 
 def _without(fields: Fields, bad: Sequence[Any], reason: str) -> Fields:

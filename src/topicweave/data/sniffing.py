@@ -1,0 +1,294 @@
+"""How a text file of subscriptions is written: separator, quotes, header, columns or lists.
+
+DuckDB's CSV sniffer finds separator, quote and types from a sample of the lines. It knows neither runs of blanks nor `::`, wants
+every line of one length, and takes the first line of an all-text file for a header. Those three cases are decided here.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from topicweave.data.parsing import WHITESPACE
+from topicweave.errors import BadInput, TopicweaveError
+
+SAMPLE_LINES = 2000
+LONGEST_NAME = 4096
+"""Bytes of a node's or a topic's name."""
+SEPARATORS = {
+    ",": "commas",
+    "\t": "tabs",
+    ";": "semicolons",
+    "|": "bars",
+    "::": "double colons",
+    WHITESPACE: "blanks",
+    ":": "colons",
+    " ": "blanks",
+}
+
+NODE_WORDS = [
+    "node",
+    "user",
+    "reader",
+    "subscriber",
+    "follower",
+    "member",
+    "client",
+    "consumer",
+    "customer",
+    "buyer",
+    "person",
+    "player",
+    "account",
+    "listener",
+    "viewer",
+    "visitor",
+    "student",
+    "employee",
+    "author",
+    "editor",
+    "device",
+    "host",
+    "agent",
+    "who",
+    "from",
+    "src",
+    "source",
+]
+TOPIC_WORDS = [
+    "topic",
+    "feed",
+    "channel",
+    "followed",
+    "group",
+    "page",
+    "repo",
+    "repository",
+    "artist",
+    "game",
+    "product",
+    "item",
+    "movie",
+    "book",
+    "song",
+    "track",
+    "album",
+    "place",
+    "location",
+    "venue",
+    "tag",
+    "hashtag",
+    "community",
+    "forum",
+    "subreddit",
+    "article",
+    "url",
+    "event",
+    "category",
+    "stock",
+    "symbol",
+    "subject",
+    "what",
+    "to",
+    "dst",
+    "target",
+    "friend",
+]
+_OTHER_WORDS = [
+    "id",
+    "ids",
+    "name",
+    "key",
+    "index",
+    "weight",
+    "count",
+    "rating",
+    "score",
+    "time",
+    "timestamp",
+    "date",
+    "when",
+    "value",
+    "type",
+    "label",
+]
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    """How the lines of a file are written."""
+
+    delimiter: str
+    quote: str
+    names: tuple[str, ...]
+    """Of the columns; made up if nothing names them."""
+    header: bool
+    """Whether the first line names the columns."""
+    sure: bool
+    """Whether that could be told."""
+    types: tuple[str, ...] = ()
+    """What DuckDB takes the columns for; empty if it was not asked."""
+    lists: str = ""
+    """If lines are a node and all its topics: the separator of the topics."""
+
+
+def sniff(
+    path: Path, lines: Sequence[str], first_line: int, delimiter: str | None, header: bool | None
+) -> Dialect:
+    """How these first lines of a file are written; what is given is not guessed."""
+    for number, line in enumerate(lines, start=first_line):
+        if len(line) > LONGEST_NAME and (size := max(map(len, re.split(r"[,;|:\s]", line)))) > LONGEST_NAME:
+            raise too_long(f"{path}, line {number}", size)
+    found = _by_duckdb(lines, delimiter) if delimiter is None or len(delimiter) == 1 else None
+    if found is None or len(found["types"]) < 2:
+        found = _by_counting(path, lines, delimiter)
+    delimiter, quote, types = found["delimiter"], found["quote"], found["types"]
+    rows = [split(line, delimiter, quote) for line in lines]
+    if lists := _lists(rows, delimiter, header):
+        return Dialect(delimiter, quote, ("1st name", "others"), False, True, lists=lists)
+    told, sure = _has_header(rows) if header is None else (header, True)
+    first = [name.strip() for name in rows[0]]
+    names = tuple(
+        (name if told and name else f"column {number}") for number, name in enumerate(first, start=1)
+    )
+    return Dialect(delimiter, quote, _distinct(names), told, sure, tuple(types))
+
+
+def split(line: str, delimiter: str, quote: str) -> list[str]:
+    """The fields of a line."""
+    if delimiter == WHITESPACE:
+        return line.split()
+    if len(delimiter) > 1 or not quote or quote not in line:
+        return line.split(delimiter)
+    return next(csv.reader([line], delimiter=delimiter, quotechar=quote), [])
+
+
+def _by_duckdb(lines: Sequence[str], delimiter: str | None) -> dict[str, Any] | None:
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise TopicweaveError(
+            "reading a text file of subscriptions needs duckdb: pip install 'topicweave[compare]'"
+        ) from None
+
+    with tempfile.TemporaryDirectory() as folder:
+        sample = Path(folder, "sample.csv")
+        sample.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        given = {} if delimiter is None else {"delim": delimiter}
+        options = "".join(f", {name}=$${value}$$" for name, value in given.items())
+        with duckdb.connect() as connection:
+            try:
+                rows = connection.execute(
+                    f"select Delimiter, Quote, Columns from sniff_csv($${sample}$${options})"
+                ).fetchall()
+            except duckdb.Error:
+                return None
+    found, quote, columns = rows[0]
+    return {
+        "delimiter": found,
+        "quote": '"' if quote == "(empty)" else quote,
+        "types": [column["type"] for column in columns],
+    }
+
+
+def _by_counting(path: Path, lines: Sequence[str], delimiter: str | None) -> dict[str, Any]:
+    """The first separator that gives most lines the same number of fields, or failing that one that most lines have."""
+    best: tuple[float, str] = (0.0, "")
+    for candidate in [delimiter] if delimiter else SEPARATORS:
+        counts = Counter(len(split(line, candidate, '"')) for line in lines)
+        width, often = counts.most_common(1)[0]
+        if width > 1 and often >= 0.9 * len(lines):
+            return {"delimiter": candidate, "quote": '"', "types": [""] * width}
+        several = 1.0 - counts[1] / len(lines)
+        if several > max(best[0], 0.5):
+            best = (several, candidate)
+    if not best[1]:
+        between = (
+            SEPARATORS.get(delimiter or "", repr(delimiter)) if delimiter else "comma, tab, ; | : or blanks"
+        )
+        raise BadInput(
+            f"{path}, line 1: one column, {_shown(lines[0])}; need a node and a topic, with {between} between them"
+        )
+    return {"delimiter": best[1], "quote": '"', "types": []}
+
+
+def _lists(rows: list[list[str]], delimiter: str, header: bool | None) -> str:
+    """The separator of the topics, if every line is a node and all its topics; else nothing."""
+    if header or len(rows) < 3:
+        return ""
+    widths = Counter(len(row) for row in rows)
+    if widths.most_common(1)[0][1] < 0.9 * len(rows):
+        # Two lengths are lines that are wrong; more are lists, which have every length.
+        return delimiter if len(widths) > 2 or delimiter in (WHITESPACE, "\t", " ") else ""
+    if delimiter == "\t" and len(rows[0]) == 2:
+        inner = [row[1] for row in rows if len(row) == 2]
+        several = sum("," in cell and ", " not in cell for cell in inner)
+        if several >= 0.3 * len(inner) and len({row[0] for row in rows}) == len(rows):
+            return ","
+    return ""
+
+
+def _has_header(rows: list[list[str]]) -> tuple[bool, bool]:
+    """Whether the first row names columns, and whether that is sure."""
+    first = [cell.strip() for cell in rows[0]]
+    others = rows[1:]
+    if any(_is_number(cell) for cell in first) or not any(first):
+        return False, True
+    named = [bool(words(cell) & {*NODE_WORDS, *TOPIC_WORDS, *_OTHER_WORDS}) for cell in first]
+    recurs = any(
+        cell and any(place < len(row) and row[place].strip() == cell for row in others)
+        for place, cell in enumerate(first)
+    )
+    numeric = [
+        place
+        for place in range(len(first))
+        if others
+        and all(place < len(row) and _is_number(row[place]) for row in others if len(row) == len(first))
+    ]
+    # A word above a column of numbers is its name; so is one that names columns and stands nowhere else.
+    if any(first[place] for place in numeric):
+        return True, True
+    if recurs:
+        return False, True
+    return (True, True) if any(named) else (False, len(others) < 1)
+
+
+def too_long(where: str, size: int) -> BadInput:
+    return BadInput(
+        f"{where}: a name of {size:,} bytes; names have at most {LONGEST_NAME:,}: is a quote or a line break missing?"
+    )
+
+
+def words(name: str) -> set[str]:
+    """The words of a column's name, in lower case and in the singular: `userIDs` has `user` and `id`."""
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
+    lower = {part.lower() for part in parts} | {name.strip().lower()}
+    return lower | {word.removesuffix("s") for word in lower} | {word.removesuffix("id") for word in lower}
+
+
+def is_plain_number(type_name: str) -> bool:
+    """Whether a column of this type of DuckDB's holds fractions or moments rather than names."""
+    return type_name.startswith(("DOUBLE", "FLOAT", "DECIMAL", "DATE", "TIME"))
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text) is not None
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(found)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")

@@ -1,0 +1,342 @@
+"""Subscriptions from any file that holds them, and what was understood of it.
+
+A file is a table (text in columns, Parquet, JSON records), lists (`user item item …`, JSON `{user: [topics]}`), packed or not. Which
+columns are meant is told by their names, or is said by the caller; what was taken for what stands in `Understood`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from topicweave.data.files import COMPRESSIONS
+from topicweave.data.sniffing import LONGEST_NAME, NODE_WORDS, TOPIC_WORDS, is_plain_number, too_long, words
+from topicweave.data.text_tables import Rows, TableOptions, counted, read_text, sentence, whole
+from topicweave.errors import BadInput
+from topicweave.model.workload import Workload
+
+MISSING = ("", "NaN", "nan", "null", "NULL", "None", "NA", "N/A", "#N/A", "<NA>", "\\N")
+"""Words that programs write for a name that is not there."""
+
+
+class Understood(msgspec.Struct, frozen=True):
+    """What was taken for what."""
+
+    file: str
+    shape: str
+    """`columns between commas, with a header`, `Parquet`, `JSON lists`, …"""
+    node: str
+    topic: str
+    rows: int
+    notes: tuple[str, ...] = ()
+    """What was left out, and what may be wrong."""
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.shape}; nodes from {self.node}, topics from {self.topic}, {counted(self.rows)}"
+
+
+def read_subscriptions(path: Path, options: TableOptions | None = None) -> tuple[Workload, Understood]:
+    """The workload in a file, and how the file was understood."""
+    options = options or TableOptions()
+    if not path.exists():
+        raise BadInput(
+            f"{path}: no such file or folder; give a file of subscriptions, or a workload's folder"
+        )
+    kind = _kind(path)
+    if kind == ".parquet":
+        rows = Rows("Parquet", _read_parquet(path))
+    elif kind in (".json", ".jsonl", ".ndjson"):
+        rows = _read_json(path, whole(path))
+    else:
+        rows = read_text(path, whole(path), options)
+    return subscriptions_in(str(path), rows.table, options, rows)
+
+
+def _kind(path: Path) -> str:
+    """The ending of a file's name, without those of its compression."""
+    name = path.name.lower()
+    for ending in COMPRESSIONS:
+        name = name.removesuffix(ending)
+    return Path(name).suffix
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    try:
+        if path.suffix.lower() in COMPRESSIONS:
+            return pq.read_table(pa.BufferReader(whole(path)))
+        return pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput(f"{path}: not a Parquet file ({sentence(error)}); name it by what it is") from None
+
+
+def _read_json(path: Path, data: bytes) -> Rows:
+    """`{user: [topics]}`, `[[user, topic], …]`, records, or records line by line."""
+    try:
+        value = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        return Rows("JSON lines", _json_lines(path, data, error))
+    if isinstance(value, dict):
+        lists = {name: _items(topics) for name, topics in value.items()}
+        return Rows("JSON lists", _table_of_lists(path, lists.items()))
+    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+        return Rows("JSON records", _table_of_records(path, value))
+    if isinstance(value, list) and value and all(isinstance(row, list) and len(row) > 1 for row in value):
+        columns = {f"column {place + 1}": [row[place] for row in value] for place in range(2)}
+        return Rows("JSON pairs", pa.table({name: _texts(cells) for name, cells in columns.items()}))
+    raise BadInput(
+        f"{path}: JSON without subscriptions; give {{user: [topics]}}, records or [user, topic] pairs"
+    )
+
+
+def _json_lines(path: Path, data: bytes, error: Exception) -> pa.Table:
+    records: list[Any] = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            reason = error if number == 1 else "not JSON"
+            raise BadInput(f"{path}, line {number}: {reason}; give JSON, or one record per line") from None
+        if not isinstance(record, dict):
+            raise BadInput(
+                f"{path}, line {number}: not a record; give {{…}} with a node and a topic per line"
+            )
+        records.append(record)
+    if not records:
+        raise BadInput(f"{path}: empty; need a record for each subscription")
+    return _table_of_records(path, records)
+
+
+def _table_of_records(path: Path, records: list[dict[str, Any]]) -> pa.Table:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if len(names) == 1 or all(len(record) == 1 for record in records):
+        pairs = [(name, _items(value)) for record in records for name, value in record.items()]
+        return _table_of_lists(path, pairs)
+    columns = {}
+    for name in names:
+        cells = [record.get(name) for record in records]
+        if any(isinstance(cell, list) for cell in cells):
+            columns[name] = pa.array([[_text(one) for one in _items(cell)] for cell in cells])
+        else:
+            columns[name] = _texts(cells)
+    return pa.table(columns)
+
+
+def _table_of_lists(path: Path, lists: Iterable[tuple[str, list[Any]]]) -> pa.Table:
+    rows = [(node, topic) for node, topics in lists for topic in (topics or [""])]
+    if not rows:
+        raise BadInput(f"{path}: empty; need a node with its topics")
+    return pa.table({"key": _texts([row[0] for row in rows]), "values": _texts([row[1] for row in rows])})
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, list | dict):
+        return list(value)
+    return [] if value is None else [value]
+
+
+def _texts(cells: Iterable[Any]) -> Any:
+    return pa.array([_text(cell) for cell in cells], pa.large_string())
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None or isinstance(cell, str):
+        return cell
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def subscriptions_in(
+    label: str, table: pa.Table, options: TableOptions | None = None, rows: Rows | None = None
+) -> tuple[Workload, Understood]:
+    """The workload in a table, and which of its columns were taken."""
+    options, rows = options or TableOptions(), rows or Rows("a table", table)
+    notes = list(rows.notes)
+    node, topic, more = _chosen(label, table, options, rows)
+    notes += more
+    pairs = pa.table({"node": table[node], "topic": table[topic]})
+    pairs = pa.table({"node": _names(label, node, pairs["node"]), "topic": pairs["topic"]})
+    if pa.types.is_list(pairs["topic"].type) or pa.types.is_large_list(pairs["topic"].type):
+        pairs = _spread(pairs)
+    pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"]))
+    count = pairs.num_rows
+    _refuse_long_names(label, pairs, rows.first_line)
+    nameless = pc.equal(pairs["node"], "")
+    if missing := pc.sum(nameless).as_py() or 0:
+        notes.append(f"{counted(missing)} without a node (empty, NaN, null, …) left out")
+        pairs = pairs.filter(pc.invert(nameless))
+    nodes = pc.unique(pairs["node"])
+    wanting = pc.not_equal(pairs["topic"], "")
+    if missing := pairs.num_rows - (pc.sum(wanting).as_py() or 0):
+        notes.append(
+            f"{counted(missing)} without a topic (empty, NaN, null, …): the node is there, without a subscription"
+        )
+        pairs = pairs.filter(wanting)
+    distinct = pairs.group_by(["node", "topic"], use_threads=False).aggregate([])
+    if again := pairs.num_rows - distinct.num_rows:
+        notes.append(f"{counted(again)} repeated: counted once")
+    if not distinct.num_rows:
+        raise BadInput(f"{label}: nobody wants anything; need at least one row with a node and a topic")
+    workload = Workload.from_tables(distinct, hosts=pa.table({"node": nodes}))
+    understood = Understood(label, rows.shape, _column_word(node), _column_word(topic), count, tuple(notes))
+    return workload, understood
+
+
+def _column_word(name: str) -> str:
+    if name in ("1st name", "others", "key", "values"):
+        return {
+            "1st name": "the first name of a line",
+            "others": "the others",
+            "key": "the keys",
+            "values": "their lists",
+        }[name]
+    return name if name.startswith("column ") else f"column {name!r}"
+
+
+def _chosen(label: str, table: pa.Table, options: TableOptions, rows: Rows) -> tuple[str, str, list[str]]:
+    """The columns of the node and of the topic, by their names or as given, and what is not sure about them."""
+    names = table.column_names
+    if len(names) < 2:
+        raise BadInput(f"{label}: one column; need a node and a topic")
+    node = None if options.node is None else _given(label, names, options.node, "--node")
+    topic = None if options.topic is None else _given(label, names, options.topic, "--topic")
+    if node is not None and node == topic:
+        raise BadInput(f"{label}: column {node!r} for both; give one for --node and another for --topic")
+    free = [name for name in names if name not in (node, topic)]
+    node = node or _named(free, NODE_WORDS)
+    topic = topic or _named([name for name in free if name != node], TOPIC_WORDS)
+    notes = []
+    rest = [name for name in free if name not in (node, topic)]
+    likely = [name for name in rest if not _unlikely(table, name, names.index(name), rows)] or rest
+    if node is None or topic is None:
+        if node is None:
+            node = likely.pop(0)
+            likely = likely or [name for name in rest if name != node]
+        if topic is None:
+            topic = likely[0]
+        if len(names) > 2:
+            notes.append(
+                f"of {len(names)} columns ({_list(names)}); say --node and --topic if others are meant"
+            )
+    return node, topic, notes
+
+
+def _given(label: str, names: list[str], wanted: str, option: str) -> str:
+    if wanted in names:
+        return wanted
+    folded = {name.strip().lower(): name for name in names}
+    if wanted.strip().lower() in folded:
+        return folded[wanted.strip().lower()]
+    if wanted.isdigit() and 1 <= int(wanted) <= len(names):
+        return names[int(wanted) - 1]
+    raise BadInput(f"{label}: no column {wanted!r} for {option}; it has {_list(names)}")
+
+
+def _named(names: list[str], vocabulary: list[str]) -> str | None:
+    """The column whose name is a word, or has a word, of the vocabulary; the earlier words go first."""
+    for test in (lambda name: {name.strip().lower()}, words):
+        for word in vocabulary:
+            for name in names:
+                if word in test(name):
+                    return name
+    return None
+
+
+def _unlikely(table: pa.Table, name: str, place: int, rows: Rows) -> bool:
+    """Whether a column is an index that some program wrote in front, or holds fractions or moments."""
+    kind = table[name].type
+    if pa.types.is_floating(kind) or pa.types.is_temporal(kind) or pa.types.is_decimal(kind):
+        return not _whole_numbers(table[name])
+    if place < len(rows.types) and is_plain_number(rows.types[place]):
+        return True
+    nameless = name in (f"column {place + 1}", "", "__index_level_0__") or name.startswith("Unnamed")
+    return place == 0 and rows.header and nameless and _counts_up(table[name])
+
+
+def _whole_numbers(column: Any) -> bool:
+    return bool(
+        pa.types.is_floating(column.type)
+        and pc.all(pc.equal(column, pc.floor(column)), skip_nulls=True).as_py()
+    )
+
+
+def _counts_up(column: Any) -> bool:
+    try:
+        numbers = column.cast(pa.int64()).to_numpy()
+    except (pa.ArrowException, ValueError):
+        return False
+    return len(numbers) > 0 and bool((np.diff(numbers) == 1).all())
+
+
+def _names(label: str, column: str, cells: Any) -> Any:
+    """Names as text, trimmed; those that are missing are empty."""
+    kind = cells.type
+    if pa.types.is_dictionary(kind):
+        cells = cells.cast(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return cells
+    if pa.types.is_floating(cells.type) and _whole_numbers(cells.drop_null()):
+        cells = pc.if_else(pc.is_finite(cells), cells, None).cast(pa.int64())
+    try:
+        texts = cells.cast(pa.large_string())
+    except pa.ArrowException as error:
+        raise BadInput(f"{label}: column {column!r} must hold names ({sentence(error)})") from None
+    texts = pc.utf8_trim_whitespace(pc.fill_null(texts, ""))
+    return pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING, pa.large_string())), "", texts)
+
+
+def _spread(pairs: pa.Table) -> pa.Table:
+    """A row for each topic of a list; an empty list keeps its node."""
+    topics = pairs["topic"].combine_chunks()
+    sizes = pc.fill_null(pc.list_value_length(topics), 0).to_numpy(zero_copy_only=False)
+    owner = np.repeat(np.arange(len(topics)), sizes)
+    values = topics.flatten()
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    idle = np.flatnonzero(sizes == 0)
+    nodes = pairs["node"].take(pa.array(np.concatenate([owner, idle])))
+    filled = pa.concat_arrays([values.cast(pa.large_string()), pa.array([""] * len(idle), pa.large_string())])
+    return pa.table({"node": nodes, "topic": filled})
+
+
+def _refuse_long_names(label: str, pairs: pa.Table, first_line: int) -> None:
+    for name in ("node", "topic"):
+        sizes = pc.binary_length(pairs[name])
+        longest = pc.max(sizes).as_py() or 0
+        if longest > LONGEST_NAME:
+            row = pc.index(sizes, pa.scalar(longest, sizes.type)).as_py()
+            where = f"line {first_line + row}" if first_line else f"row {row + 1}"
+            raise too_long(f"{label}, {where}", longest)
+
+
+def refuse_pointless(label: str, workload: Workload) -> None:
+    """Raise about a workload on which nothing can be compared: one node, or nobody to deliver to."""
+    if workload.nodes < 2:
+        raise BadInput(
+            f"{label}: one node ({workload.node_names[0]!r}); need at least two to compare systems"
+        )
+    audience = np.bincount(workload.topic_index, minlength=workload.topics)
+    if audience.max(initial=0) < 2:
+        raise BadInput(
+            f"{label}: none of the {workload.topics:,} topics has more than one subscriber, so nothing is delivered; "
+            "are --node and --topic the wrong way round?"
+        )
+
+
+def _list(names: Iterable[str]) -> str:
+    def shown() -> Iterator[str]:
+        for number, name in enumerate(names):
+            if number == 8:
+                yield "…"
+                return
+            yield name or "''"
+
+    return ", ".join(shown())

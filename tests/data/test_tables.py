@@ -1,0 +1,312 @@
+"""Files in every shape that people have: what is understood of each, and one clear line about what is wrong."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from topicweave.data.tables import Understood, read_subscriptions, refuse_pointless
+from topicweave.data.text_tables import TableOptions
+from topicweave.errors import BadInput
+from topicweave.model.workload import Workload
+
+
+def lists(workload: Workload) -> dict[str, list[str]]:
+    return {
+        name: sorted(workload.topic_names[topic] for topic in workload.interests(index))
+        for index, name in enumerate(workload.node_names)
+    }
+
+
+def read(
+    folder: Path, content: str | bytes, name: str = "my.csv", **options: Any
+) -> tuple[dict[str, list[str]], Understood]:
+    data = content.encode() if isinstance(content, str) else content
+    (folder / name).write_bytes(data)
+    workload, understood = read_subscriptions(folder / name, TableOptions(**options))
+    return lists(workload), understood
+
+
+def said(understood: Understood) -> str:
+    return str(understood).split(": ", 1)[1]
+
+
+HEADERS = [
+    ("member_id,group_id\n1,a\n2,a\n3,b\n", "member_id", "group_id"),
+    ("User_ID,Game_ID\n1,a\n2,a\n3,b\n", "User_ID", "Game_ID"),
+    ("userID,artistID\n1,a\n2,a\n3,b\n", "userID", "artistID"),
+    ("customer,product\n1,a\n2,a\n3,b\n", "customer", "product"),
+    ("src,dst\n1,a\n2,a\n3,b\n", "src", "dst"),
+]
+
+
+@pytest.mark.parametrize(("text", "node", "topic"), HEADERS)
+@pytest.mark.parametrize("name", ["h.csv", "h.txt"])
+def test_headers_with_any_names(tmp_path: Path, text: str, node: str, topic: str, name: str) -> None:
+    found, understood = read(tmp_path, text, name)
+    assert found == {"1": ["a"], "2": ["a"], "3": ["b"]}
+    assert said(understood) == (
+        f"columns between commas, with a header; nodes from column {node!r}, topics from column {topic!r}, 3 rows"
+    )
+
+
+@pytest.mark.parametrize("text", ["customer,product\nann,x\nbob,x\n", "src,dst\nann,bob\nbob,cid\n"])
+def test_headers_above_names(tmp_path: Path, text: str) -> None:
+    found, understood = read(tmp_path, text)
+    assert len(found) == understood.rows == 2
+
+
+def test_a_first_line_like_any_other_is_data(tmp_path: Path) -> None:
+    found, understood = read(tmp_path, "ann,news\nbob,news\nann,go\n")
+    assert found == {"ann": ["go", "news"], "bob": ["news"]}
+    assert understood.shape == "columns between commas, without a header"
+    assert not understood.notes
+    _, unsure = read(tmp_path, "ann,red\nbob,blue\n")
+    assert unsure.notes == ("the first line is taken for data; if it names the columns, say --header",)
+    assert read(tmp_path, "ann,red\nbob,blue\n", header=True)[0] == {"bob": ["blue"]}
+    assert len(read(tmp_path, "member_id,group_id\n1,a\n", header=False)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("separator", "word"),
+    [
+        (",", "commas"),
+        ("\t", "tabs"),
+        (";", "semicolons"),
+        ("|", "bars"),
+        (":", "colons"),
+        (" ", "blanks"),
+        ("   ", "blanks"),
+        ("::", "double colons"),
+    ],
+)
+@pytest.mark.parametrize("name", ["my.csv", "my.txt", "my.dat", "mine"])
+def test_separators(tmp_path: Path, separator: str, word: str, name: str) -> None:
+    rows = [("user", "topic", "weight"), ("ann", "x", "1"), ("bob", "x", "2"), ("bob", "y", "3")]
+    found, understood = read(tmp_path, "".join(f"{separator.join(row)}\n" for row in rows), name)
+    assert found == {"ann": ["x"], "bob": ["x", "y"]}
+    assert understood.shape == f"columns between {word}, with a header"
+
+
+def test_other_signs_can_be_given(tmp_path: Path) -> None:
+    assert read(tmp_path, "ann~x\nbob~x\n", delimiter="~")[0] == {"ann": ["x"], "bob": ["x"]}
+    assert read(tmp_path, "a b,x\nc d,x\n", delimiter="comma")[0] == {"a b": ["x"], "c d": ["x"]}
+    assert read(tmp_path, "a:b c:d\ne:f c:d\n", delimiter="whitespace")[0] == {"a:b": ["c:d"], "e:f": ["c:d"]}
+
+
+def test_columns_can_be_given_by_name_or_number(tmp_path: Path) -> None:
+    text = "a,b,c\n1,x,ann\n2,x,bob\n"
+    assert read(tmp_path, text, node="c", topic="B")[0] == {"ann": ["x"], "bob": ["x"]}
+    assert read(tmp_path, text, node="3", topic="2")[0] == {"ann": ["x"], "bob": ["x"]}
+    with pytest.raises(BadInput, match="no column 'd' for --node; it has a, b, c"):
+        read(tmp_path, text, node="d")
+    with pytest.raises(BadInput, match="column 'a' for both"):
+        read(tmp_path, text, node="a", topic="1")
+
+
+def test_quotes(tmp_path: Path) -> None:
+    text = 'user,topic\n"ann, the 2nd","say ""hi"""\n"bob",x\n'
+    assert read(tmp_path, text)[0] == {"ann, the 2nd": ['say "hi"'], "bob": ["x"]}
+    assert read(tmp_path, "user,topic\n'ann, b','x'\n'bob','x'\n")[0] == {"ann, b": ["x"], "bob": ["x"]}
+    assert read(tmp_path, 'user,topic\nann,5" disk\nbob,5" disk\n')[0]["ann"] == ['5" disk']
+
+
+def test_an_index_column_and_extra_columns(tmp_path: Path) -> None:
+    found, understood = read(tmp_path, ",who,what,weight\n0,ann,x,0.5\n1,bob,x,1.5\n2,bob,y,2.5\n")
+    assert found == {"ann": ["x"], "bob": ["x", "y"]}
+    assert "nodes from column 'who', topics from column 'what'" in str(understood)
+    found, understood = read(tmp_path, ",alpha,score,beta\n0,ann,0.5,x\n1,bob,1.5,x\n2,bob,2.5,y\n")
+    assert found == {"ann": ["x"], "bob": ["x", "y"]}
+    assert understood.notes == (
+        "of 4 columns (column 1, alpha, score, beta); say --node and --topic if others are meant",
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "note"),
+    [
+        ("utf-8", ()),
+        ("utf-8-sig", ()),
+        ("utf-16", ("it is in UTF-16",)),
+        ("cp1252", ("it is not in UTF-8; read as Windows-1252",)),
+    ],
+)
+def test_encodings(tmp_path: Path, encoding: str, note: tuple[str, ...]) -> None:
+    found, understood = read(tmp_path, "user,topic\r\nJürgen,café\r\nAnn,café\r\n".encode(encoding))
+    assert found == {"Jürgen": ["café"], "Ann": ["café"]}
+    assert understood.notes == note
+
+
+def test_comments_may_name_the_columns(tmp_path: Path) -> None:
+    text = "# Directed graph\n# Nodes: 3\n# FromNodeId\tToNodeId\n0\t4\n1\t4\n"
+    found, understood = read(tmp_path, text, "graph.txt")
+    assert found == {"0": ["4"], "1": ["4"]}
+    assert "nodes from column 'FromNodeId', topics from column 'ToNodeId', 2 rows" in str(understood)
+    hashed = "".join(f"#tag{number % 3},user{number}\n" for number in range(12))
+    assert len(read(tmp_path, hashed)[0]) == 3, "where most lines start with # it starts names"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "u1 a b c\nu2 a\nu3 b d a e\nu4 c\n",
+        "u1\ta,b,c\nu2\ta\nu3\tb,d,a,e\nu4\tc\n",
+        "u1,a,b,c\nu2,a\nu3,b,d,a,e\nu4,c\n",
+    ],
+)
+def test_a_node_and_its_topics_per_line(tmp_path: Path, text: str) -> None:
+    found, understood = read(tmp_path, text, "lists.dat")
+    assert found == {"u1": ["a", "b", "c"], "u2": ["a"], "u3": ["a", "b", "d", "e"], "u4": ["c"]}
+    assert "nodes from the first name of a line, topics from the others, 9 rows" in str(understood)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("my.json", json.dumps({"ann": ["x", 7], "bob": ["x"], "idle": []})),
+        (
+            "my.json",
+            json.dumps(
+                [
+                    {"user": "ann", "items": ["x", 7]},
+                    {"user": "bob", "items": ["x"]},
+                    {"user": "idle", "items": []},
+                ]
+            ),
+        ),
+        ("my.jsonl", '{"ann": ["x", 7]}\n{"bob": ["x"]}\n{"idle": []}\n'),
+        (
+            "my.ndjson",
+            '{"user": "ann", "topic": "x"}\n{"user": "ann", "topic": 7}\n{"user": "bob", "topic": "x"}\n{"user": "idle", "topic": null}\n',
+        ),
+    ],
+)
+def test_json(tmp_path: Path, name: str, value: str) -> None:
+    assert read(tmp_path, value, name)[0] == {"ann": ["7", "x"], "bob": ["x"], "idle": []}
+
+
+@pytest.mark.parametrize(
+    ("node", "topic"),
+    [
+        (pa.array([1, 2, 2]), pa.array(["7", "7", "8"])),
+        (pa.array([1.0, 2.0, 2.0]), pa.array([7, 7, 8], pa.uint8())),
+        (pa.array(["1", "2", "2"]).dictionary_encode(), pa.array([b"7", b"7", b"8"])),
+        (pa.array(["1", "2", "2"], pa.large_string()), pa.array(["7", "7", "8"], pa.string_view())),
+    ],
+)
+def test_parquet_of_other_types(tmp_path: Path, node: Any, topic: Any) -> None:
+    pq.write_table(pa.table({"when": [0.5, 1.5, 2.5], "u": node, "t": topic}), tmp_path / "my.parquet")
+    workload, understood = read_subscriptions(tmp_path / "my.parquet")
+    assert lists(workload) == {"1": ["7"], "2": ["7", "8"]}
+    assert (understood.node, understood.topic) == ("column 'u'", "column 't'")
+
+
+def test_parquet_of_lists(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"user": ["a", "b"], "topics": [["x", "y"], []]}), tmp_path / "my.parquet")
+    assert lists(read_subscriptions(tmp_path / "my.parquet")[0]) == {"a": ["x", "y"], "b": []}
+
+
+def test_packed_files(tmp_path: Path) -> None:
+    text = b"user,topic\nann,x\nbob,x\n"
+    with zipfile.ZipFile(tmp_path / "one.zip", "w") as archive:
+        archive.writestr("folder/my.csv", text)
+    with pa.output_stream(tmp_path / "my.csv.zst", compression="zstd") as stream:
+        stream.write(text)
+    (tmp_path / "my.csv.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "my.csv.xz").write_bytes(lzma.compress(text))
+    (tmp_path / "my.csv.bz2").write_bytes(bz2.compress(text))
+    for name in ("one.zip", "my.csv.zst", "my.csv.gz", "my.csv.xz", "my.csv.bz2"):
+        assert lists(read_subscriptions(tmp_path / name)[0]) == {"ann": ["x"], "bob": ["x"]}, name
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.csv", text)
+        archive.writestr("b.csv", text)
+    with pytest.raises(BadInput, match="holds 2 files, not one"):
+        read_subscriptions(tmp_path / "two.zip")
+
+
+def test_missing_names_are_counted_and_said(tmp_path: Path) -> None:
+    found, understood = read(tmp_path, "user,topic\nann,x\nbob,NaN\n,x\nnull,x\ncid,\ncid,x\n")
+    assert found == {"ann": ["x"], "bob": [], "cid": ["x"]}
+    assert understood.rows == 6
+    assert understood.notes == (
+        "2 rows without a node (empty, NaN, null, …) left out",
+        "2 rows without a topic (empty, NaN, null, …): the node is there, without a subscription",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("my.csv", 'user,topic\nann,"x\nbob,x\neve,y\n', "line 2: a quote that is not closed: 'ann,\"x'"),
+        ("my.csv", '# so\nuser,topic\nann,x\nbob,"x\ncid,"y\n', "line 4: a quote that is not closed"),
+        ("my.csv", "<!DOCTYPE html>\n<html><body>a, b</body></html>\n", "an HTML page, not a table"),
+        ("my.csv", f"user,topic\nann,{'x' * 5_000_000}\nbob,y\n", "line 2: a name of 5,000,000 bytes"),
+        ("my.csv", f'user,topic\nann,"{"x y " * 5000}"\nbob,y\n', "line 2: a name of 19,999 bytes"),
+        ("my.csv", "", "empty; need a line for each subscription"),
+        ("my.csv", "a\nb\nc\n", "line 1: one column, 'a'; need a node and a topic"),
+        ("my.csv", "user,topic\na,x\nb,y,z\nc,x\n", "line 3: 3 columns, not 2; 1 line wrong"),
+        ("my.json", '{"ann": ["x"', "line 1: Input data was truncated"),
+        ("my.json", "[1, 2]", "JSON without subscriptions"),
+        ("my.jsonl", '{"user": "a", "topic": "x"}\nno\n', "line 2: not JSON"),
+        ("my.csv", b"\x1f\x8b\x08 rest", "packed by gzip, not lines of text"),
+        ("my.csv.gz", b"user,topic\n", "cannot be read (Not a gzipped file"),
+        ("my.txt", b"a\0b\n", "not a text file"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    tmp_path: Path, name: str, content: str | bytes, complaint: str
+) -> None:
+    with pytest.raises(BadInput) as error:
+        read(tmp_path, content, name)
+    assert complaint in str(error.value)
+    assert str(tmp_path / name) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_of_holes_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "huge.txt").open("wb") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(
+        BadInput, match="more than 512 MiB, too large to be read at once; make a workload of it"
+    ):
+        read_subscriptions(tmp_path / "huge.txt")
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(BadInput, match=r"one node \('ann'\); need at least two"):
+        refuse_pointless("my.csv", Workload.from_lists({"ann": ["x", "y"]}))
+    with pytest.raises(BadInput, match="none of the 2 topics has more than one subscriber"):
+        refuse_pointless("my.csv", Workload.from_lists({"ann": ["x"], "bob": ["y"]}))
+    refuse_pointless("my.csv", Workload.from_lists({"ann": ["x"], "bob": ["x"]}))
+
+
+SHARED = {
+    "facebook_combined.txt.gz": "columns between blanks, without a header; nodes from column 1, topics from column 2",
+    "ego-twitter_undirected.csv.xz": "columns between commas, without a header; nodes from column 1, topics from column 2",
+    "twitter_followers_100users.csv.xz": "columns between commas, with a header; nodes from column 'follower', topics from column 'followed'",
+    "soc-Epinions1.txt.xz": "columns between tabs, without a header; nodes from column 'FromNodeId', topics from column 'ToNodeId'",
+    "soc-LiveJournal1Adj.txt.xz": "a node and its topics per line, between commas; nodes from the first name of a line, topics from the others",
+    "wikipedia_edits_jodie.txt.xz": "columns between blanks, without a header; nodes from column 1, topics from column 2",
+    "youtube_groupmemberships.tsv.xz": "columns between tabs, without a header; nodes from column 1, topics from column 2",
+    "github_watch_2009.txt.xz": "columns between colons, without a header; nodes from column 1, topics from column 2",
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_the_known_data_sets(miniature: Path, name: str) -> None:
+    assert said(read_subscriptions(miniature / "subscriptions" / name)[1]).startswith(SHARED[name])
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", SHARED)
+def test_the_real_data_sets(real_data: Path, name: str) -> None:
+    assert said(read_subscriptions(real_data / "subscriptions" / name)[1]).startswith(SHARED[name])
