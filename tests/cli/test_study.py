@@ -1,8 +1,10 @@
 """Studies from the command line, on two that take no time."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +12,9 @@ from tests.cli.commands import call
 from topicweave.papers import STUDIES, Plan, Row, Scale, Study
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.sources import GeneratedWorkload
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def plan(scale: Scale, seed: int) -> Plan:
@@ -70,3 +75,21 @@ def test_the_papers_scale_is_asked_for(tmp_path: Path) -> None:
     told = json.loads(ended.stdout)
     assert told["scale"] == "paper"
     assert told["rows"][0]["where"] == {"nodes": 30}
+
+
+def test_on_spark_all_studies_share_one_session(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    @contextmanager
+    def counting(*settings: object) -> Iterator["SparkSession"]:
+        opened.append(settings)
+        yield spark
+
+    monkeypatch.setattr("topicweave.cli.spark.spark_for", counting)
+    words = ["study", "run", "toy/*", "--out", tmp_path / "out", "--master", "local[2]", "--format", "json"]
+    ended = call(*words)
+    assert [one["study"] for one in json.loads(ended.stdout)] == ["toy/one", "toy/two"]
+    assert len(opened) == 1
+    assert len(list((tmp_path / "runs").glob("*.json"))) == 1

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import topicweave
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.runs.strangers import a_package
@@ -25,6 +26,7 @@ from topicweave.pipeline.sweep import failures, numbers_in, summary, sweep
 from topicweave.runs import Processes, carry_out, run_all
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.registry import from_plain
+from topicweave.runs.runner import finished_runs
 from topicweave.runs.sources import GeneratedWorkload
 from topicweave.runs.store import Store, key
 
@@ -223,3 +225,17 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(spark: SparkSession, tmp_p
         for folder in (out, whole)
     )
     assert mine == theirs
+
+
+def test_a_comparison_and_a_sweep_share_their_runs(tmp_path: Path) -> None:
+    lists = {"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}
+    topicweave.compare(
+        lists, systems=["random"], seeds=2, events=5, settle=5, out=tmp_path / "out", workers=1
+    )
+    (folder,) = (tmp_path / "out" / "workloads").iterdir()
+    (tmp_path / "same.toml").write_text(
+        f'kind = "trial"\nseeds = [0, 1, 2]\nsettle = 5.0\nevents = 5\nrepair_seconds = 20\n'
+        f'[[systems]]\nname = "random"\n[[workloads]]\nfolder = "{folder}"\n'
+    )
+    runs = {cell.seed: cell.run for cell in read_grid(tmp_path / "same.toml")}
+    assert finished_runs(runs, tmp_path / "runs").keys() == {0, 1}

@@ -59,6 +59,10 @@ def test_every_run_of_every_study_is_plain_data(scale: str) -> None:
         ),
         ({"type": "vitis-cycles", "system": "opt", "workload": SMALL}, "Invalid enum value 'opt'"),
         ({"type": "filter-errors", "workload": SMALL}, "unknown field `workload`"),
+        (
+            {"type": "magnet-trees", "system": "strawman", "workload": SMALL, "samples": 0},
+            "the strawman chooses neither",
+        ),
         ({"type": "overlay", "system": "opt", "workload": {**SMALL, "colour": 3}}, "unknown field `colour`"),
         ({"type": "overlay", "system": "opt"}, "missing required field `workload`"),
         ({"type": "overlay", "system": "opt", "workload": 3}, "workload"),

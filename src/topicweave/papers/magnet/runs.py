@@ -12,23 +12,28 @@ from topicweave.runs.run import Result, Source
 Rival = Literal["magnet", "strawman"]
 
 
-class ConvergedTrees(Converged, frozen=True, kw_only=True, tag="magnet-trees", forbid_unknown_fields=True):
-    """The converged overlay, computed at once (see `topicweave.bulk.magnet.engine`)."""
-
+class _Trees(Converged, frozen=True, kw_only=True, forbid_unknown_fields=True):
     system: Rival
     workload: Source
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        usual = Converged()
+        for name in ("samples", "choices", "weighted", "most_bytes"):
+            if self.system == "strawman" and getattr(self, name) != getattr(usual, name):
+                raise ValueError(f"{name}: the strawman chooses neither its place nor its fingers")
+
+
+class ConvergedTrees(_Trees, frozen=True, kw_only=True, tag="magnet-trees"):
+    """The converged overlay, computed at once (see `topicweave.bulk.magnet.engine`)."""
 
     def run(self) -> Result:
         return run_converged(self.system, self.workload.load(), self, self.seed)
 
 
-class SettledTrees(Converged, frozen=True, kw_only=True, tag="magnet-messages", forbid_unknown_fields=True):
+class SettledTrees(_Trees, frozen=True, kw_only=True, tag="magnet-messages"):
     """The same by nodes in the simulator (see `topicweave.papers.magnet.settled`)."""
 
-    system: Rival
-    workload: Source
-    seed: int = 0
     arrivals: float = 60.0
     """Nodes come one after another over so many seconds."""
     period: float = 1.0
