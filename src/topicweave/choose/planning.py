@@ -5,16 +5,15 @@ A pilot tells: every system once on a few nodes, with a clock beside it. The cos
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from topicweave.errors import BadInput
 from topicweave.runs import Run, carry_out
+from topicweave.runs.processes import process_pool
 
 PILOT_NODES = 100
 WORTH_A_PILOT = 4 * PILOT_NODES
@@ -66,8 +65,7 @@ def time_pilots(pilots: Sequence[Run], workers: int | None) -> list[float]:
     """Seconds that each takes by itself."""
     if workers == 1 or len(pilots) == 1:
         return [_timed(pilot) for pilot in pilots]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers or os.cpu_count() or 1, len(pilots)), mp_context=context) as pool:
+    with process_pool(min(workers or os.cpu_count() or 1, len(pilots))) as pool:
         return list(pool.map(_timed, pilots))
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from topicweave.cli.failures import debugging
+from topicweave.runs.processes import process_pool
 from topicweave.systems.registry import find_system
 from topicweave.testing import Verdict, draw_scenario, run_scenario
 
@@ -41,8 +41,7 @@ def run_seeds(job: Job, seeds: Sequence[int], workers: int | None) -> Iterator[V
     if workers == 1:
         yield from map(job, seeds)
         return
-    # Spawned, not forked: a fork copies whatever threads and locks the caller has.
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    pool = process_pool(workers)
     try:
         coming = iter(seeds)
         # A few ahead of the workers and no more, so that a million seeds need no memory.

@@ -6,14 +6,14 @@ goes on where it stopped, and all of them share what is in the store.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from topicweave.errors import TopicweaveError
+from topicweave.runs.processes import process_pool
 from topicweave.runs.run import Result, Run, carry_out, size, title
 from topicweave.runs.store import Store, key
 
@@ -52,9 +52,7 @@ class Processes:
             for name, run in todo.items():
                 yield name, _outcome(run)
             return
-        # Spawned, not forked: a fork copies whatever threads and locks the caller has.
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(min(self.workers, len(todo)), mp_context=context)
+        pool = process_pool(min(self.workers, len(todo)))
         try:
             waiting = {pool.submit(_outcome, run): name for name, run in todo.items()}
             while waiting:
