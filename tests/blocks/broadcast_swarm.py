@@ -8,7 +8,6 @@ from itertools import count
 import networkx as nx
 from hypothesis import strategies as st
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.broadcast_tree import (
     BroadcastTree,
     BroadcastTreeParameters,
@@ -20,6 +19,7 @@ from topicweave.blocks.broadcast_tree import (
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
+from topicweave.testing import VirtualNetwork
 
 NEWS, SPORT = 1, 2
 
@@ -35,22 +35,6 @@ def graft_one(event: Event | EventId) -> Graft:
 ANNOUNCE, TIMEOUT = BroadcastTreeParameters().announce_period, BroadcastTreeParameters().graft_timeout
 
 
-class Wire(TinyNet):
-    """Writes down who sent what to whom, and when."""
-
-    def __init__(self, seed: int = 0, loss: float = 0.0) -> None:
-        super().__init__(seed, loss=loss)
-        self.log: list[tuple[float, NodeId, NodeId, Message]] = []
-
-    def send(self, sender: NodeId, peer: NodeId, message: Message) -> None:
-        self.log.append((self.now, sender, peer, message))
-        super().send(sender, peer, message)
-
-    def sent_of(self, kind: type[Message]) -> list[tuple[NodeId, NodeId]]:
-        """Sender and receiver of each message of a kind since the log was cleared."""
-        return [(sender, peer) for _, sender, peer, message in self.log if isinstance(message, kind)]
-
-
 class Swarm:
     """Trees on the links of a graph; a node wants the topics given, or news."""
 
@@ -61,7 +45,7 @@ class Swarm:
         parameters: BroadcastTreeParameters | None = None,
         loss: float = 0.0,
     ) -> None:
-        self.net = Wire(loss=loss)
+        self.net = VirtualNetwork(loss=loss, record=True)
         self.graph = graph.copy()
         self.wants = wants or {node: {NEWS} for node in graph}
         self.got: dict[NodeId, list[Event]] = {node: [] for node in graph}
@@ -97,7 +81,11 @@ class Swarm:
 
     def tell(self, sender: NodeId, peer: NodeId, message: Message) -> None:
         """Let a message arrive at once."""
-        self.net.worlds[peer].receivers[type(message)](sender, message)
+        self.net.tell(sender, peer, message)
+
+    def sent_of(self, kind: type[Message]) -> list[tuple[NodeId, NodeId]]:
+        """Sender and receiver of each message of a kind since the log was cleared."""
+        return [(sender, peer) for _, sender, peer, message in self.net.log if isinstance(message, kind)]
 
     def break_link(self, a: NodeId, b: NodeId) -> None:
         self.graph.remove_edge(a, b)
@@ -138,7 +126,7 @@ def graphs(draw: st.DrawFn, connected: bool = True) -> nx.Graph:
 
 def push_links(swarm: Swarm) -> nx.Graph:
     """The links that the last event was pushed over."""
-    return nx.Graph(swarm.net.sent_of(Push))
+    return nx.Graph(swarm.sent_of(Push))
 
 
 def is_spanning_tree(links: nx.Graph, members: Iterable[NodeId]) -> bool:

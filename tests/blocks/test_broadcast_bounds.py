@@ -59,7 +59,7 @@ def test_who_wants_a_topic_no_more_and_then_again_is_pushed_to_at_once() -> None
     assert tree.known_peers() == set()
     tree.link_up(1, frozenset({NEWS}))
     swarm.publish(0)
-    assert sorted(swarm.net.sent_of(Push)) == [(0, 1), (0, 2)]
+    assert sorted(swarm.sent_of(Push)) == [(0, 1), (0, 2)]
 
 
 # Nobody there yet.
@@ -218,7 +218,7 @@ def test_a_restart_forgets_what_waited_for_timers_and_goes_on() -> None:
     swarm.tell(1, 0, announced_one(missing.id))
     event, _ = swarm.publish(0, settle=300.0)
     assert swarm.receivers(event) == {1: 1, 2: 1}
-    assert (0, 1) in swarm.net.sent_of(Graft)
+    assert (0, 1) in swarm.sent_of(Graft)
     assert swarm.timers() == []
 
 

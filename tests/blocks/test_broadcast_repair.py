@@ -50,13 +50,13 @@ def test_a_broken_tree_link_heals_through_graft(seed: int, silent: bool) -> None
     publisher = draw.randrange(len(graph))
     event, _ = swarm.publish(publisher)
     assert swarm.receivers(event) == dict.fromkeys(set(graph) - {publisher}, 1)
-    assert swarm.net.sent_of(Graft), "somebody had to ask"
+    assert swarm.sent_of(Graft), "somebody had to ask"
     for publisher in range(4):
         swarm.publish(publisher)
     event, _ = swarm.publish(publisher)
-    useful = [pair for pair in swarm.net.sent_of(Push) if set(pair) != {a, b}]
+    useful = [pair for pair in swarm.sent_of(Push) if set(pair) != {a, b}]
     assert len(swarm.receivers(event)) == len(useful) == others
-    assert swarm.net.sent_of(Graft) == [], "the tree is whole again"
+    assert swarm.sent_of(Graft) == [], "the tree is whole again"
     assert is_spanning_tree(nx.Graph(useful), graph)
 
 
@@ -92,7 +92,7 @@ def test_what_arrives_in_time_is_not_asked_for() -> None:
     swarm.tell(2, 0, Push(event, 1))
     swarm.net.run(10.0)
     assert swarm.timers() == []
-    assert swarm.net.sent_of(Graft) == []
+    assert swarm.sent_of(Graft) == []
     swarm.tell(3, 0, announced_one(event.id))
     assert swarm.trees[0].known_peers() == set(), "what is known already is not waited for"
 
@@ -107,7 +107,7 @@ def test_a_lost_graft_to_the_only_announcer_is_repeated() -> None:
     swarm.net.cut = lambda sender, peer: False
     swarm.net.run(10.0)
     assert swarm.receivers(event) == {1: 1}
-    assert len(swarm.net.sent_of(Graft)) == 2
+    assert len(swarm.sent_of(Graft)) == 2
 
 
 def test_what_is_merely_late_is_not_asked_for() -> None:
@@ -119,7 +119,7 @@ def test_what_is_merely_late_is_not_asked_for() -> None:
         swarm.net.run(swarm.net.now + TIMEOUT / 3)
         swarm.tell(2, 0, Push(event, 1))
     swarm.net.run(swarm.net.now + 5.0)
-    assert swarm.net.sent_of(Graft) == []
+    assert swarm.sent_of(Graft) == []
     assert swarm.timers() == []
 
 
@@ -134,7 +134,7 @@ def test_who_asks_in_vain_has_more_patience_and_less_again_when_asking_helps() -
         swarm.net.log.clear()
         began = swarm.net.now
         swarm.tell(1, 0, announced_one(event))
-        while not swarm.net.sent_of(Graft):
+        while not swarm.sent_of(Graft):
             swarm.net.run(swarm.net.now + TIMEOUT / 10)
         took = swarm.net.now - began
         for peer in (1, 2) if helps else (2, 1):
@@ -173,7 +173,7 @@ def test_a_graft_asks_for_no_more_than_its_bound_and_is_answered_with_no_more() 
     swarm.net.cut = lambda sender, peer: False
     swarm.net.log.clear()
     swarm.tell(1, 0, Graft((Run(0, NEWS, 0, 0, 2**63 - 1), Run(0, NEWS, 0, 0, 2**63 - 1))))
-    assert len(swarm.net.sent_of(Push)) == MOST_ASKED
+    assert len(swarm.sent_of(Push)) == MOST_ASKED
     swarm.net.run(1.0)
     swarm.tell(0, 1, IHave((Run(0, NEWS, 0, 0, 2 * MOST_ASKED - 1),)))
     swarm.net.run(swarm.net.now + 10.0)
@@ -193,7 +193,7 @@ def test_when_the_announcer_is_gone_others_are_asked() -> None:
     swarm.break_link(0, 1)
     swarm.net.run(20.0)
     assert swarm.receivers(event) == {0: 1, 2: 1}
-    assert swarm.net.sent_of(Graft) == [(0, 2)]
+    assert swarm.sent_of(Graft) == [(0, 2)]
 
 
 def test_large_events_that_were_asked_for_come_in_parts() -> None:
@@ -206,7 +206,7 @@ def test_large_events_that_were_asked_for_come_in_parts() -> None:
     swarm.net.cut = lambda sender, peer: False
     swarm.net.log.clear()
     swarm.tell(1, 0, Graft((Run(0, NEWS, 0, 0, 6),)))
-    assert len(swarm.net.sent_of(Push)) == 2
+    assert len(swarm.sent_of(Push)) == 2
     swarm.tell(0, 1, IHave((Run(0, NEWS, 0, 0, 6),)))
     swarm.net.run(swarm.net.now + 10.0)
     assert swarm.got[1] == events
@@ -219,7 +219,7 @@ def test_a_peer_that_went_is_not_asked() -> None:
         swarm.tell(leaf, 0, announced_one(event_id))
     swarm.break_link(0, 1)
     swarm.net.run(10.0)
-    assert set(swarm.net.sent_of(Graft)) == {(0, 2)}
+    assert set(swarm.sent_of(Graft)) == {(0, 2)}
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -54,7 +54,7 @@ def test_on_random_graphs_with_several_topics(graph: nx.Graph, data: st.DataObje
             swarm.net.run(swarm.net.now + 5.0)
             part = nx.node_connected_component(graph.subgraph(members), publisher)
             assert swarm.receivers(event) == dict.fromkeys(part - {publisher}, 1)
-            assert all(topic in wants[peer] for _, peer in swarm.net.sent_of(Push))
+            assert all(topic in wants[peer] for _, peer in swarm.sent_of(Push))
     assert swarm.timers() == []
 
 
@@ -85,16 +85,16 @@ def test_what_stays_eager_is_a_spanning_tree_whoever_publishes(seed: int) -> Non
     graph = nx.connected_watts_strogatz_graph(24, 6, 0.3, seed=seed)
     swarm = Swarm(graph)
     _, _ = swarm.publish(0)
-    first = len(swarm.net.sent_of(Push))
+    first = len(swarm.sent_of(Push))
     assert first > graph.number_of_nodes(), "the first event floods"
     for publisher in range(1, 4):
         swarm.publish(publisher)
     trees = []
     for publisher in (0, 5, 23):
         event, _ = swarm.publish(publisher)
-        assert len(swarm.net.sent_of(Push)) == graph.number_of_nodes() - 1, "no push is in vain"
+        assert len(swarm.sent_of(Push)) == graph.number_of_nodes() - 1, "no push is in vain"
         assert is_spanning_tree(push_links(swarm), graph)
-        assert swarm.net.sent_of(Prune) == swarm.net.sent_of(Graft) == []
+        assert swarm.sent_of(Prune) == swarm.sent_of(Graft) == []
         assert len(swarm.receivers(event)) == graph.number_of_nodes() - 1
         trees.append(set(map(frozenset, push_links(swarm).edges)))
     assert trees[0] == trees[1] == trees[2], "the tree is shared by all publishers"
@@ -118,21 +118,21 @@ def test_lazy_links_announce_and_nothing_more() -> None:
     """In a triangle, the link that a publisher's first event did not need turns lazy at both ends."""
     swarm = Swarm(nx.complete_graph(3))
     swarm.publish(0)
-    assert sorted(swarm.net.sent_of(Push)) == [(0, 1), (0, 2), (1, 2), (2, 1)]
-    assert sorted(swarm.net.sent_of(Prune)) == [(1, 2), (2, 1)]
+    assert sorted(swarm.sent_of(Push)) == [(0, 1), (0, 2), (1, 2), (2, 1)]
+    assert sorted(swarm.sent_of(Prune)) == [(1, 2), (2, 1)]
     second, _ = swarm.publish(0)
-    assert sorted(swarm.net.sent_of(Push)) == [(0, 1), (0, 2)]
+    assert sorted(swarm.sent_of(Push)) == [(0, 1), (0, 2)]
     announced = [(time, a, b, message) for time, a, b, message in swarm.net.log if isinstance(message, IHave)]
     assert sorted((a, b) for _, a, b, _ in announced) == [(1, 2), (2, 1)]
     assert all(message == announced_one(second) for *_, message in announced)
-    assert swarm.net.sent_of(Graft) == [], "what came in time is not asked for"
+    assert swarm.sent_of(Graft) == [], "what came in time is not asked for"
 
 
 def pushes_over_its_link(swarm: Swarm) -> bool:
     """Whether node 0 of a pair pushes to node 1 when it passes on what a third one published."""
     swarm.net.log.clear()
     swarm.tell(2, 0, Push(swarm.event(2), 1))
-    return (0, 1) in swarm.net.sent_of(Push)
+    return (0, 1) in swarm.sent_of(Push)
 
 
 def test_the_second_copy_turns_a_link_lazy_at_both_ends_and_a_new_event_over_it_eager() -> None:
@@ -176,7 +176,7 @@ def test_a_burst_is_announced_as_one_run() -> None:
     swarm.net.run(swarm.net.now + 5.0)
     whole = Run(0, NEWS, 0, events[0].sequence, events[-1].sequence)
     assert announced(swarm, 1, 2) == announced(swarm, 2, 1) == [IHave((whole,))]
-    assert swarm.net.sent_of(Graft) == []
+    assert swarm.sent_of(Graft) == []
     assert swarm.timers() == []
 
 
@@ -213,26 +213,26 @@ def test_of_publishers_that_send_at_once_only_the_lowest_ones_second_copies_cut_
     for event in (low, high):
         swarm.tell(2, 0, Push(event, 1))
     swarm.tell(1, 0, Push(high, 1))
-    assert swarm.net.sent_of(Prune) == []
+    assert swarm.sent_of(Prune) == []
     swarm.tell(3, 0, Push(low, 1))
-    assert swarm.net.sent_of(Prune) == [(0, 3)]
+    assert swarm.sent_of(Prune) == [(0, 3)]
     swarm.net.run(TIMEOUT)
     swarm.tell(1, 0, Push(high, 1))
-    assert swarm.net.sent_of(Prune) == [(0, 3), (0, 1)], "the lower one is silent"
+    assert swarm.sent_of(Prune) == [(0, 3), (0, 1)], "the lower one is silent"
 
 
 def test_who_asks_asks_for_all_it_misses_of_the_topic() -> None:
     swarm = Swarm(nx.star_graph(2), {node: {NEWS, SPORT} for node in range(3)})
     runs = (Run(8, NEWS, 0, 0, 3), Run(9, NEWS, 0, 5, 5), Run(7, SPORT, 0, 0, 0))
     swarm.tell(1, 0, IHave(runs))
-    while not swarm.net.sent_of(Graft):
+    while not swarm.sent_of(Graft):
         swarm.net.run(swarm.net.now + TIMEOUT / 10)
     grafts = {run for *_, message in swarm.net.log if isinstance(message, Graft) for run in message.runs}
     assert grafts in ({*runs[:2]}, {runs[2]})
     swarm.net.run(2 * TIMEOUT)
     grafts = {run for *_, message in swarm.net.log if isinstance(message, Graft) for run in message.runs}
     assert grafts == {*runs}
-    assert len(swarm.net.sent_of(Graft)) <= 3
+    assert len(swarm.sent_of(Graft)) <= 3
 
 
 def test_a_burst_of_second_copies_is_answered_once_and_again_if_it_goes_on() -> None:
@@ -242,10 +242,10 @@ def test_a_burst_of_second_copies_is_answered_once_and_again_if_it_goes_on() -> 
         swarm.tell(2, 0, Push(event, 1))
     for event in events:
         swarm.tell(1, 0, Push(event, 1))
-    assert swarm.net.sent_of(Prune) == [(0, 1)]
+    assert swarm.sent_of(Prune) == [(0, 1)]
     swarm.net.run(TIMEOUT)
     swarm.tell(1, 0, Push(events[0], 1))
-    assert swarm.net.sent_of(Prune) == [(0, 1), (0, 1)], "the first one may have been lost"
+    assert swarm.sent_of(Prune) == [(0, 1), (0, 1)], "the first one may have been lost"
 
 
 def test_a_publisher_with_lazy_links_alone_does_not_wait_to_be_asked() -> None:

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.model.ids import NodeId
+from topicweave.testing import VirtualNetwork
 
 PERIOD, TIMEOUT = 1.0, 3.5
 
 
 class Watcher:
     def __init__(self, seed: int = 0) -> None:
-        self.net = TinyNet(seed)
+        self.net = VirtualNetwork(seed)
         self.world = self.net.world(0)
         self.beats: list[tuple[float, list[NodeId]]] = []
         self.suspected: list[tuple[float, NodeId]] = []
@@ -194,6 +194,6 @@ def test_agrees_with_the_definition(calls: list[tuple[str, NodeId, float]]) -> N
 
 @pytest.mark.parametrize(("period", "timeout"), [(0.0, 1.0), (2.0, 2.0), (-1.0, 3.0)])
 def test_times_are_checked(period: float, timeout: float) -> None:
-    world = TinyNet().world(0)
+    world = VirtualNetwork().world(0)
     with pytest.raises(ValueError, match="period"):
         FailureDetector(world, period, timeout, lambda peers: None, lambda peer: None)

@@ -6,33 +6,21 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.blocks.tiny_world import TinyNet, TinyWorld
 from topicweave.blocks.interest_node import InterestNode
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Link
+from topicweave.testing import VirtualNetwork, VirtualWorld
 
 NEWS, SPORT = 1, 2
 LINGERS = 10.0
 
 
-class Listening(TinyWorld):
-    """Keeps what the application is handed."""
-
-    def __init__(self, net: TinyNet, node: NodeId) -> None:
-        super().__init__(net, node)
-        net.worlds[node] = self
-        self.delivered: list[Event] = []
-
-    def deliver(self, event: Event) -> None:
-        self.delivered.append(event)
-
-
 class Loner(InterestNode):
     """Knows nobody; writes down how its interest changes."""
 
-    def __init__(self, world: Listening, publisher_interest: float | None = LINGERS) -> None:
-        super().__init__(world, world.node, [NEWS], publisher_interest)
+    def __init__(self, world: VirtualWorld, publisher_interest: float | None = LINGERS) -> None:
+        super().__init__(world, world.id, [NEWS], publisher_interest)
         self.history: list[tuple[Interest, int, Interest]] = []
         self.reach = 0
         world.timers.update(self._timers)
@@ -60,11 +48,11 @@ class Loner(InterestNode):
 
 
 @pytest.fixture
-def world() -> Listening:
-    return Listening(TinyNet(), 7)
+def world() -> VirtualWorld:
+    return VirtualNetwork().world(7)
 
 
-def test_an_interest_has_a_version_that_grows_with_each_change(world: Listening) -> None:
+def test_an_interest_has_a_version_that_grows_with_each_change(world: VirtualWorld) -> None:
     node = Loner(world)
     node.subscribe(NEWS)
     assert node.history == []
@@ -75,7 +63,7 @@ def test_an_interest_has_a_version_that_grows_with_each_change(world: Listening)
     assert node.history == [(only_news, 1, both), (both, 2, only_sport)]
 
 
-def test_a_receipt_says_to_how_many_an_event_went_and_why_to_nobody(world: Listening) -> None:
+def test_a_receipt_says_to_how_many_an_event_went_and_why_to_nobody(world: VirtualWorld) -> None:
     node = Loner(world)
     node.start([])
     assert node.publish(NEWS).reason == "nobody wants 1"
@@ -85,7 +73,7 @@ def test_a_receipt_says_to_how_many_an_event_went_and_why_to_nobody(world: Liste
     assert [event.sequence for event in world.delivered] == [0, 1]
 
 
-def test_who_publishes_takes_part_for_a_while_after_the_last_event(world: Listening) -> None:
+def test_who_publishes_takes_part_for_a_while_after_the_last_event(world: VirtualWorld) -> None:
     node = Loner(world)
     node.start([])
     node.publish(SPORT)
@@ -101,7 +89,7 @@ def test_who_publishes_takes_part_for_a_while_after_the_last_event(world: Listen
     assert [version for _, version, _ in node.history] == [1, 2]
 
 
-def test_a_topic_that_is_subscribed_to_meanwhile_stays(world: Listening) -> None:
+def test_a_topic_that_is_subscribed_to_meanwhile_stays(world: VirtualWorld) -> None:
     node = Loner(world)
     node.start([])
     node.publish(SPORT)
@@ -111,7 +99,7 @@ def test_a_topic_that_is_subscribed_to_meanwhile_stays(world: Listening) -> None
     assert len(node.history) == 1
 
 
-def test_without_a_time_for_it_publishing_is_no_interest(world: Listening) -> None:
+def test_without_a_time_for_it_publishing_is_no_interest(world: VirtualWorld) -> None:
     node = Loner(world, publisher_interest=None)
     node.start([])
     node.publish(SPORT)
@@ -119,7 +107,7 @@ def test_without_a_time_for_it_publishing_is_no_interest(world: Listening) -> No
     assert not world.pending
 
 
-def test_a_restart_with_memory_numbers_on_and_begins_the_time_of_publishing_anew(world: Listening) -> None:
+def test_a_restart_with_memory_numbers_on_and_begins_the_time_of_publishing_anew(world: VirtualWorld) -> None:
     node = Loner(world)
     node.start([])
     first = node.publish(SPORT).event
@@ -133,7 +121,7 @@ def test_a_restart_with_memory_numbers_on_and_begins_the_time_of_publishing_anew
     assert not node._takes_part_in(SPORT)
 
 
-def test_a_new_life_told_of_the_last_one_numbers_on(world: Listening) -> None:
+def test_a_new_life_told_of_the_last_one_numbers_on(world: VirtualWorld) -> None:
     node = Loner(world)
     node.resume(44, {NEWS: 5})
     node.start([])

@@ -88,9 +88,9 @@ def test_first_views_are_passed_down_at_once_and_newer_ones_together() -> None:
     receive[SampleReport](child, SampleReport((here, there), (1, 1), ((0,), (0,)), (person(1),)))
 
     def passed_down(act: Callable[[], object]) -> list[tuple[TopicId, ...]]:
-        net.overheard = []
+        net.listen()
         act()
-        return [it.topics for to, it in net.overheard if to == child and isinstance(it, SampleView)]
+        return [it.topics for _, _, to, it in net.log if to == child and isinstance(it, SampleView)]
 
     def view(topic: TopicId) -> Callable[[], object]:
         return lambda: receive[SampleView](up[topic], SampleView((topic,), ((0,),), (person(2),)))

@@ -6,11 +6,11 @@ import doctest
 
 import pytest
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks import membership as membership_module
 from topicweave.blocks.membership import FULL, GOSSIP, Membership
 from topicweave.blocks.views import Directory, FullView, GossipView, ShareView
 from topicweave.errors import BadInput
+from topicweave.testing import VirtualNetwork
 
 
 def test_documentation_examples() -> None:
@@ -51,7 +51,7 @@ def test_what_is_not_understood_is_refused_with_the_choices(text: str) -> None:
 
 
 def test_each_membership_makes_its_view() -> None:
-    world, directory, interest = TinyNet().world(1), Directory(), frozenset({7})
+    world, directory, interest = VirtualNetwork().world(1), Directory(), frozenset({7})
     assert type(FULL.view(world, 1, interest, directory)) is FullView
     share = Membership(share=0.25).view(world, 1, interest, directory)
     assert isinstance(share, ShareView)
@@ -64,7 +64,7 @@ def test_each_membership_makes_its_view() -> None:
 @pytest.mark.parametrize("membership", [FULL, Membership(share=0.5)])
 def test_only_gossip_does_without_a_directory(membership: Membership) -> None:
     with pytest.raises(BadInput, match="needs a simulation's directory; a live node must gossip"):
-        membership.view(TinyNet().world(1), 1, frozenset(), None)
+        membership.view(VirtualNetwork().world(1), 1, frozenset(), None)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_only_gossip_does_without_a_directory(membership: Membership) -> None:
 def test_a_gossip_view_samples_no_more_than_it_holds(
     capacity: int, view_size: int, shuffle_size: int
 ) -> None:
-    view = Membership(capacity=capacity).view(TinyNet().world(1), 1, frozenset(), None)
+    view = Membership(capacity=capacity).view(VirtualNetwork().world(1), 1, frozenset(), None)
     assert isinstance(view, GossipView)
     assert view.capacity == capacity
     assert (view.sampling.params.view_size, view.sampling.params.shuffle_size) == (view_size, shuffle_size)

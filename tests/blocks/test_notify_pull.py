@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.notify_pull import Notify, NotifyInline, NotifyPull, NotifyPullParameters, Pull, Pulled
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
+from topicweave.testing import VirtualNetwork
 
 EVENT = Event(publisher=1, topic=9, epoch=1, sequence=0, payload=b"news")
 
 
 class Spreader:
     def __init__(
-        self, net: TinyNet, node: NodeId, peers: Sequence[NodeId], parameters: NotifyPullParameters
+        self, net: VirtualNetwork, node: NodeId, peers: Sequence[NodeId], parameters: NotifyPullParameters
     ) -> None:
         self.got: list[Event] = []
         world = net.world(node)
@@ -24,14 +24,14 @@ class Spreader:
         world.use(self.events)
 
 
-def clique(net: TinyNet, size: int, parameters: NotifyPullParameters) -> dict[NodeId, Spreader]:
+def clique(net: VirtualNetwork, size: int, parameters: NotifyPullParameters) -> dict[NodeId, Spreader]:
     nodes = range(1, size + 1)
     return {node: Spreader(net, node, [peer for peer in nodes if peer != node], parameters) for node in nodes}
 
 
 @pytest.mark.parametrize("inline", [0, 1000])
 def test_everybody_gets_an_event_once(inline: int) -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = clique(net, 6, NotifyPullParameters(inline=inline))
     assert nodes[1].events.publish(EVENT) == 5
     net.run(5.0)
@@ -40,27 +40,27 @@ def test_everybody_gets_an_event_once(inline: int) -> None:
 
 
 def test_the_event_is_pulled_once_from_the_first_notifier() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = clique(net, 6, NotifyPullParameters())
-    net.overheard = []
+    net.listen()
     nodes[1].events.publish(EVENT)
     net.run(5.0)
-    kinds = [type(message) for _, message in net.overheard]
+    kinds = [type(message) for _, _, _, message in net.log]
     assert kinds.count(Pull) == kinds.count(Pulled) == 5
     assert kinds.count(Notify) == 5 + 5 * 4
 
 
 def test_small_payloads_travel_with_the_notification() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = clique(net, 3, NotifyPullParameters(inline=len(EVENT.payload) + 1))
-    net.overheard = []
+    net.listen()
     nodes[1].events.publish(EVENT)
     net.run(5.0)
-    assert {type(message) for _, message in net.overheard} == {NotifyInline}
+    assert {type(message) for _, _, _, message in net.log} == {NotifyInline}
 
 
 def test_the_next_notifier_is_asked_when_the_first_does_not_answer() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     reader = Spreader(net, 1, [], NotifyPullParameters())
     holder = Spreader(net, 3, [], NotifyPullParameters())
     holder.events.publish(EVENT)
@@ -71,7 +71,7 @@ def test_the_next_notifier_is_asked_when_the_first_does_not_answer() -> None:
 
 
 def test_an_event_nobody_gives_is_given_up() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     reader = Spreader(net, 1, [], NotifyPullParameters())
     net.send(2, 1, Notify(EVENT.id, 1))
     net.run(5.0)
@@ -80,7 +80,7 @@ def test_an_event_nobody_gives_is_given_up() -> None:
 
 
 def test_memory_is_bounded_whatever_is_announced() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     Spreader(net, 1, [], NotifyPullParameters(most_awaited=10))
     for number in range(100):
         net.send(2, 1, Notify(EVENT.id._replace(sequence=number), 1))
@@ -89,7 +89,7 @@ def test_memory_is_bounded_whatever_is_announced() -> None:
 
 
 def test_an_event_nobody_could_be_told_of_is_told_of_later() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     peers: list[NodeId] = []
     author = Spreader(net, 1, peers, NotifyPullParameters())
     reader = Spreader(net, 2, [], NotifyPullParameters())

@@ -8,7 +8,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.growing_ids import Place, position_of
 from topicweave.blocks.oscar import Oscar, OscarParameters, clockwise_median, most_similar, partition_bounds
 from topicweave.blocks.ring import Ring, RingParameters
@@ -19,6 +18,7 @@ from topicweave.bulk.magnet.trees import degree_counts, mean_hops
 from topicweave.model.ids import RING_SIZE, Interest
 from topicweave.model.workload import Workload
 from topicweave.port import TimerKey
+from topicweave.testing import VirtualNetwork
 
 
 def at(number: int) -> Contact:
@@ -48,7 +48,7 @@ def test_of_two_choices_the_more_similar_is_taken() -> None:
 
 
 class OscarNode:
-    def __init__(self, net: TinyNet, number: int, parameters: OscarParameters) -> None:
+    def __init__(self, net: VirtualNetwork, number: int, parameters: OscarParameters) -> None:
         self.world = net.world(number)
         self.ring = Ring(
             self.world, number, 0, RingParameters(most_fans=1000), lambda peer: None, lambda: None
@@ -73,7 +73,7 @@ def overlay(
     count: int, skewed: bool, fingers: float = 6.0, until: float = 60.0, steps: int = 10
 ) -> dict[int, OscarNode]:
     """By messages. Heavily skewed: half of the ring's nodes in the last billionth of it."""
-    net, rng = TinyNet(5), random.Random(9)
+    net, rng = VirtualNetwork(5), random.Random(9)
     nodes = {n: OscarNode(net, n, OscarParameters(fingers=fingers, steps=steps)) for n in range(1, count + 1)}
     for node in nodes.values():
         position = (

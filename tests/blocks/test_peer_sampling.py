@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import networkx as nx
 import pytest
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.cyclon import Cyclon
 from topicweave.blocks.descriptors import MAX_VERSION, Descriptor
 from topicweave.blocks.newscast import Newscast
 from topicweave.blocks.peer_sampling import Answer, Offer, PeerSampling, SamplingParams
 from topicweave.model.ids import Interest, NodeId
+from topicweave.testing import VirtualNetwork
 
 Kind = type[Newscast] | type[Cyclon]
 Swarm = dict[NodeId, PeerSampling]
@@ -27,7 +28,7 @@ seeds = pytest.mark.parametrize("seed", range(4))
 
 
 def swarm(
-    net: TinyNet,
+    net: VirtualNetwork,
     kind: Kind,
     size: int,
     contacts: Callable[[NodeId], Sequence[NodeId]],
@@ -37,7 +38,7 @@ def swarm(
 
 
 def join(
-    net: TinyNet,
+    net: VirtualNetwork,
     kind: Kind,
     node: NodeId,
     contacts: Sequence[NodeId],
@@ -68,7 +69,7 @@ def test_cyclon_has_even_in_degrees(seed: int) -> None:
 
     Measured here: 0.53 .. 0.58 of the random graph's.
     """
-    net = TinyNet(seed)
+    net = VirtualNetwork(seed)
     nodes = swarm(net, Cyclon, 500, star)
     net.run(40)
     in_degrees = [degree for _, degree in graph(nodes).in_degree()]
@@ -82,7 +83,7 @@ def test_cyclon_has_even_in_degrees(seed: int) -> None:
 @seeds
 def test_newscast_has_uneven_but_bounded_in_degrees(seed: int) -> None:
     """Keeping the freshest spreads wider than a random graph (TOCS 2007). Measured here: 1.5 .. 1.75 of it."""
-    net = TinyNet(seed)
+    net = VirtualNetwork(seed)
     nodes = swarm(net, Newscast, 500, star)
     net.run(40)
     in_degrees = [degree for _, degree in graph(nodes).in_degree()]
@@ -95,7 +96,7 @@ def test_newscast_has_uneven_but_bounded_in_degrees(seed: int) -> None:
 @both
 @seeds
 def test_a_star_becomes_one_connected_graph_of_full_views(kind: Kind, seed: int) -> None:
-    net = TinyNet(seed)
+    net = VirtualNetwork(seed)
     nodes = swarm(net, kind, 300, star)
     net.run(20)
     overlay = graph(nodes)
@@ -107,7 +108,7 @@ def test_a_star_becomes_one_connected_graph_of_full_views(kind: Kind, seed: int)
 @seeds
 def test_cyclon_unrolls_a_ring(seed: int) -> None:
     """The start of largest diameter: each knows its neighbour only."""
-    net = TinyNet(seed)
+    net = VirtualNetwork(seed)
     nodes = swarm(net, Cyclon, 300, lambda node: [(node + 1) % 300])
     net.run(60)
     overlay = graph(nodes)
@@ -119,7 +120,7 @@ def test_cyclon_unrolls_a_ring(seed: int) -> None:
 @seeds
 def test_newscast_ring_is_joined_by_greeting(seed: int) -> None:
     """Fresh news travels one hop per exchange: on a long ring Newscast forgets the far side. Contacts mend it."""
-    net = TinyNet(seed)
+    net = VirtualNetwork(seed)
     params = SamplingParams(view_size=15, shuffle_size=6, period=1.0, greet_every=20)
     nodes = swarm(net, Newscast, 300, lambda node: [(node + 1) % 300], params)
     net.run(100)
@@ -133,7 +134,7 @@ def test_half_of_the_nodes_die(kind: Kind, periods: int, seed: int) -> None:
     oldest first (31 .. 34, within twice the view size). Views of 20 are what Newscast needs to stay in one
     piece; with 15, two of these four seeds fall apart.
     """
-    net = TinyNet(seed)
+    net = VirtualNetwork(seed)
     params = SamplingParams(view_size=20, shuffle_size=8, period=1.0, greet_every=0)
     nodes = swarm(net, kind, 300, star, params)
     net.run(30)
@@ -150,7 +151,7 @@ def test_half_of_the_nodes_die(kind: Kind, periods: int, seed: int) -> None:
 
 @both
 def test_loss_does_not_wear_views_out(kind: Kind) -> None:
-    net = TinyNet(loss=0.1)
+    net = VirtualNetwork(loss=0.1)
     nodes = swarm(net, kind, 200, star)
     net.run(100)
     assert nx.is_weakly_connected(graph(nodes))
@@ -159,7 +160,7 @@ def test_loss_does_not_wear_views_out(kind: Kind) -> None:
 
 @both
 def test_halves_that_forgot_each_other_find_together(kind: Kind) -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     params = SamplingParams(view_size=15, shuffle_size=6, period=1.0, greet_every=20)
     nodes = swarm(net, kind, 100, lambda node: [0, 1], params)
     net.run(20)
@@ -176,7 +177,7 @@ def test_halves_that_forgot_each_other_find_together(kind: Kind) -> None:
 
 @both
 def test_the_last_two_keep_each_other(kind: Kind) -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = swarm(net, kind, 2, star)
     net.run(100)
     seen = [(nodes[0].peers(), nodes[1].peers())]
@@ -188,7 +189,7 @@ def test_the_last_two_keep_each_other(kind: Kind) -> None:
 
 @both
 def test_a_dead_contact_is_never_passed_on(kind: Kind) -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = swarm(net, kind, 30, lambda node: [999, (node + 1) % 30])
     for period in range(1, 30):
         net.run(period)
@@ -197,7 +198,7 @@ def test_a_dead_contact_is_never_passed_on(kind: Kind) -> None:
 
 @both
 def test_everybody_learns_a_new_profile(kind: Kind) -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = swarm(net, kind, 100, star)
     net.run(20)
     nodes[7].profile = frozenset({1, 2})
@@ -211,7 +212,7 @@ def test_everybody_learns_a_new_profile(kind: Kind) -> None:
 
 @both
 def test_a_restart_without_memory_outbids_its_own_past(kind: Kind) -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = swarm(net, kind, 50, star)
     for topic in range(10):
         nodes[7].profile = frozenset({topic})
@@ -227,7 +228,7 @@ def test_a_restart_without_memory_outbids_its_own_past(kind: Kind) -> None:
 @both
 def test_a_run_is_a_function_of_its_seed(kind: Kind) -> None:
     def views(seed: int) -> list[list[Descriptor]]:
-        net = TinyNet(seed)
+        net = VirtualNetwork(seed)
         nodes = swarm(net, kind, 50, star)
         net.run(15)
         return [block.descriptors() for block in nodes.values()]
@@ -239,13 +240,13 @@ def test_a_run_is_a_function_of_its_seed(kind: Kind) -> None:
 # One node, and a test that plays its peers.
 
 
-def alone(kind: Kind, view_size: int = 10) -> tuple[TinyNet, PeerSampling]:
-    net = TinyNet()
+def alone(kind: Kind, view_size: int = 10) -> tuple[VirtualNetwork, PeerSampling]:
+    net = VirtualNetwork()
     params = SamplingParams(view_size=view_size, shuffle_size=min(4, view_size), period=1.0, max_topics=8)
     return net, join(net, kind, 1, [], params)
 
 
-def offer(net: TinyNet, *descriptors: Descriptor, sender: NodeId = 2) -> None:
+def offer(net: VirtualNetwork, *descriptors: Descriptor, sender: NodeId = 2) -> None:
     net.worlds[1].receivers[Offer](sender, Offer(descriptors))
 
 
@@ -368,9 +369,10 @@ def test_cyclon_swaps_what_it_sent() -> None:
     net, block = alone(Cyclon, view_size=4)
     offer(net, fresh(2), fresh(3), fresh(4), fresh(5))
     assert block.peers() == [2, 3, 4, 5]
-    net.overheard = []
+    net.listen()
     offer(net, fresh(2, profile=frozenset({1}), version=1), fresh(6), fresh(7))
-    given_away = {descriptor.id for descriptor in net.overheard[0][1].descriptors}
+    answer: Any = net.log[0].message
+    given_away = {descriptor.id for descriptor in answer.descriptors}
     assert given_away == {2, 3, 4, 5}  # shuffle_size is all of this small view
     assert len(block.peers()) == 4
     assert {2, 6, 7} <= set(block.peers())
@@ -380,10 +382,10 @@ def test_cyclon_swaps_what_it_sent() -> None:
 def test_cyclon_turns_the_link_to_its_partner_round() -> None:
     net, block = alone(Cyclon)
     offer(net, fresh(2, age=9.0), fresh(3, age=30.0), fresh(4, age=20.0))
-    net.overheard = []
+    net.listen()
     net.run(1.0)
-    partner, message = net.overheard[0]
-    assert partner == 3
+    message: Any = net.log[0].message
+    assert net.log[0].receiver == 3
     assert message.descriptors[0] == block.own()
     assert {descriptor.id for descriptor in message.descriptors[1:]} == {2, 4}
     assert sorted(block.peers()) == [2, 4]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.relay_paths import RelayEnd, RelayParameters, RelayPaths, RelayRequest
 from topicweave.blocks.small_world import Router
 from topicweave.model.ids import NodeId, TopicId
+from topicweave.testing import VirtualNetwork
 
 LINE = [0, 100, 200, 300, 400]
 TOPIC = 405
@@ -14,7 +14,7 @@ TOPIC = 405
 class Relay:
     """A node on a line, each linked to the next."""
 
-    def __init__(self, net: TinyNet, node: NodeId, parameters: RelayParameters | None = None) -> None:
+    def __init__(self, net: VirtualNetwork, node: NodeId, parameters: RelayParameters | None = None) -> None:
         self.wanted: list[TopicId] = []
         self.links = [peer for peer in LINE if abs(peer - node) == 100]
         world = net.world(node)
@@ -29,12 +29,12 @@ class Relay:
         self.paths.request([topic])
 
 
-def line(net: TinyNet) -> dict[NodeId, Relay]:
+def line(net: VirtualNetwork) -> dict[NodeId, Relay]:
     return {node: Relay(net, node) for node in LINE}
 
 
 def test_a_request_makes_a_path_up_to_the_rendezvous() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = line(net)
     nodes[0].ask(TOPIC)
     net.run(0.1)
@@ -44,18 +44,18 @@ def test_a_request_makes_a_path_up_to_the_rendezvous() -> None:
 
 
 def test_paths_meet_and_the_second_stops_where_the_first_runs() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = line(net)
     nodes[0].ask(TOPIC)
     net.run(0.1)
-    net.overheard = []
+    net.listen()
     nodes[100].ask(TOPIC)
     net.run(0.15)
-    assert [peer for peer, message in net.overheard if isinstance(message, RelayRequest)] == [200]
+    assert [peer for _, _, peer, message in net.log if isinstance(message, RelayRequest)] == [200]
 
 
 def test_paths_stay_while_they_are_wanted_and_expire_afterwards() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = line(net)
     nodes[0].ask(TOPIC)
     net.run(60.0)
@@ -67,7 +67,7 @@ def test_paths_stay_while_they_are_wanted_and_expire_afterwards() -> None:
 
 
 def test_the_same_request_again_keeps_all_its_topics_and_another_only_its_own() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     relay = Relay(net, 400)
     both, one = RelayRequest((TOPIC, TOPIC + 1)), RelayRequest((TOPIC + 1,))
     for time, request in ((1.0, both), (4.0, both), (8.0, one), (14.0, one)):
@@ -82,7 +82,7 @@ def test_the_same_request_again_keeps_all_its_topics_and_another_only_its_own() 
 
 def test_what_is_asked_for_follows_links_and_wishes() -> None:
     """The plan of the last refresh is used again only as long as nothing it rests on has changed."""
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = line(net)
     nodes[100].ask(TOPIC)
     net.run(10.0)
@@ -100,7 +100,7 @@ def test_what_is_asked_for_follows_links_and_wishes() -> None:
 
 
 def test_a_path_that_nobody_wants_is_gone_within_a_few_hops_time() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = line(net)
     nodes[0].ask(TOPIC)
     nodes[200].ask(TOPIC)
@@ -115,7 +115,7 @@ def test_a_path_that_nobody_wants_is_gone_within_a_few_hops_time() -> None:
 
 
 def test_an_old_parent_is_told_once_the_new_one_had_time_to_take_over() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = line(net)
     nodes[100].ask(TOPIC)
     net.run(10.0)
@@ -128,7 +128,7 @@ def test_an_old_parent_is_told_once_the_new_one_had_time_to_take_over() -> None:
 
 
 def test_only_a_child_can_end_its_own_path() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = line(net)
     nodes[0].ask(TOPIC)
     net.run(1.0)
@@ -138,7 +138,7 @@ def test_only_a_child_can_end_its_own_path() -> None:
 
 
 def test_a_dead_parent_is_replaced_at_once() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = line(net)
     nodes[0].ask(TOPIC)
     net.run(0.1)
@@ -150,7 +150,7 @@ def test_a_dead_parent_is_replaced_at_once() -> None:
 
 
 def test_what_a_peer_may_fill_is_bounded() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     node = Relay(net, 200, RelayParameters(most_children=5))
     net.send(100, 200, RelayRequest(tuple(range(1000))))
     net.send(300, 200, RelayRequest((-1, 1 << 64)))

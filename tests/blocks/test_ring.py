@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.growing_ids import position_of
 from topicweave.blocks.harmonic_links import HarmonicLinks, as_point
 from topicweave.blocks.ring import Ring, RingParameters
@@ -14,6 +13,7 @@ from topicweave.blocks.ring_messages import Contact, Introduce, Near
 from topicweave.blocks.ring_places import RingPlaces
 from topicweave.model.ids import RING_SIZE
 from topicweave.port import TimerKey
+from topicweave.testing import VirtualNetwork
 
 PARAMETERS = RingParameters(period=1.0, suspect_after=3.0, doubt=40.0)
 
@@ -21,7 +21,7 @@ PARAMETERS = RingParameters(period=1.0, suspect_after=3.0, doubt=40.0)
 class RingNode:
     """A ring, its links and its places, with a beat."""
 
-    def __init__(self, net: TinyNet, node_id: int, most_bytes: int = 64) -> None:
+    def __init__(self, net: VirtualNetwork, node_id: int, most_bytes: int = 64) -> None:
         self.world = net.world(node_id)
         self.id = node_id
         self.given: list[bytes | None] = []
@@ -48,8 +48,8 @@ class RingNode:
             self.ring.join(position, [by], near)
 
 
-def ring_of(count: int, seed: int = 0, skewed: bool = False) -> tuple[TinyNet, dict[int, RingNode]]:
-    net = TinyNet(seed)
+def ring_of(count: int, seed: int = 0, skewed: bool = False) -> tuple[VirtualNetwork, dict[int, RingNode]]:
+    net = VirtualNetwork(seed)
     rng = random.Random(seed)
     nodes = {number: RingNode(net, number) for number in (rng.getrandbits(64) for _ in range(count))}
     ids = list(nodes)
@@ -133,7 +133,7 @@ def test_a_move_is_known_to_all_though_old_news_of_it_goes_round() -> None:
 @pytest.mark.parametrize("most_bytes", [8, 64])
 def test_many_get_a_place_after_the_same_node(most_bytes: int) -> None:
     """With 8 bytes room has to be made again and again; each ends up between the node and whoever came before it."""
-    net = TinyNet(3)
+    net = VirtualNetwork(3)
     first = RingNode(net, 1, most_bytes)
     first.ring.join(b"\x40", [])
     nodes = {1: first}
@@ -181,15 +181,14 @@ def test_an_introduction_is_handed_on_once_per_period() -> None:
     far = Contact(7, node.ring.table.places[-1][0] + b"\x01", 1)
     heard: list[tuple[int, Introduce]] = []
     for _ in range(5):
-        net.overheard = []
+        net.listen()
         node.world.receivers[Introduce](8, Introduce(0, far))
-        heard += [(to, it) for to, it in net.overheard if isinstance(it, Introduce) and it.contact.id == 7]
+        heard += [(to, it) for _, _, to, it in net.log if isinstance(it, Introduce) and it.contact.id == 7]
     assert len(heard) == 1
-    net.overheard = None
     net.run(net.now + 1.0)
-    net.overheard = []
+    net.listen()
     node.world.receivers[Introduce](8, Introduce(0, far))
-    assert [to for to, it in net.overheard if isinstance(it, Introduce)] == [heard[0][0]]
+    assert [to for _, _, to, it in net.log if isinstance(it, Introduce)] == [heard[0][0]]
 
 
 def test_what_cannot_be_is_ignored() -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.newscast import Newscast
 from topicweave.blocks.tman import Buffer, BufferBack, Ranking, TMan, TManParams, by_ring, by_similarity
 from topicweave.model.ids import Interest, NodeId, clockwise
+from topicweave.testing import VirtualNetwork
 
 NOTHING: Interest = frozenset()
 
@@ -26,7 +26,7 @@ class Both(NamedTuple):
 
 
 def swarm(
-    net: TinyNet, interests: dict[NodeId, Interest], rank: Ranking, params: TManParams
+    net: VirtualNetwork, interests: dict[NodeId, Interest], rank: Ranking, params: TManParams
 ) -> dict[NodeId, Both]:
     """Newscast runs for ten periods, then T-Man starts from its random views."""
     draw = random.Random(f"{net.seed}/contacts")
@@ -65,7 +65,7 @@ def off_the_ring(nodes: dict[NodeId, Both]) -> int:
 @pytest.mark.parametrize(("size", "seed"), [(200, 1), (200, 2), (200, 3), (500, 4)])
 def test_the_ring_is_sorted_in_logarithmic_time(size: int, seed: int, psi: int) -> None:
     """Measured, 3 seeds each: 4..6 periods for 200 nodes, 6..8 for 500, 7..9 for 1000; log2: 7.6, 9.0, 10.0."""
-    net = TinyNet(seed)
+    net = VirtualNetwork(seed)
     nodes = swarm(net, dict.fromkeys(random_ids(seed, size), NOTHING), by_ring, TManParams(psi=psi))
     net.run(11.0)
     assert off_the_ring(nodes) > size / 2  # nothing is sorted by itself
@@ -77,14 +77,14 @@ def test_a_lopsided_ring_is_sorted() -> None:
     """Nine tenths of the nodes on one thousandth of the ring: distance alone would never look across the gap."""
     draw = random.Random("lopsided")
     ids = [draw.getrandbits(54) for _ in range(180)] + [draw.getrandbits(64) for _ in range(20)]
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = swarm(net, dict.fromkeys(ids, NOTHING), by_ring, TManParams())
     net.run(20.0)
     assert off_the_ring(nodes) == 0
 
 
 def test_the_ring_closes_over_the_dead() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     params = TManParams()
     nodes = swarm(net, dict.fromkeys(random_ids(0, 200), NOTHING), by_ring, params)
     net.run(20.0)
@@ -111,7 +111,7 @@ def test_similarity_finds_the_truly_best() -> None:
     def likeness(a: NodeId, b: NodeId) -> float:
         return len(interests[a] & interests[b]) / len(interests[a] | interests[b])
 
-    net = TinyNet()
+    net = VirtualNetwork()
     nodes = swarm(net, interests, by_similarity, TManParams(view_size=10, psi=0))
     net.run(40.0)
     found = best = 0
@@ -126,7 +126,7 @@ def test_similarity_finds_the_truly_best() -> None:
 
 
 def test_a_new_interest_brings_new_friends() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     interests = {node: frozenset({node // 20 * 10 + topic for topic in range(5)}) for node in range(100)}
     nodes = swarm(net, interests, by_similarity, TManParams(view_size=10, psi=0))
     net.run(25.0)
@@ -168,9 +168,9 @@ class Alone:
     """Node 0, ranking by the ring; what it sends and what changes is written down."""
 
     def __init__(self, params: TManParams, samples: Sequence[Descriptor] = ()) -> None:
-        self.net = TinyNet()
+        self.net = VirtualNetwork()
         self.samples = list(samples)
-        self.sent = self.net.overheard = []
+        self.net.listen()
         self.changes: list[tuple[list[NodeId], list[NodeId]]] = []
         world = self.net.world(0)
         self.tman = TMan(
@@ -183,6 +183,10 @@ class Alone:
         )
         world.use(self.tman)
         self.tman.start()
+
+    @property
+    def sent(self) -> list[tuple[NodeId, Any]]:
+        return [(entry.receiver, entry.message) for entry in self.net.log]
 
     def tell(self, sender: NodeId, message: Buffer | BufferBack) -> None:
         self.net.worlds[0].receivers[type(message)](sender, message)

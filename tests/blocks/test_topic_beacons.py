@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.blocks.tiny_world import TinyNet, TinyWorld
 from topicweave.blocks.label_table import STEPS, LabelTable, labels_of
 from topicweave.blocks.topic_beacons import TIMER, BeaconParameters, TopicBeacons
 from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.testing import VirtualNetwork, VirtualWorld
 
 NEWS, SPORT = 1, 2
 DEFAULTS = BeaconParameters()
@@ -34,7 +34,7 @@ class Swarm:
         latency: float = 0.05,
         known: Callable[[NodeId, TopicId], NodeId | None] = lambda _node, _topic: None,
     ) -> None:
-        self.net = TinyNet(seed)
+        self.net = VirtualNetwork(seed)
         self.graph = graph.copy()
         self.latency = latency
         self.wants = wants or dict.fromkeys(graph, frozenset({NEWS}))
@@ -145,8 +145,8 @@ class Single:
     """Node 50, which wants news; `lowest` is the lowest subscriber that its view knows."""
 
     def __init__(self, seed: int = 0, parameters: BeaconParameters | None = None) -> None:
-        self.net = TinyNet(seed)
-        self.world: TinyWorld = self.net.world(50)
+        self.net = VirtualNetwork(seed)
+        self.world: VirtualWorld = self.net.world(50)
         self.topics: Interest = frozenset({NEWS})
         self.lowest: NodeId | None = None
         self.alarms: list[tuple[float, NodeId]] = []
@@ -163,7 +163,7 @@ class Single:
 
     def first_tick(self) -> float:
         """When the first check is due: by the seed, within one period."""
-        return TinyNet(self.net.seed).world(50).random.random() * PERIOD
+        return VirtualNetwork(self.net.seed).world(50).random.random() * PERIOD
 
     def hears(self, leader: NodeId, age: float = 0.0, topic: TopicId = NEWS) -> None:
         """From a neighbour that wants this topic and no other, and tells ages rounded up."""

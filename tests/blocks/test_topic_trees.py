@@ -22,9 +22,9 @@ def test_a_request_is_handed_on_once_per_period() -> None:
     graft = TreeGraft((1, 2), (node.ring.here, node.ring.here), Contact(7, last[0] + b"\x01", 1), 1)
 
     def handed_on() -> list[tuple[int, tuple[int, ...]]]:
-        net.overheard = []
+        net.listen()
         trees.receivers()[TreeGraft](8, graft)
-        return [(to, it.topics) for to, it in net.overheard if isinstance(it, TreeGraft)]
+        return [(to, it.topics) for _, _, to, it in net.log if isinstance(it, TreeGraft)]
 
     assert [handed_on() for _ in range(3)] == [[(last[1], (1, 2))], [], []]
     trees.beat()
@@ -42,9 +42,9 @@ def test_the_old_parent_serves_for_a_period_more() -> None:
     old, new = [peer for _, peer in node.ring.table if peer != node.id][:2]
 
     def said_to_old(act: Callable[[], None]) -> list[Message]:
-        net.overheard = []
+        net.listen()
         act()
-        return [it for to, it in net.overheard if to == old]
+        return [it for _, _, to, it in net.log if to == old]
 
     def graft(parent: NodeId) -> Callable[[], None]:
         message = TreeGraft((1,), (node.ring.here,), own, 1)
@@ -72,9 +72,9 @@ def test_back_at_the_old_parent_it_is_not_left() -> None:
     for parent in (old, new, old):
         trees.receivers()[TreeGraft](parent, TreeGraft((1,), (node.ring.here,), node.ring.own, 1))
     net.run(16.5)
-    net.overheard = []
+    net.listen()
     trees.beat()
-    assert [to for to, it in net.overheard if isinstance(it, TreeLeft)] == [new]
+    assert [to for _, _, to, it in net.log if isinstance(it, TreeLeft)] == [new]
 
 
 def test_whoever_has_no_fingers_waits_before_it_asks() -> None:
@@ -88,9 +88,9 @@ def test_whoever_has_no_fingers_waits_before_it_asks() -> None:
     )
 
     def asks() -> bool:
-        net.overheard = []
+        net.listen()
         trees.beat()
-        return any(isinstance(it, TreeJoin) for _, it in net.overheard)
+        return any(isinstance(it, TreeJoin) for _, _, _, it in net.log)
 
     assert not asks()
     net.run(17.0)

@@ -8,26 +8,26 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.blocks.cyclon import Cyclon
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.newscast import Newscast
 from topicweave.blocks.peer_sampling import Offer, SamplingParams
 from topicweave.blocks.views import Directory, FullView, GossipView, InterestView, ShareView
 from topicweave.model.ids import Interest, NodeId
+from topicweave.testing import VirtualNetwork
 
-Make = Callable[[TinyNet, NodeId, Interest, Directory], InterestView]
+Make = Callable[[VirtualNetwork, NodeId, Interest, Directory], InterestView]
 
 
-def full(net: TinyNet, node: NodeId, interest: Interest, directory: Directory) -> InterestView:
+def full(net: VirtualNetwork, node: NodeId, interest: Interest, directory: Directory) -> InterestView:
     return FullView(net.world(node), node, interest, directory)
 
 
-def whole_share(net: TinyNet, node: NodeId, interest: Interest, directory: Directory) -> InterestView:
+def whole_share(net: VirtualNetwork, node: NodeId, interest: Interest, directory: Directory) -> InterestView:
     return ShareView(net.world(node), node, interest, directory, share=1.0)
 
 
-def gossip(net: TinyNet, node: NodeId, interest: Interest, directory: Directory) -> InterestView:
+def gossip(net: VirtualNetwork, node: NodeId, interest: Interest, directory: Directory) -> InterestView:
     world = net.world(node)
     view = GossipView(world, Newscast(world, node, interest), capacity=100, max_age=30.0)
     world.use(view)
@@ -37,8 +37,10 @@ def gossip(net: TinyNet, node: NodeId, interest: Interest, directory: Directory)
 every_kind = pytest.mark.parametrize("make", [full, whole_share, gossip])
 
 
-def swarm(make: Make, wants: dict[NodeId, Interest]) -> tuple[TinyNet, Directory, dict[NodeId, InterestView]]:
-    net, directory = TinyNet(), Directory()
+def swarm(
+    make: Make, wants: dict[NodeId, Interest]
+) -> tuple[VirtualNetwork, Directory, dict[NodeId, InterestView]]:
+    net, directory = VirtualNetwork(), Directory()
     views = {node: make(net, node, interest, directory) for node, interest in wants.items()}
     first = next(iter(wants))
     for view in views.values():
@@ -109,14 +111,14 @@ def test_the_lost_are_left_out_at_once(make: Make) -> None:
 @pytest.mark.parametrize("make", [full, whole_share])
 def test_directory_views_have_nothing_to_say(make: Make) -> None:
     net, _, views = swarm(make, random_wants(5))
-    assert net.sent == 0
+    assert net.messages == 0
     assert not views[0].receivers()
     assert not views[0].timers()
 
 
 def test_a_view_not_started_is_not_in_the_directory() -> None:
     directory = Directory()
-    view = FullView(TinyNet().world(1), 1, frozenset({1}), directory)
+    view = FullView(VirtualNetwork().world(1), 1, frozenset({1}), directory)
     view.set_interest(frozenset({2}))
     assert 1 not in directory
     view.start([])
@@ -129,7 +131,7 @@ def test_a_view_not_started_is_not_in_the_directory() -> None:
 def shares(size: int, share: float, seed: int, first_id: NodeId = 0) -> np.ndarray:
     """Row: owner, column: peer, 1 where the owner sees the peer."""
     directory = Directory(seed)
-    net = TinyNet()
+    net = VirtualNetwork()
     ids = [(first_id + node) % 2**64 for node in range(size)]
     for node in ids:
         directory.put(node, frozenset({1}))
@@ -171,7 +173,7 @@ def test_seeds_give_different_shares_and_the_same_seed_the_same() -> None:
 
 def test_a_share_is_kept_through_joins_leaves_and_renumbering() -> None:
     """Asked in between or only at the end, and whatever slots peers have had: the same peers are seen."""
-    directory, net = Directory(7), TinyNet()
+    directory, net = Directory(7), VirtualNetwork()
     asked = ShareView(net.world(10**6), 10**6, frozenset(), directory, share=0.3)
     for change in range(2000):
         directory.put(change % 300, frozenset({change}))
@@ -192,14 +194,14 @@ def test_a_share_is_kept_through_joins_leaves_and_renumbering() -> None:
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_shares_are_checked(share: float) -> None:
     with pytest.raises(ValueError, match="share"):
-        ShareView(TinyNet().world(1), 1, frozenset(), Directory(), share)
+        ShareView(VirtualNetwork().world(1), 1, frozenset(), Directory(), share)
 
 
 # GossipView, alone, with a test that plays its peers.
 
 
-def listening(capacity: int, max_age: float) -> tuple[TinyNet, GossipView]:
-    net = TinyNet()
+def listening(capacity: int, max_age: float) -> tuple[VirtualNetwork, GossipView]:
+    net = VirtualNetwork()
     world = net.world(0)
     sampling = Cyclon(world, 0, frozenset(), SamplingParams(view_size=50))
     view = GossipView(world, sampling, capacity, max_age)
@@ -207,7 +209,7 @@ def listening(capacity: int, max_age: float) -> tuple[TinyNet, GossipView]:
     return net, view
 
 
-def tell(net: TinyNet, descriptors: Sequence[Descriptor]) -> None:
+def tell(net: VirtualNetwork, descriptors: Sequence[Descriptor]) -> None:
     net.worlds[0].receivers[Offer](1, Offer(tuple(descriptors)))
 
 
@@ -277,7 +279,7 @@ def test_gossip_soon_knows_far_more_than_a_sampling_view() -> None:
     assert max(known) <= 400
 
 
-def _large(net: TinyNet, node: NodeId, interest: Interest) -> InterestView:
+def _large(net: VirtualNetwork, node: NodeId, interest: Interest) -> InterestView:
     world = net.world(node)
     view = GossipView(world, Newscast(world, node, interest), capacity=400, max_age=30.0)
     world.use(view)

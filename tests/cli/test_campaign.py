@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,3 +99,30 @@ def test_interrupted_it_tells_what_was_done_so_far() -> None:
     told = json.loads(ended.stdout)
     assert 1 <= told["done"] < 1000
     assert ended.stderr.splitlines()[-1] == f"stopped after {told['done']} of 1000 seeds"
+
+
+def test_a_scenario_from_a_file_and_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "short.toml"
+    file.write_text(
+        'title = "short"\nnodes = 8\ntopics = 6\n[[fault]]\nkind = "slow"\nstart = 1.0\nend = 3.0\nnodes = [0]\n'
+    )
+    told = json.loads(
+        call("campaign", "spidercast", "--scenario", file, "--workers", 1, "--format", "json").stdout
+    )
+    assert (told["scenario"], told["seeds"], told["passed"]) == (str(file), 1, 1)
+    ended = call("campaign", "spidercast", "--scenario", "partition", "--nodes", 10, "--workers", 1)
+    assert ended.stdout.startswith("spidercast under partition: 1 of 1 seeds passed")
+
+
+@pytest.mark.usefixtures("odd_seeds_fail")
+def test_a_failing_seed_of_a_scenario_is_replayed_with_it() -> None:
+    ended = call("campaign", "spidercast", "--scenario", "partition", "--first", 5, "--workers", 1)
+    assert ended.exit_code == 1
+    replay = "replay: topicweave campaign spidercast --first 5 --seeds 1 --scenario partition"
+    assert ended.stdout.splitlines()[0].endswith(replay)
+
+
+def test_a_scenario_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
+    ended = run("campaign", "spidercast", "--scenario", tmp_path / "none.toml")
+    assert ended.returncode == 2
+    assert ended.stderr == f"error: scenario {tmp_path / 'none.toml'}: No such file or directory\n"

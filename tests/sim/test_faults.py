@@ -66,6 +66,14 @@ def test_loss_at_its_ends() -> None:
     assert fates(links(Loss(0, 1, 1.0)), 100) == [[]] * 100
 
 
+def test_loss_of_some_nodes_spares_the_others() -> None:
+    faulty = links(Loss(0, 1, 1.0, frozenset({1, 2})))
+    arrives = {
+        (source, target): bool(faulty.fates(source, target)) for source in range(4) for target in range(4)
+    }
+    assert arrives == {(source, target): {source, target} <= {0, 3} for source, target in arrives}
+
+
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
 def test_duplication_adds_one_later_copy(share: float) -> None:
     got = fates(links(Duplication(0, 1, share)))

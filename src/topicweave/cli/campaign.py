@@ -14,17 +14,33 @@ if TYPE_CHECKING:
 
 FAILED = 1
 VIOLATIONS_SHOWN = 3
+RANDOM_SEEDS = 20
 
 
 def campaign(
     system: Annotated[
         str, typer.Argument(metavar="SYSTEM", help="Which system; NAME:PARAMETER=VALUE sets a parameter.")
     ],
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many scenarios.")],
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="How many runs; 20 if not given, 1 of a scenario from a file."),
+    ] = None,
     first: Annotated[int, typer.Option(min=0, metavar="SEED", help="The first one's seed.")] = 0,
     nodes: Annotated[
         int | None,
-        typer.Option(min=2, metavar="N", help="Nodes of each scenario; 30 to 100 by the seed if not given."),
+        typer.Option(
+            min=2,
+            metavar="N",
+            help="Nodes of each run; if not given, 30 to 100 by the seed, or what the scenario says.",
+        ),
+    ] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The faults of a TOML file instead of random ones; or one of ours: partition, crash-a-tenth, "
+            "slow-node, lossy-link, restart-without-memory.",
+        ),
     ] = None,
     format: Format = "table",  # noqa: A002
     workers: Workers = None,
@@ -32,17 +48,18 @@ def campaign(
     """Try a system under random faults; every failure comes with the command that replays it.
 
     A scenario is drawn from its seed: a small workload with loss, duplication, reordering, partitions, crashes,
-    restarts, churn and changes of interest; then quiet, and an event on every topic. The exit code is 1 if any
-    seed failed.
+    restarts, churn and changes of interest; then quiet, and an event on every topic. A scenario from a file has the
+    faults written there; the seed decides the workload and who is hit. The exit code is 1 if any seed failed.
 
     \b
     Examples:
       topicweave campaign spidercast --seeds 100
       topicweave campaign spidercast --first 17 --seeds 1
+      topicweave campaign vitis --scenario partition.toml --seeds 5
 
     \b
     JSON: {"system": "spidercast", "parameters": {}, "first": 0, "seeds": 100, "nodes": null,
-           "done": 100, "passed": 99, "deliveries": 51000,
+           "scenario": null, "done": 100, "passed": 99, "deliveries": 51000,
            "failures": [{"seed": 17, "violations": ["…"], "replay": "topicweave campaign …"}]}
     """
     from topicweave.choose.variants import parse_variant
@@ -51,9 +68,12 @@ def campaign(
     from topicweave.cli.progress import progress
     from topicweave.cli.seeds import Job, run_seeds
     from topicweave.runs.background import interruptible
+    from topicweave.testing import read_scenario
 
     variant = parse_variant(system)
-    job = Job(variant.system, variant.changes, nodes)
+    written = None if scenario is None else read_scenario(scenario)
+    seeds = seeds or (RANDOM_SEEDS if written is None else 1)
+    job = Job(variant.system, variant.changes, nodes, written)
     verdicts: list[Verdict] = []
     stopped = False
     with progress(variant.system) as report:
@@ -78,7 +98,8 @@ def campaign(
         "first": first,
         "seeds": seeds,
         "nodes": nodes,
-        **summary(verdicts, system, nodes),
+        "scenario": scenario,
+        **summary(verdicts, system, nodes, scenario),
     }
     if format == "json":
         print_json(outcome)
@@ -91,7 +112,7 @@ def campaign(
         raise typer.Exit(FAILED)
 
 
-def summary(verdicts: list[Verdict], system: str, nodes: int | None) -> dict[str, Any]:
+def summary(verdicts: list[Verdict], system: str, nodes: int | None, scenario: str | None) -> dict[str, Any]:
     """In the order of seeds, whatever order they finished in."""
     return {
         "done": len(verdicts),
@@ -101,7 +122,7 @@ def summary(verdicts: list[Verdict], system: str, nodes: int | None) -> dict[str
             {
                 "seed": verdict.seed,
                 "violations": list(verdict.violations),
-                "replay": replay_command(system, verdict.seed, nodes),
+                "replay": replay_command(system, verdict.seed, nodes, scenario),
             }
             for verdict in sorted(verdicts, key=lambda verdict: verdict.seed)
             if not verdict.passed
@@ -115,11 +136,12 @@ def print_summary(system: str, outcome: dict[str, Any]) -> None:
         more = len(violations) - VIOLATIONS_SHOWN
         shown = "; ".join(violations[:VIOLATIONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
         typer.echo(f"seed {failure['seed']} failed: {shown}; replay: {failure['replay']}")
-    typer.echo(
-        f"{system}: {outcome['passed']} of {outcome['done']} seeds passed, {outcome['deliveries']:,} deliveries"
-    )
+    what = "" if outcome["scenario"] is None else f" under {outcome['scenario']}"
+    passed = f"{outcome['passed']} of {outcome['done']} seeds passed"
+    typer.echo(f"{system}{what}: {passed}, {outcome['deliveries']:,} deliveries")
 
 
-def replay_command(system: str, seed: int, nodes: int | None) -> str:
-    size = [] if nodes is None else ["--nodes", str(nodes)]
-    return shlex.join(["topicweave", "campaign", system, "--first", str(seed), "--seeds", "1", *size])
+def replay_command(system: str, seed: int, nodes: int | None, scenario: str | None) -> str:
+    more = [] if nodes is None else ["--nodes", str(nodes)]
+    more += [] if scenario is None else ["--scenario", scenario]
+    return shlex.join(["topicweave", "campaign", system, "--first", str(seed), "--seeds", "1", *more])

@@ -12,7 +12,7 @@ from typing import Any
 from topicweave.cli.failures import debugging
 from topicweave.runs.processes import process_pool
 from topicweave.systems.registry import find_system
-from topicweave.testing import Verdict, draw_scenario, run_scenario
+from topicweave.testing import ScenarioFile, Verdict, draw_scenario, run_scenario
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,14 @@ class Job:
     changes: dict[str, Any]
     """Parameters, as `System.settings` takes them."""
     nodes: int | None
+    scenario: ScenarioFile | None = None
+    """Drawn at random, if there is none."""
 
     def __call__(self, seed: int) -> Verdict:
         system = find_system(self.system)
         try:
-            return run_scenario(system, draw_scenario(seed, self.nodes), system.settings(**self.changes))
+            draw = draw_scenario if self.scenario is None else self.scenario.draw
+            return run_scenario(system, draw(seed, self.nodes), system.settings(**self.changes))
         except Exception as error:
             # A node that breaks down is a finding like any other; a replay with TOPICWEAVE_DEBUG=1 shows where.
             if debugging():

@@ -33,9 +33,10 @@ class _Spell:
 
 @dataclass(frozen=True)
 class Loss(_Spell):
-    """Each message is lost with a probability."""
+    """Each message is lost with a probability; only those from or to `nodes`, if any are given."""
 
     probability: float
+    nodes: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,8 @@ class FaultyLinks:
         delay, copies, draw = 0.0, 1, self._random.random
         for fault in self.active:
             match fault:
-                case Loss(probability=probability):
-                    if draw() < probability:
+                case Loss(probability=probability, nodes=nodes):
+                    if (not nodes or source in nodes or target in nodes) and draw() < probability:
                         return ()
                 case Partition(island=island):
                     if (source in island) != (target in island):

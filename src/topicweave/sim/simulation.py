@@ -18,7 +18,7 @@ from topicweave.model.ids import Interest, NodeId
 from topicweave.model.workload import Workload
 from topicweave.port import EventMessage, Node, Receipt
 from topicweave.sim.churn import Change, Churn, always_up
-from topicweave.sim.faults import Crash, Fault, Partition, SlowNode
+from topicweave.sim.faults import Crash, Fault, Loss, Partition, SlowNode
 from topicweave.sim.host import Host
 from topicweave.sim.kernel import Kernel
 from topicweave.sim.latency import Constant, Latency
@@ -229,6 +229,8 @@ class Simulation:
             self._refuse_unknown(f"fault {fault}", {fault.node})
         elif isinstance(fault, Partition):
             self._refuse_unknown("fault Partition", fault.island)
+        elif isinstance(fault, Loss):
+            self._refuse_unknown("fault Loss", fault.nodes)
         if isinstance(fault, Crash):
             self.kernel.at(fault.start, self._crash, fault)
         else:

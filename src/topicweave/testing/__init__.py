@@ -1,5 +1,26 @@
-"""Tools to test systems with, ours and yours: random faults on random workloads, and what must hold afterwards."""
+"""Tools to test systems with, ours and yours: a virtual network turned by hand, fault scenarios, and what must hold afterwards."""
 
+from topicweave.testing.bench import NEWS, SPORT, Bench, pair
 from topicweave.testing.campaign import Scenario, Verdict, draw_scenario, run_campaign, run_scenario
+from topicweave.testing.network import Happening, Rang, Sent, VirtualNetwork, VirtualWorld
+from topicweave.testing.scenario_files import ScenarioFile, read_scenario, shipped_scenarios
 
-__all__ = ["Scenario", "Verdict", "draw_scenario", "run_campaign", "run_scenario"]
+__all__ = [
+    "NEWS",
+    "SPORT",
+    "Bench",
+    "Happening",
+    "Rang",
+    "Scenario",
+    "ScenarioFile",
+    "Sent",
+    "Verdict",
+    "VirtualNetwork",
+    "VirtualWorld",
+    "draw_scenario",
+    "pair",
+    "read_scenario",
+    "run_campaign",
+    "run_scenario",
+    "shipped_scenarios",
+]

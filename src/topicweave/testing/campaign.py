@@ -42,6 +42,8 @@ class Scenario:
     """(time, node, topic, subscribe or unsubscribe)"""
     publishes: tuple[tuple[float, int, int], ...]
     """(time, node, topic), during the chaos"""
+    quiet_from: float = CHAOS[1]
+    """Everything that goes wrong is over by then."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def _play(system: System, scenario: Scenario, parameters: Any) -> Verdict:
         simulation.at(time, simulation.publish, node, topic)
     noise = NoiseLog(simulation, _ever_wanted(scenario)) if system.noiseless else None
     violations: list[str] = []
-    _run_watched(simulation, CHAOS[1] + system.heals_within, violations)
+    _run_watched(simulation, scenario.quiet_from + system.heals_within, violations)
     if noise is not None:
         noise.nobody_excused()
     expected = _publish_everywhere(simulation, random.Random(f"proof/{scenario.seed}"))

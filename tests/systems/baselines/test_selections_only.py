@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.systems.spidercast.lab import BenchWorld, Lab
+from tests.systems.spidercast.lab import Lab
 from topicweave.blocks.membership import FULL
 from topicweave.blocks.views import Directory
 from topicweave.systems.baselines.counted import CountSelection
@@ -17,7 +17,7 @@ from topicweave.systems.spidercast.selection import CoverageSelection
 
 
 def made(system: str) -> OverlayNode:
-    found, world = find_system(system), BenchWorld(Lab(), 1)
+    found, world = find_system(system), Lab().world(1)
     view = FULL.view(world, 1, frozenset({7}), Directory())
     node = found.build(world, 1, {7}, view, found.settings())
     assert isinstance(node, OverlayNode)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.systems.omen.churn import GIVE_UP, ChurnEvents
+from topicweave.testing import VirtualNetwork
 
 OWN = 50
 
@@ -15,7 +15,7 @@ class Successor:
     """A node with nothing but its churn events."""
 
     def __init__(self, limit: int = 4) -> None:
-        self.net = TinyNet()
+        self.net = VirtualNetwork()
         self.world = self.net.world(OWN)
         self.in_range: set[int] = set(range(100))
         self.dropped: list[int] = []

@@ -6,8 +6,8 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.systems.omen.labels import LabelSpreading
+from topicweave.testing import VirtualNetwork
 
 
 @given(st.integers(2, 12), st.data())
@@ -21,7 +21,7 @@ def test_labels_name_the_parts_of_every_topic(nodes: int, data: st.DataObject) -
     )
     interest = {one: data.draw(st.frozensets(st.integers(0, 3), max_size=3)) for one in range(nodes)}
     sources = data.draw(st.frozensets(node, min_size=1))
-    net = TinyNet()
+    net = VirtualNetwork()
     spreadings = {}
     for one in range(nodes):
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.systems.spidercast.lab import BenchWorld, Lab, calc_k_uncovered
+from tests.systems.spidercast.lab import Lab, calc_k_uncovered
 from topicweave.blocks.views import FullView
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.systems.spidercast import rules
@@ -69,7 +69,7 @@ def test_a_link_to_an_uncovered_topic_is_needed_although_its_loss_changes_no_cou
 def view_of(peers: Mapping[NodeId, Interest]) -> FullView:
     """The view of node 0."""
     lab = Lab()
-    view = FullView(BenchWorld(lab, 0), 0, frozenset(), lab.directory)
+    view = FullView(lab.world(0), 0, frozenset(), lab.directory)
     view.start([])
     for peer, interest in peers.items():
         lab.directory.put(peer, interest)

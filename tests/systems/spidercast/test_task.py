@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.systems.spidercast.lab import BenchWorld, Lab, calc_k_uncovered
+from tests.systems.spidercast.lab import Lab, calc_k_uncovered
 from topicweave.blocks.views import FullView
 from topicweave.model.ids import NodeId
 from topicweave.port import Message
@@ -42,7 +42,7 @@ class Bench:
         parameters: LinkParameters = P,
     ) -> None:
         self.lab = Lab()
-        self.world = BenchWorld(self.lab, ME)
+        self.world = self.lab.world(ME)
         self.view = FullView(self.world, ME, frozenset(interest), self.lab.directory)
         self.interest = frozenset(interest)
         self.version = 7
@@ -129,10 +129,10 @@ def test_a_covered_task_asks_nobody() -> None:
 
 def test_a_disabled_task_asks_nobody_sets_no_timer_and_still_serves() -> None:
     bench = Bench({1}, {10: {1}}, k=0)
-    bench.world.timers.clear()
+    bench.world.pending.clear()
     assert bench.step() == []
     bench.task.wake()
-    assert not bench.world.timers
+    assert not bench.world.pending
     answers = [bench.connect(peer, {1})[0] for peer in range(10, 16)]
     assert [type(answer) for answer in answers] == [ConnectOk] * P.margin + [Redirect]
 
@@ -330,10 +330,10 @@ def test_a_departure_wakes_the_task() -> None:
     bench = Bench({1}, {10: {1}, 11: {1}}, k=1)
     bench.ok(10, {1})
     bench.step()
-    sleeping = bench.world.timers["maintain", "greedy"]
+    sleeping = bench.world.pending["maintain", "greedy"]
     bench.task.receive_leave(10)
     assert bench.changed == [10, 10]
-    assert bench.world.timers["maintain", "greedy"] != sleeping
+    assert bench.world.pending["maintain", "greedy"] != sleeping
 
 
 # Offers.
@@ -561,7 +561,7 @@ def test_a_bridge_is_asked_for_twice_at_the_most() -> None:
     bridges = BridgeSelection(8)
     bridges.want(10)
     bridges.want(11)
-    assert [bridges.choose([11], BenchWorld(Lab(), ME).random) for _ in range(3)] == [10, 10, None]
+    assert [bridges.choose([11], Lab().world(ME).random) for _ in range(3)] == [10, 10, None]
     assert bridges.lacking() == 1
 
 

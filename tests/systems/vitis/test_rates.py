@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.blocks.tiny_world import TinyNet
 from topicweave.systems.vitis.rates import EqualRates, GivenRates, MeasuredRates
+from topicweave.testing import VirtualNetwork
 
 MINE, HOT, COLD = frozenset({1, 2}), frozenset({1, 3}), frozenset({2, 3})
 
@@ -16,7 +16,7 @@ def test_given_rates_weigh_topics() -> None:
 
 
 def test_measured_rates_start_equal_follow_events_and_forget() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     rates = MeasuredRates(net.world(1), memory=60.0)
     assert rates.utility(MINE, HOT) == rates.utility(MINE, COLD) == 1 / 3
     for second in range(60):
@@ -30,7 +30,7 @@ def test_measured_rates_start_equal_follow_events_and_forget() -> None:
 
 
 def test_rates_are_looked_at_a_few_times_per_memory() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     rates = MeasuredRates(net.world(1), memory=60.0)
     rates.event(1)
     assert not rates.revise(MINE)
@@ -40,7 +40,7 @@ def test_rates_are_looked_at_a_few_times_per_memory() -> None:
 
 
 def test_topics_no_longer_wanted_are_not_remembered() -> None:
-    net = TinyNet()
+    net = VirtualNetwork()
     rates = MeasuredRates(net.world(1), memory=60.0)
     rates.event(7)
     net.run(11.0)
