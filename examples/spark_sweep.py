@@ -10,15 +10,16 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from topicweave.pipeline.executor import SparkExecutor
 from topicweave.pipeline.grid import read_grid
 from topicweave.pipeline.session import spark_session
 from topicweave.pipeline.sweep import summary, sweep
 
 
 def run(spark: SparkSession, out: Path) -> None:
-    runs = read_grid(Path(__file__).with_name("sweep.toml"))
-    done = sweep(spark, runs, out)
-    for row in summary(spark, out, runs, ["degree_mean", "hit_ratio"]):
+    cells = read_grid(Path(__file__).with_name("sweep.toml"))
+    done = sweep(cells, out, out / "runs", SparkExecutor(spark))
+    for row in summary(spark, out, cells, ["degree_mean", "hit_ratio"]):
         what = f"{row['system']} {row['parameters']}"
         print(f"{row['measure']:12} {what:28} {row['mean']:6.2f} ± {row['ci95']:.2f}")
     print(f"{done.runs} runs, {done.failures} failed; results in {out / 'results.parquet'}")
