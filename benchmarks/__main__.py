@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [NAME …]`: run all benchmarks, or those named."""
+"""Run all benchmarks, or those named; `--record` keeps the results, `--against VERSION` sets them beside kept ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from benchmarks import designs, kernel, magnet, pipeline, rappel, scale, selection, vitis
+from benchmarks import designs, kernel, magnet, pipeline, rappel, record, scale, selection, sizing, vitis
 from benchmarks.sheet import WIDTH, Sheet
+from topicweave import __version__
 
 BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "kernel": kernel.run,
@@ -19,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "vitis": vitis.run,
     "rappel": rappel.run,
     "magnet": magnet.run,
+    "sizing": sizing.run,
 }
 
 
@@ -28,14 +30,35 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; default: all"
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that they work")
+    parser.add_argument("--record", action="store_true", help="keep the results as those of this version")
+    parser.add_argument("--against", metavar="VERSION", help="how much dearer than that version's results")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"unknown benchmark {unknown[0]!r}; known: {', '.join(BENCHMARKS)}")
-    console = Console(width=WIDTH)
+    old = record.read(options.against) if options.against else None
+    console = Console(width=WIDTH, highlight=False)
+    regressions = []
     for name in options.names or BENCHMARKS:
-        for sheet in BENCHMARKS[name](options.quick):
+        sheets = BENCHMARKS[name](options.quick)
+        for sheet in sheets:
             console.print(sheet.shown())
+            if old is None:
+                continue
+            beside = record.against(old, sheet, options.quick)
+            if beside is None:
+                console.print(f"no results of these sizes in {old.version}\n")
+            else:
+                console.print(beside.shown())
+                regressions += record.worse(beside)
+        if options.record:
+            console.print(f"kept in {record.write(__version__, sheets, options.quick)}\n")
+    if old is not None:
+        console.print(
+            f"worse than {old.version} by more than {record.WORSE - 1:.0%}: {len(regressions)} figures"
+        )
+        for line in regressions:
+            console.print(f"  {line}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ topicweave.advise("my.csv", max_degree=20).node_toml
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from topicweave.choose import advise, compare, read_workload, simulate
