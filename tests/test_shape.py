@@ -18,8 +18,6 @@ KNOWN: frozenset[str] = frozenset(
         "bulk.omen.kernels.shadow_labels",
         "bulk.vitis.gossip._select",
         "bulk.vitis.spreading.spread_events",
-        "designs.compiled._count",
-        "designs.compiled._design",
         "live.http_requests.openapi",
         "measures.summary.measure_run",
         "papers.omen.degrees.fig9",

@@ -20,7 +20,7 @@ whenever it is visited, and memory grows with the subscriptions only.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -31,6 +31,43 @@ DENSE_NODES = 12_000
 """288 MB of weights."""
 
 LEVEL, ROW = 0, 1  # where a tracker stands
+
+
+class Lists(NamedTuple):
+    """Who wants what: a slot is one subscription, and slots are ordered by node."""
+
+    offsets: Any
+    topic: Any
+    node: Any
+    topic_offsets: Any
+    by_topic: Any
+    position: Any
+    """Where a slot stands in `by_topic`."""
+
+
+class Parts(NamedTuple):
+    """The components of each topic's subscribers."""
+
+    component: Any
+    following: Any
+    size: Any
+    left: Any
+    """How many parts each topic is in; those in one are passed over."""
+
+
+class Weights(NamedTuple):
+    matrix: Any
+    counts: Any
+    """The row that was counted last, where there is no matrix."""
+    dense: bool
+    mirrored: bool
+
+
+class Tracker(NamedTuple):
+    bound: Any
+    column: Any
+    stand: Any
+    blocked: Any
 
 
 def design(problem: Problem, rho: float, dense_nodes: int = DENSE_NODES) -> Edges:
@@ -46,17 +83,13 @@ def design(problem: Problem, rho: float, dense_nodes: int = DENSE_NODES) -> Edge
     span = int(problem.labels.max()) - int(problem.labels.min()) + 1
     named = instance.topic * span + (problem.labels - problem.labels.min())
     _, component = np.unique(named, return_inverse=True)
+    position = np.empty(len(by_topic), np.int64)
+    position[by_topic] = np.arange(len(by_topic))
+    node = instance.node.astype(np.int32)
+    lists = Lists(instance.offsets, instance.topic, node, topic_offsets, by_topic, position)
+    component = component.astype(np.int64).ravel()
     ends = _design(
-        instance.offsets,
-        instance.topic,
-        instance.node.astype(np.int32),
-        topic_offsets,
-        by_topic,
-        component.astype(np.int64).ravel(),
-        problem.degrees.copy(),
-        problem.ceiling,
-        float(rho),
-        nodes <= dense_nodes,
+        lists, component, problem.degrees.copy(), problem.ceiling, float(rho), nodes <= dense_nodes
     )
     return ends if len(ends) else NO_EDGES
 
@@ -97,31 +130,23 @@ def _fill(weights: Any, mirrored: bool, topic_offsets: Any, by_topic: Any, node:
 
 
 @njit(cache=True)
-def _count(
-    u: int,
-    after: bool,
-    counts: Any,
-    offsets: Any,
-    topic: Any,
-    node: Any,
-    topic_offsets: Any,
-    by_topic: Any,
-    component: Any,
-    parts: Any,
-    position: Any,
-) -> None:
-    """The weights of u's edges, to all nodes or to those after it."""
+def _row(u: int, after: bool, lists: Any, parts: Any, weights: Any) -> Any:
+    """The weights of u's edges, to all nodes or (only these are asked for) to those after it."""
+    if weights.dense:
+        return weights.matrix[u]
+    counts, component = weights.counts, parts.component
     counts[:] = 0
-    for slot in range(offsets[u], offsets[u + 1]):
-        t = topic[slot]
-        if parts[t] < 2:
+    for slot in range(lists.offsets[u], lists.offsets[u + 1]):
+        t = lists.topic[slot]
+        if parts.left[t] < 2:
             continue
         part = component[slot]
-        start = position[slot] + 1 if after else topic_offsets[t]
-        for i in range(start, topic_offsets[t + 1]):
-            other = by_topic[i]
+        start = lists.position[slot] + 1 if after else lists.topic_offsets[t]
+        for i in range(start, lists.topic_offsets[t + 1]):
+            other = lists.by_topic[i]
             if component[other] != part:
-                counts[node[other]] += 1
+                counts[lists.node[other]] += 1
+    return counts
 
 
 @njit(cache=True)
@@ -159,196 +184,168 @@ def _search_row(row: Any, u: int, bound: Any, column: Any, blocked: Any) -> None
 
 
 @njit(cache=True)
-def _design(
-    offsets: Any,
-    topic: Any,
-    node: Any,
-    topic_offsets: Any,
-    by_topic: Any,
-    component: Any,
-    degree: Any,
-    ceiling: int,
-    rho: float,
-    dense: bool,
-) -> Any:
-    nodes, slots = len(offsets) - 1, len(topic)
+def _heaviest(tracker: Any, lists: Any, parts: Any, weights: Any) -> Any:
+    """The greatest weight left; it is that of the first row of the highest level that holds what its bound promises."""
+    bound, column, blocked = tracker.bound, tracker.column, tracker.blocked
+    level, u = tracker.stand[LEVEL], tracker.stand[ROW]
+    while level > 0:
+        if u == len(bound):
+            level, u = level - 1, 0
+            continue
+        if bound[u] != level or blocked[u]:
+            u += 1
+            continue
+        v = column[u]
+        if not blocked[v]:
+            if weights.dense:
+                now: Any = np.int64(weights.matrix[u, v])
+            else:
+                now = _weight(u, v, lists.offsets, lists.topic, parts.component)
+            if now == level:
+                break
+        _search_row(_row(u, True, lists, parts, weights), u, bound, column, blocked)
+    tracker.stand[LEVEL], tracker.stand[ROW] = level, u
+    return level
+
+
+@njit(cache=True)
+def _join(u: int, v: int, lists: Any, parts: Any, weights: Any) -> None:
+    """Join the components of both in every topic they share."""
+    topic, component = lists.topic, parts.component
+    i, j = lists.offsets[u], lists.offsets[v]
+    while i < lists.offsets[u + 1] and j < lists.offsets[v + 1]:
+        if topic[i] < topic[j]:
+            i += 1
+        elif topic[i] > topic[j]:
+            j += 1
+        else:
+            if component[i] != component[j]:
+                fewer = parts.size[component[i]] <= parts.size[component[j]]
+                few, many = (i, j) if fewer else (j, i)
+                if weights.dense:
+                    _lighten(few, many, lists.node, parts.following, weights)
+                _splice(few, many, parts)
+                parts.left[topic[i]] -= 1
+            i += 1
+            j += 1
+
+
+@njit(cache=True)
+def _lighten(few: int, many: int, node: Any, following: Any, weights: Any) -> None:
+    """One off the weight of every pair across two components."""
+    a = few
+    while True:
+        b = many
+        while True:
+            low, high = min(node[a], node[b]), max(node[a], node[b])
+            weights.matrix[low, high] -= 1
+            if weights.mirrored:
+                weights.matrix[high, low] -= 1
+            b = following[b]
+            if b == many:
+                break
+        a = following[a]
+        if a == few:
+            break
+
+
+@njit(cache=True)
+def _splice(few: int, many: int, parts: Any) -> None:
+    following, component = parts.following, parts.component
+    old, new = component[few], component[many]
+    parts.size[new] += parts.size[old]
+    a = few
+    while True:
+        component[a] = new
+        a = following[a]
+        if a == few:
+            break
+    following[few], following[many] = following[many], following[few]
+
+
+@njit(cache=True)
+def _rise(ceiling: int, degree: Any, tracker: Any, lists: Any, parts: Any, weights: Any) -> None:
+    """A higher maximum: who comes free again brings its own row anew, and its column into the rows before it."""
+    bound, column, blocked = tracker.bound, tracker.column, tracker.blocked
+    nodes = len(bound)
+    was_blocked = blocked.copy()
+    for w in range(nodes):
+        blocked[w] = degree[w] >= ceiling
+    for w in range(nodes):
+        if not was_blocked[w] or blocked[w]:
+            continue
+        row = _row(w, False, lists, parts, weights)
+        bound[w] = -1
+        _search_row(row, w, bound, column, blocked)
+        for r in range(w):
+            now = row[r]
+            if now > 0 and (now > bound[r] or (now == bound[r] and w < column[r])):
+                bound[r], column[r] = now, w
+    level = 0
+    for w in range(nodes):
+        if not blocked[w] and bound[w] > level:
+            level = bound[w]
+    tracker.stand[LEVEL], tracker.stand[ROW] = level, 0
+
+
+@njit(cache=True)
+def _tracker(blocked: Any, lists: Any, parts: Any, weights: Any) -> Any:
+    nodes = len(blocked)
+    bound, column = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
+    for u in range(nodes):
+        if not blocked[u]:
+            bound[u] = -1
+            _search_row(_row(u, True, lists, parts, weights), u, bound, column, blocked)
+    stand = np.zeros(2, np.int64)
+    stand[LEVEL] = bound.max()
+    return Tracker(bound, column, stand, blocked)
+
+
+@njit(cache=True)
+def _design(lists: Any, component: Any, degree: Any, ceiling: int, rho: float, dense: bool) -> Any:
+    nodes = len(lists.offsets) - 1
     components = component.max() + 1
     following, size = _link_components(component, components)
-    # How many parts each topic is in; those in one are passed over.
-    parts = np.zeros(len(topic_offsets) - 1, np.int64)
+    left = np.zeros(len(lists.topic_offsets) - 1, np.int64)
     met = np.zeros(components, np.bool_)
-    for slot in range(slots):
+    for slot in range(len(component)):
         if not met[component[slot]]:
             met[component[slot]] = True
-            parts[topic[slot]] += 1
-    position = np.empty(slots, np.int64)
-    for i in range(slots):
-        position[by_topic[i]] = i
-    counts = np.zeros(nodes, np.uint16)
-    weights = np.zeros((nodes, nodes) if dense else (0, 0), np.uint16)
+            left[lists.topic[slot]] += 1
+    parts = Parts(component, following, size, left)
     # Who comes free again asks for its column: mirrored, that is a row, and read in one go.
     mirrored = dense and rho > 0
+    matrix = np.zeros((nodes, nodes) if dense else (0, 0), np.uint16)
     if dense:
-        _fill(weights, mirrored, topic_offsets, by_topic, node, component)
+        _fill(matrix, mirrored, lists.topic_offsets, lists.by_topic, lists.node, component)
+    weights = Weights(matrix, np.zeros(nodes, np.uint16), dense, mirrored)
 
-    free = np.zeros(nodes, np.bool_)  # e1 knows no blocked nodes
-    blocked = degree >= ceiling
-    bounds = np.zeros((2, nodes), np.int32)
-    columns = np.zeros((2, nodes), np.int32)
-    stands = np.zeros((2, 2), np.int64)
-    for u in range(nodes):
-        if dense:
-            row = weights[u]
-        else:
-            _count(u, True, counts, offsets, topic, node, topic_offsets, by_topic, component, parts, position)
-            row = counts
-        bounds[0, u] = -1
-        _search_row(row, u, bounds[0], columns[0], free)
-        if rho > 0 and not blocked[u]:
-            bounds[1, u] = -1
-            _search_row(row, u, bounds[1], columns[1], blocked)
-    stands[0, LEVEL] = bounds[0].max()
-    stands[1, LEVEL] = bounds[1].max()
-
-    capacity = 1024
-    taken = np.empty((capacity, 2), np.int64)
-    edges = 0
-    ends = np.empty((2, 2), np.int64)
-    heaviest = np.zeros(2, np.int64)
+    e1 = _tracker(np.zeros(nodes, np.bool_), lists, parts, weights)  # it knows no blocked nodes
+    e2 = _tracker(degree >= ceiling if rho > 0 else np.ones(nodes, np.bool_), lists, parts, weights)
+    taken, edges = np.empty((1024, 2), np.int64), 0
     while True:
-        for which in range(2 if rho > 0 else 1):
-            # The first row of the highest level that still holds what its bound promises.
-            bound, column = bounds[which], columns[which]
-            barred = free if which == 0 else blocked
-            level, u = stands[which, LEVEL], stands[which, ROW]
-            while level > 0:
-                if u == nodes:
-                    level, u = level - 1, 0
-                    continue
-                if bound[u] != level or barred[u]:
-                    u += 1
-                    continue
-                v = column[u]
-                if not barred[v]:
-                    now = weights[u, v] if dense else _weight(u, v, offsets, topic, component)
-                    if now == level:
-                        break
-                if dense:
-                    row = weights[u]
-                else:
-                    _count(
-                        u,
-                        True,
-                        counts,
-                        offsets,
-                        topic,
-                        node,
-                        topic_offsets,
-                        by_topic,
-                        component,
-                        parts,
-                        position,
-                    )
-                    row = counts
-                _search_row(row, u, bound, column, barred)
-            stands[which, LEVEL], stands[which, ROW] = level, u
-            heaviest[which] = level
-            if level > 0:
-                ends[which, 0], ends[which, 1] = u, column[u]
-        if heaviest[0] == 0:
+        first = _heaviest(e1, lists, parts, weights)
+        second = _heaviest(e2, lists, parts, weights) if rho > 0 else 0
+        if first == 0:
             return taken[:edges].copy()
-        chosen = 0
-        if rho > 0 and heaviest[1] > 0 and not heaviest[0] > rho * heaviest[1]:
-            chosen = 1
-        u, v = ends[chosen, 0], ends[chosen, 1]
-        if edges == capacity:
-            larger = np.empty((2 * capacity, 2), np.int64)
-            larger[:capacity] = taken
-            taken, capacity = larger, 2 * capacity
+        chosen = e2 if second > 0 and not first > rho * second else e1
+        u = chosen.stand[ROW]
+        v: Any = np.int64(chosen.column[u])
+        if edges == len(taken):
+            larger = np.empty((2 * edges, 2), np.int64)
+            larger[:edges] = taken
+            taken = larger
         taken[edges, 0], taken[edges, 1] = u, v
         edges += 1
-
-        # Join the components of both in every topic they share.
-        i, j = offsets[u], offsets[v]
-        while i < offsets[u + 1] and j < offsets[v + 1]:
-            if topic[i] < topic[j]:
-                i += 1
-            elif topic[i] > topic[j]:
-                j += 1
-            else:
-                if component[i] != component[j]:
-                    few, many = (i, j) if size[component[i]] <= size[component[j]] else (j, i)
-                    if dense:
-                        a = few
-                        while True:
-                            b = many
-                            while True:
-                                low, high = min(node[a], node[b]), max(node[a], node[b])
-                                weights[low, high] -= 1
-                                if mirrored:
-                                    weights[high, low] -= 1
-                                b = following[b]
-                                if b == many:
-                                    break
-                            a = following[a]
-                            if a == few:
-                                break
-                    old, new = component[few], component[many]
-                    size[new] += size[old]
-                    a = few
-                    while True:
-                        component[a] = new
-                        a = following[a]
-                        if a == few:
-                            break
-                    following[few], following[many] = following[many], following[few]
-                    parts[topic[i]] -= 1
-                i += 1
-                j += 1
-
+        _join(u, v, lists, parts, weights)
         degree[u] += 1
         degree[v] += 1
         if rho == 0:
             continue
         risen = max(degree[u], degree[v])
         if risen <= ceiling:
-            blocked[u] = degree[u] >= ceiling
-            blocked[v] = degree[v] >= ceiling
-            continue
-        ceiling = risen
-        bound, column = bounds[1], columns[1]
-        was_blocked = blocked.copy()
-        for w in range(nodes):
-            blocked[w] = degree[w] >= ceiling
-        for w in range(nodes):
-            if not was_blocked[w] or blocked[w]:
-                continue
-            # Free again: its own row anew, and its column into the rows before it.
-            if dense:
-                row = weights[w]
-            else:
-                _count(
-                    w,
-                    False,
-                    counts,
-                    offsets,
-                    topic,
-                    node,
-                    topic_offsets,
-                    by_topic,
-                    component,
-                    parts,
-                    position,
-                )
-                row = counts
-            bound[w] = -1
-            _search_row(row, w, bound, column, blocked)
-            for r in range(w):
-                now = row[r]
-                if now > 0 and (now > bound[r] or (now == bound[r] and w < column[r])):
-                    bound[r], column[r] = now, w
-        level = 0
-        for w in range(nodes):
-            if not blocked[w] and bound[w] > level:
-                level = bound[w]
-        stands[1, LEVEL], stands[1, ROW] = level, 0
+            e2.blocked[u] = degree[u] >= ceiling
+            e2.blocked[v] = degree[v] >= ceiling
+        else:
+            ceiling = risen
+            _rise(ceiling, degree, e2, lists, parts, weights)
