@@ -126,7 +126,7 @@ def test_nothing_is_printed_and_callers_are_told(capfd: pytest.CaptureFixture[st
     assert told == [(0, 1, ""), (1, 1, "random")]
     assert notes == list(result.notes)
     assert "joins and leaves" in notes[0]
-    assert notes[0] in result._repr_html_()
+    assert all(note in result._repr_html_() for note in notes)
     assert capfd.readouterr() == ("", "")
 
 
@@ -149,6 +149,11 @@ if __name__ == "__main__":
     (tmp_path / "program.py").write_text(code)
     run = "import runpy; runpy.run_path('program.py', run_name='__main__')"
     assert python(run, tmp_path, tmp_path).splitlines() == ["stopped", "True (6, '') (6, 6)"]
+
+
+def test_a_ratio_of_a_few_deliveries_is_called_so(tmp_path: Path) -> None:
+    one: dict[str, Any] = {**QUICK, "systems": ["random"], "seeds": 1, "out": tmp_path}
+    assert any("rests on" in note for note in topicweave.compare(LISTS, **one).notes)
 
 
 def test_the_front_door_is_light(tmp_path: Path) -> None:

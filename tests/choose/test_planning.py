@@ -1,4 +1,4 @@
-"""Budgets: the most that fits, and never more than was asked for."""
+"""Budgets: the most that fits, with care, and never more than was asked for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicweave.choose.planning import GROWTH, MOST_NODES, PILOT_NODES, Plan, parse_budget, plan
+from topicweave.choose.planning import (
+    CAREFUL,
+    GROWTH,
+    MOST_NODES,
+    PILOT_NODES,
+    Cost,
+    Plan,
+    parse_budget,
+    plan,
+    seconds_for,
+)
 from topicweave.errors import BadInput
+
+LARGE = PILOT_NODES[-1]
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90.0), ("5m", 300.0), ("1.5h", 5400.0)])
@@ -22,33 +34,46 @@ def test_other_budgets_are_refused(text: str) -> None:
 
 
 def test_what_fits_is_run_whole() -> None:
-    assert plan([1.0, 2.0], nodes=800, seeds=5, budget=1e6, workers=2) == Plan(800, 5)
+    assert plan([Cost(1.0, 1.2), Cost(2.0, 1.2)], nodes=800, seeds=5, budget=1e6, workers=2) == Plan(800, 5)
 
 
 def test_seeds_go_before_nodes() -> None:
-    all_nodes_once = 10.0 * (1000 / PILOT_NODES) ** GROWTH
-    assert plan([10.0], 1000, 3, budget=1.5 * all_nodes_once, workers=1) == Plan(1000, 1)
-    assert plan([10.0], 1000, 3, budget=0.5 * all_nodes_once, workers=1).nodes < 1000
+    cost = Cost(10.0, 1.2)
+    all_nodes_once = cost.with_nodes(1000) / CAREFUL
+    assert plan([cost], 1000, 3, budget=1.5 * all_nodes_once, workers=1) == Plan(1000, 1)
+    assert plan([cost], 1000, 3, budget=0.5 * all_nodes_once, workers=1).nodes < 1000
+
+
+def test_a_system_whose_cost_grows_fast_is_reckoned_with() -> None:
+    calm, steep = Cost.of(1.0, 2.2), Cost.of(1.0, 3.8)
+    assert calm.growth < steep.growth < GROWTH[1]
+    assert plan([steep], 5000, 1, 600, 1).nodes < plan([calm], 5000, 1, 600, 1).nodes
+
+
+def test_the_longest_run_is_the_least_that_it_takes() -> None:
+    assert seconds_for([Cost(60.0, 1.2)], LARGE, workers=16) == 60.0
+
+
+def test_times_that_say_nothing_are_not_believed() -> None:
+    assert Cost.of(0.0, 0.0).growth == Cost.of(3.0, 1.0).growth == GROWTH[0]
+    assert Cost.of(0.001, 1.0).growth == GROWTH[1]
 
 
 @given(
-    st.lists(st.floats(0.01, 100), min_size=1, max_size=20),
+    st.lists(st.tuples(st.floats(0.01, 100), st.floats(0.01, 100)), min_size=1, max_size=20),
     st.integers(1, 10**6),
     st.integers(1, 9),
     st.floats(1, 1e5),
     st.integers(1, 16),
 )
 def test_never_more_than_asked_for_and_never_nothing(
-    seconds: list[float], nodes: int, seeds: int, budget: float, workers: int
+    seconds: list[tuple[float, float]], nodes: int, seeds: int, budget: float, workers: int
 ) -> None:
-    chosen = plan(seconds, nodes, seeds, budget, workers)
-    assert min(nodes, PILOT_NODES) <= chosen.nodes <= min(nodes, max(MOST_NODES, PILOT_NODES))
+    costs = [Cost.of(*pair) for pair in seconds]
+    chosen = plan(costs, nodes, seeds, budget, workers)
+    assert min(nodes, LARGE) <= chosen.nodes <= min(nodes, max(MOST_NODES, LARGE))
     assert 1 <= chosen.seeds <= seeds
-    reckoned = (
-        sum(seconds) / min(workers, len(seconds)) * (chosen.nodes / PILOT_NODES) ** GROWTH * chosen.seeds
-    )
-    assert (
-        reckoned <= budget * 1.001
-        or chosen == Plan(min(nodes, PILOT_NODES), 1)
-        or chosen.nodes == PILOT_NODES
-    )
+    reckoned = seconds_for(costs, chosen.nodes, workers, chosen.seeds)
+    assert reckoned <= CAREFUL * budget or chosen == Plan(min(nodes, LARGE), 1)
+    if chosen.nodes < min(nodes, MOST_NODES):
+        assert seconds_for(costs, chosen.nodes + 1, workers) > CAREFUL * budget, "no more would have fitted"

@@ -53,8 +53,10 @@ def test_the_answer_comes_with_its_evidence_and_its_price(workload: Path, out: P
 
 
 def test_if_none_fits_it_says_what_binds_and_fails(workload: Path, out: Path) -> None:
+    (out / "node.toml").write_text('system = "broker"')  # An earlier answer's, to another question.
     ended = call("advise", workload, *FEW, "--workers", 1, "--out", out, "--max-degree", 1)
     assert ended.exit_code == 1
+    assert not (out / "node.toml").exists()
     assert "No system keeps to all of that" in ended.stdout
     assert "--max-degree 1 binds" in ended.stdout
     told = json.loads(
@@ -64,6 +66,17 @@ def test_if_none_fits_it_says_what_binds_and_fails(workload: Path, out: Path) ->
     )
     assert told["system"] is None
     assert told["nearest"]
+
+
+@pytest.mark.parametrize(("latency", "least"), [("50ms", "50"), ("10-100ms", "10")])
+def test_what_the_network_forbids_is_said_to_be_impossible_before_anything_runs(
+    latency: str, least: str, workload: Path, tmp_path: Path
+) -> None:
+    words = ["advise", workload, *FEW, "--workers", 1, "--out", tmp_path / "out", "--latency", latency]
+    ended = call(*words, "--max-latency", 9)
+    assert ended.exit_code == 2
+    assert f"--max-latency 9: impossible; this network takes {least} ms or more one way" in ended.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_every_setting_worth_trying_is_one_the_system_has() -> None:

@@ -265,8 +265,33 @@ def test_a_budget_that_is_too_small_cuts_and_says_so(tmp_path: Path) -> None:
     check_schema(told)
     assert 100 <= told["workload"]["nodes"] < 500
     assert len(told["seeds"]) == 1
-    assert "a random sample of" in told["cuts"][0]
+    assert "by common interests" in told["cuts"][0]
+    assert told["workload"]["sampled_from"]["nodes"] == 500
+    assert "subscribers per topic (" in ended.stderr
     assert "to keep within the budget" in ended.stderr
+
+
+def test_the_same_budget_again_goes_on_with_the_same_sample(tmp_path: Path) -> None:
+    generate(500, 20, min_size=3, max_size=3, seed=1).save(tmp_path / "w")
+    words = [
+        "compare",
+        tmp_path / "w",
+        "--systems",
+        "random,broker",
+        "--events",
+        10,
+        "--settle",
+        3,
+        "--seeds",
+        2,
+    ]
+    words += ["--budget", "1s", "--workers", 1, "--out", tmp_path / "out", "--format", "json"]
+    first = call(*words)
+    before = stored(tmp_path / "out")
+    again = call(*words)
+    assert again.stdout == first.stdout
+    assert stored(tmp_path / "out") == before
+    assert "pilots" not in again.stderr
 
 
 def test_constraints_mark_those_who_break_them(workload: Path, finished: Path) -> None:

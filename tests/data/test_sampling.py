@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from topicweave.data.sampling import (
     breadth_first,
     chances,
     followed,
+    neighbourhood,
     random_nodes,
     random_topics,
     subscribers_of_popular,
@@ -19,6 +22,7 @@ from topicweave.data.sampling import (
 )
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
+from topicweave.workloads import generate
 
 GRAPHS = st.dictionaries(
     st.integers(0, 25), st.lists(st.integers(0, 25), unique=True, max_size=6), min_size=4
@@ -168,3 +172,59 @@ def test_only_a_graph_of_users_is_searched() -> None:
     for sample in (breadth_first, followed):
         with pytest.raises(BadInput, match="topic '7' is no node, so this is no graph of users"):
             sample(places, nodes=2)
+
+
+# By what nodes have in common.
+
+
+def crowd(nodes: int = 2000, topics: int = 1500) -> Workload:
+    """Lists of 1 to 40 topics, a few topics wanted by many and most by few."""
+    return generate(nodes, topics, "zipf1", 1, 40, seed=3)
+
+
+def audiences(workload: Workload) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.bincount(workload.topic_index, minlength=workload.topics)
+
+
+def test_a_sample_by_neighbourhood_keeps_company_and_lengths() -> None:
+    whole = crowd()
+    near, random = neighbourhood(whole, 150, seed=1), random_nodes(whole, 150, seed=1)
+    assert near.nodes == random.nodes == 150
+
+    def lonely(workload: Workload) -> float:
+        return float((audiences(workload) == 1).mean())
+
+    assert lonely(near) < 0.8 * lonely(random)
+    assert audiences(near).mean() > 1.2 * audiences(random).mean()
+    lengths, all_lengths = np.diff(near.offsets), np.diff(whole.offsets)
+    for share in (0.1, 0.25, 0.5, 0.75, 0.9):
+        assert np.quantile(lengths, share) == pytest.approx(np.quantile(all_lengths, share), abs=3)
+
+
+def test_nodes_keep_all_their_topics_their_places_and_their_changes() -> None:
+    lists = {f"n{number}": [f"t{number % 3}", f"u{number % 7}"] for number in range(30)}
+    whole = Workload.from_lists(
+        lists,
+        rates={f"{kind}{number}": 1.0 + number for kind, of in (("t", 3), ("u", 7)) for number in range(of)},
+        churn=[(5.0, f"n{number}", "leave") for number in range(30)],
+        hosts={name: (float(number), 0.0) for number, name in enumerate(lists)},
+    )
+    sample = neighbourhood(whole, 10, seed=1)
+    for index, name in enumerate(sample.node_names):
+        assert sorted(sample.topic_names[topic] for topic in sample.interests(index)) == sorted(lists[name])
+        assert sample.hosts is not None
+        assert sample.hosts[index, 0] == float(name[1:])
+    assert sample.churn.size == 10
+
+
+def test_the_same_seed_gives_the_same_neighbourhood_and_another_gives_another() -> None:
+    whole = crowd(400, 300)
+    assert neighbourhood(whole, 50, seed=1) == neighbourhood(whole, 50, seed=1)
+    assert neighbourhood(whole, 50, seed=1) != neighbourhood(whole, 50, seed=2)
+    assert neighbourhood(whole, 400, seed=1) is whole
+
+
+@given(st.integers(1, 39), st.integers(0, 5))
+def test_as_many_as_asked_for(count: int, seed: int) -> None:
+    lists = {f"n{number}": [f"t{number % 4}", f"u{number % 5}"][: 1 + number % 2] for number in range(40)}
+    assert neighbourhood(Workload.from_lists(lists), count, seed).nodes == count

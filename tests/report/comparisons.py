@@ -24,6 +24,7 @@ MEASURES = {
     "relays_per_topic": 0.0,
     "repair_time": 2.0,
     "memory_bytes": 30_000.0,
+    "settled_after": 10.0,
     "control_bytes.heartbeat": 200.0,
     "control_bytes.connect": 100.0,
 }

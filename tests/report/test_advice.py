@@ -72,3 +72,16 @@ def test_constraints_that_bind_together_are_told() -> None:
     advice = weigh(comparison(bad, asked=(DEGREE, NOISE)), "degree_mean", "it")
     assert advice.binding[-1].startswith("no constraint binds alone")
     assert advice.to_json()["system"] is None
+
+
+def test_the_closest_is_the_one_that_is_named_next_whatever_the_bound() -> None:
+    none = Constraint("degree_max", "at most", 0.0, "--max-degree 0")
+    wide, wider, least = (
+        entry("wide", degree_max=40.0),
+        entry("wider", degree_max=90.0),
+        entry("least", degree_max=11.0),
+    )
+    advice = weigh(comparison(wide, wider, least, asked=(none, HIT)), "degree_mean", "it")
+    assert advice.nearest is least
+    assert advice.binding[0].startswith("least comes closest, but: links max 11")
+    assert advice.binding[1].endswith("with 11 instead of 0 least")

@@ -1,5 +1,7 @@
 """Formats and marks."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.report.comparisons import NAN, entry
@@ -24,8 +26,28 @@ def test_fewer_links_are_better_and_more_deliveries_are_better() -> None:
         entry("b", degree_mean=9.0, hit_ratio=1.0),
         entry("c", degree_mean=7.0, hit_ratio=0.7),
     ]
-    assert column_marks(column("degree_mean"), entries) == ["best", "worst", ""]
     assert column_marks(column("hit_ratio"), entries) == ["worst", "best", ""]
+    everybody = [entry("a", degree_mean=5.0), entry("b", degree_mean=9.0), entry("c", degree_mean=7.0)]
+    assert column_marks(column("degree_mean"), everybody) == ["best", "worst", ""]
+
+
+def test_only_those_who_reach_everybody_are_ranked_in_anything_but_reach() -> None:
+    entries = [
+        entry("idle", degree_mean=1.0, hit_ratio=0.04),
+        entry("lean", degree_mean=5.0),
+        entry("rich", degree_mean=9.0),
+        entry("lost", degree_mean=90.0, hit_ratio=0.999),
+    ]
+    assert column_marks(column("degree_mean"), entries) == ["", "best", "worst", ""]
+    assert column_marks(column("hit_ratio"), entries) == ["worst", "best", "best", ""]
+    assert column_marks(column("degree_mean"), entries[::3]) == ["", ""]
+
+
+def test_one_seed_that_misses_somebody_is_enough() -> None:
+    mostly = replace(entry("mostly"), results=({"hit_ratio": 1.0}, {"hit_ratio": 0.9999}))
+    assert not mostly.reaches_everybody
+    assert entry("a").reaches_everybody
+    assert entry("a", hit_ratio=NAN).reaches_everybody, "nothing was expected, nothing was missed"
 
 
 def test_those_that_look_alike_are_marked_alike() -> None:
@@ -42,3 +64,16 @@ def test_what_was_not_measured_is_neither_best_nor_worst() -> None:
     entries = [entry("a", noise=NAN), entry("b", noise=0.1), entry("c", noise=0.3)]
     assert column_marks(column("noise"), entries) == ["", "best", "worst"]
     assert column("noise").cell(NAN) == "–"
+
+
+def test_a_share_is_known_no_better_than_its_deliveries_allow() -> None:
+    few = replace(entry("few"), results=({"hit_ratio": 1.0, "deliveries_expected": 24},))
+    many = replace(entry("many"), results=({"hit_ratio": 1.0, "deliveries_expected": 5000},) * 3)
+    shown = column("hit_ratio")
+    assert shown.spread(few.interval("hit_ratio")) == "±13.8%"
+    assert shown.spread(many.interval("hit_ratio")) == ""
+    assert (few.deliveries, many.deliveries) == (24, 15_000)
+
+
+def test_an_overlay_that_does_not_settle_is_said_never_to() -> None:
+    assert column("settled_after").cell(float("inf")) == "never"

@@ -10,7 +10,8 @@ from topicweave.report.terminal import comparison_tables
 
 SHOWN = comparison(
     entry("alpha", degree_mean=5.0),
-    entry("a-system-with-a-long-name", control_bytes=1_234_567.0, hit_ratio=0.5),
+    entry("a-system-with-a-long-name", control_bytes=1_234_567.0),
+    entry("leaky", hit_ratio=0.5),
 )
 
 

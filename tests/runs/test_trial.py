@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_nodes_are_told_apart_by_how_like_others_they_are() -> None:
 )
 def test_a_churn_that_makes_no_sense_is_refused(churn: str, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
-        planned_churn(churn, Workload.from_lists({"a": ["x"]}), 10.0, seed=0)
+        planned_churn(churn, Workload.from_lists({"a": ["x"]}), seed=0)
 
 
 @pytest.mark.parametrize("lists", [{"alone": ["x"]}, {"a": ["x"], "b": ["y"]}, {"a": [], "b": ["x"]}])
@@ -142,3 +143,61 @@ def test_workloads_with_nothing_to_deliver_have_no_ratio(
         stored = StoredWorkload(str(tmp_path))
         result = carry_out(Trial(system=system, workload=stored, settle=5.0, events=3, repair_seconds=3))
         assert math.isnan(result["hit_ratio"]), system
+
+
+# Settling.
+
+
+def test_an_overlay_is_waited_for_until_it_has_settled_or_the_limit_is_there() -> None:
+    least = 5.0  # Far too short for Rappel, whose nodes look for friends one after another.
+    early = trial("rappel", settle=least, crash=0.0)
+    late = trial("rappel", settle=least, settle_limit=600.0, crash=0.0)
+    assert math.isnan(number(early, "settled_after"))
+    assert number(early, "settle_seconds") == least
+    assert number(early, "hit_ratio") < 1.0
+    assert least < number(late, "settled_after") < number(late, "settle_seconds") < 600.0
+    assert number(late, "hit_ratio") == 1.0
+
+
+def test_one_that_does_not_settle_says_so() -> None:
+    result = trial("rappel", settle=5.0, settle_limit=40.0, crash=0.0)
+    assert number(result, "settled_after") == math.inf
+    assert number(result, "settle_seconds") <= 40.0
+
+
+def test_one_that_has_settled_by_then_is_not_waited_for() -> None:
+    result = trial("spidercast", settle=40.0, settle_limit=400.0, crash=0.0)
+    assert number(result, "settle_seconds") == 40.0
+    assert number(result, "settled_after") <= 20.0
+
+
+def test_a_drawn_churn_begins_when_the_overlay_has_settled() -> None:
+    result = trial("rappel", settle=5.0, settle_limit=600.0, churn="30/5")
+    assert number(result, "settle_seconds") > 5.0
+    curve = result["churn_curve"]
+    assert isinstance(curve, list)
+    assert len({row[1] for row in curve}) > 1, "nodes come and go while events are published"
+
+
+# Repair where nodes come and go anyway.
+
+
+def test_whoever_comes_and_goes_after_the_crash_is_not_the_crashs_doing(tmp_path: Path) -> None:
+    """Every second somebody leaves and somebody else comes back, to the end of the trial and beyond."""
+    names = [f"n{number}" for number in range(60)]
+    changes = [
+        (float(second), names[(second + 30 * (word == "join")) % 60], word)
+        for second in range(30, 300)
+        for word in ("leave", "join")
+    ]
+    lists = {name: [f"t{number % 4}", f"t{4 + number % 3}"] for number, name in enumerate(names)}
+    Workload.from_lists(lists, churn=changes).save(tmp_path / "w")
+    source = StoredWorkload(str(tmp_path / "w"))
+    for system in ("spidercast", "gossipsub"):
+        result = Trial(
+            system=system, workload=source, settle=15.0, events=20, seed=1, churn="trace", repair_seconds=20
+        ).run()
+        curve = result["repair_curve"]
+        assert isinstance(curve, list)
+        assert [share for second, share in curve if second < 0] == [1.0, 1.0, 1.0], system
+        assert number(result, "repair_time") < 10, system

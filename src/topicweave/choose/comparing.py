@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+from topicweave.choose.budget import Budget
 from topicweave.choose.channel import Channel, Note
-from topicweave.choose.facts import facts
-from topicweave.choose.planning import PILOT_NODES, WORTH_A_PILOT, plan, time_pilots
+from topicweave.choose.facts import facts, in_short, told_sample
 from topicweave.choose.question import Options, Question, ask
-from topicweave.choose.running import Engine, carry_out, run_for, store
+from topicweave.choose.running import Engine, Place, carry_out, run_for, store
 from topicweave.choose.sources import Named, Source, named_workload
 from topicweave.choose.variants import parse_variants
-from topicweave.data.sampling import random_nodes
+from topicweave.data.sampling import neighbourhood
 from topicweave.data.tables import refuse_pointless
+from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 from topicweave.report.comparison import Comparison, Entry, Setting
 from topicweave.report.files import make_folder
-from topicweave.runs.background import interruptible
 from topicweave.runs.runner import Progress
 from topicweave.runs.store import beside
 from topicweave.runs.trial import planned_churn
+from topicweave.sim.latency import Constant
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.systems.registry import SYSTEMS
 
 OUT = Path("out/compare")
+ENOUGH_DELIVERIES = 300
+"""Below this many, a share of 1 may be one of 0.99 as well."""
 
 
 def compare(
@@ -80,21 +82,29 @@ def answer(
     _refuse_early(question, whole)
     make_folder(out)
     make_folder(kept)
-    question, cuts = _within_budget(question, whole, out, engine, channel)
-    workload = random_nodes(whole, question.nodes or whole.nodes, question.seed)
-    stored = store(workload, out)
+    budget = Budget(question, whole, out, engine, channel)
+    workload = neighbourhood(whole, budget.nodes, question.seed)
+    if workload is not whole:
+        channel.note(told_sample(whole, workload))
     if workload.churn.size and not question.churn:
         channel.note("this workload has joins and leaves; they are left out without --churn trace")
-    runs = {
-        (place, seed): run_for(question, variant, stored, seed)
-        for place, variant in enumerate(question.variants)
-        for seed in question.all_seeds
-    }
-    results = carry_out(runs, kept, engine, channel)
+    stored = store(workload, out)
+    results: dict[Place, dict[str, Any]] = {}
+    for seeds in budget.rounds():
+        runs = {
+            (place, seed): run_for(question, variant, stored, seed)
+            for place, variant in enumerate(question.variants)
+            for seed in seeds
+        }
+        total = budget.seeds * len(question.variants)
+        results |= carry_out(runs, kept, engine, channel, len(results), total)
+    _warn_of_few(results, question, channel)
+    question = replace(question, nodes=budget.nodes if workload is not whole else None, seeds=budget.seeds)
+    about = {"name": subject.name, "source": subject.source} | facts(workload)
+    if workload is not whole:
+        about["sampled_from"] = in_short(whole)
     return Comparison(
-        workload={"name": subject.name, "source": subject.source}
-        | facts(workload)
-        | {"fingerprint": stored.fingerprint},
+        workload=about | {"fingerprint": stored.fingerprint},
         setting=Setting(
             seeds=question.all_seeds,
             events=question.events,
@@ -114,35 +124,36 @@ def answer(
             for place, variant in enumerate(question.variants)
         ),
         command=question.command(subject.source),
-        cuts=cuts,
+        cuts=tuple(budget.cuts),
         constraints=tuple(question.constraints),
         notes=tuple(channel.notes),
     )
 
 
+def _warn_of_few(results: Mapping[Place, Mapping[str, Any]], question: Question, channel: Channel) -> None:
+    """A share of a few deliveries tells nothing: with 24, 86 % and 100 % are not told apart."""
+    if not question.events:
+        return
+    counts = [0.0] * len(question.variants)
+    for (place, _), result in results.items():
+        counts[place] += result.get("deliveries_expected", 0)
+    if min(counts) == 0:
+        channel.note("no event had anybody to reach: no topic with an event has two subscribers")
+    elif min(counts) < ENOUGH_DELIVERIES:
+        channel.note(
+            f"each hit ratio rests on {min(counts):,.0f} deliveries only: too few to tell systems apart; "
+            "publish more (--events), or take more nodes"
+        )
+
+
 def _refuse_early(question: Question, workload: Workload) -> None:
     """A mistake should not wait for the first run."""
-    parse_latency(question.latency, workload, question.seed)
-    planned_churn(question.churn, workload, 0.0, question.seed)
-
-
-def _within_budget(
-    question: Question, workload: Workload, out: Path, engine: Engine, channel: Channel
-) -> tuple[Question, tuple[str, ...]]:
-    """The question with as many nodes and seeds as the budget allows, and what that leaves out."""
-    wanted = min(question.nodes or workload.nodes, workload.nodes)
-    if question.budget is None or wanted <= WORTH_A_PILOT:
-        return question, ()
-    stored = store(random_nodes(workload, PILOT_NODES, question.seed), out)
-    pilots = [run_for(question, variant, stored, question.seed) for variant in question.variants]
-    channel.note(f"a pilot with {PILOT_NODES} nodes, to see what fits into the budget …")
-    seconds = interruptible(partial(time_pilots, pilots, engine.workers))
-    chosen = plan(seconds, wanted, question.seeds, question.budget, engine.at_once)
-    cuts = []
-    if chosen.nodes < wanted:
-        cuts.append(f"a random sample of {chosen.nodes:,} of the {wanted:,} nodes, with all their topics")
-    if chosen.seeds < question.seeds:
-        cuts.append(f"{chosen.seeds} of {question.seeds} seeds")
-    for cut in cuts:
-        channel.note(f"to keep within the budget: {cut} (see --budget, --nodes, --seeds)")
-    return replace(question, nodes=chosen.nodes, seeds=chosen.seeds, budget=None), tuple(cuts)
+    latency = parse_latency(question.latency, workload, question.seed)
+    least = latency.seconds if isinstance(latency, Constant) else getattr(latency, "low", 0.0)
+    for constraint in question.constraints:
+        if constraint.measure == "latency_p95" and constraint.bound < least:
+            raise BadInput(
+                f"{constraint.option}: impossible; this network takes {1000 * least:g} ms or more one way "
+                f"(--latency {question.latency})"
+            )
+    planned_churn(question.churn, workload, question.seed)

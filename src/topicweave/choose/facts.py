@@ -28,6 +28,38 @@ def facts(workload: Workload) -> dict[str, Any]:
     }
 
 
+def in_short(workload: Workload) -> dict[str, Any]:
+    """What decides how much nodes have to say to each other."""
+    sizes = np.diff(workload.offsets)
+    audiences = np.bincount(workload.topic_index, minlength=workload.topics)
+    wanted = audiences[audiences > 0]
+    return {
+        "nodes": workload.nodes,
+        "topics": int(wanted.size),
+        "topics_per_node": float(sizes.mean()) if workload.nodes else 0.0,
+        "subscribers_per_topic": float(wanted.mean()) if wanted.size else 0.0,
+        "lonely_topics": int((wanted == 1).sum()),
+        "shared_subscriptions": 1.0 - float((wanted == 1).sum()) / max(1, workload.topic_index.size),
+    }
+
+
+def told_sample(whole: Workload, sample: Workload) -> str:
+    """What a sample kept of company, in a line."""
+    before, after = in_short(whole), in_short(sample)
+
+    def lonely(short: dict[str, Any]) -> str:
+        return f"{short['lonely_topics'] / max(1, short['topics']):.0%}"
+
+    return (
+        f"sample of {after['nodes']:,} nodes by common interests (in brackets the whole, {before['nodes']:,} nodes): "
+        f"{after['subscribers_per_topic']:.1f} subscribers per topic ({before['subscribers_per_topic']:.1f}), "
+        f"{lonely(after)} of {after['topics']:,} topics with one subscriber ({lonely(before)} of {before['topics']:,}), "
+        f"{after['shared_subscriptions']:.0%} of subscriptions shared with somebody "
+        f"({before['shared_subscriptions']:.0%}), "
+        f"{after['topics_per_node']:.1f} topics per node ({before['topics_per_node']:.1f})"
+    )
+
+
 def _histogram(counts: Any) -> list[list[int]]:
     """(value, how often), by value."""
     values, times = np.unique(counts, return_counts=True)

@@ -1,10 +1,13 @@
 """How much of a comparison fits into a budget of time: how many nodes, and how many seeds.
 
-A pilot tells: every system once on a few nodes, with a clock beside it. The cost of a run grows a little faster than its nodes.
+Pilots tell: every system on two small samples, with a clock beside it. From the two times follows how fast its cost grows with the
+nodes, which differs from system to system and from workload to workload. What is left after the first seed decides how many
+more there are.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -15,11 +18,13 @@ from topicweave.errors import BadInput
 from topicweave.runs import Run, carry_out
 from topicweave.runs.processes import process_pool
 
-PILOT_NODES = 100
-WORTH_A_PILOT = 4 * PILOT_NODES
+PILOT_NODES = (50, 100)
+WORTH_A_PILOT = 4 * PILOT_NODES[-1]
 """Smaller workloads are run whole."""
-GROWTH = 1.15
-"""Cost ~ nodes ** GROWTH: views, tables and caches grow with the network."""
+GROWTH = (1.15, 2.0)
+"""Cost ~ nodes ** growth, within these: two short runs may by chance seem to say more, or less."""
+CAREFUL = 0.6
+"""The share of the budget that is planned with: a guess from small samples is not to be trusted with all of it."""
 MOST_NODES = 10_000
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -37,6 +42,31 @@ def parse_budget(text: str) -> float:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """Seconds that one system takes, by the number of nodes."""
+
+    seconds: float
+    """With the larger pilot's nodes."""
+    growth: float
+
+    @classmethod
+    def of(cls, small: float, large: float) -> Cost:
+        """From the times of both pilots.
+
+        >>> Cost.of(1.0, 4.0)
+        Cost(seconds=4.0, growth=2.0)
+        """
+        low, high = GROWTH
+        if small <= 0 or large <= 0:
+            return cls(large, low)
+        measured = math.log(large / small) / math.log(PILOT_NODES[1] / PILOT_NODES[0])
+        return cls(large, min(max(measured, low), high))
+
+    def with_nodes(self, nodes: int) -> float:
+        return self.seconds * math.pow(nodes / PILOT_NODES[1], self.growth)
+
+
+@dataclass(frozen=True)
 class Plan:
     """What will be run."""
 
@@ -44,29 +74,49 @@ class Plan:
     seeds: int
 
 
-def plan(pilot_seconds: Sequence[float], nodes: int, seeds: int, budget: float, workers: int) -> Plan:
+def seconds_for(costs: Sequence[Cost], nodes: int, workers: int, seeds: int = 1) -> float:
+    """So many run at once, and the longest run is the least that it takes.
+
+    >>> seconds_for([Cost(1.0, 1.15), Cost(4.0, 1.15)], nodes=100, workers=2)
+    4.0
+    """
+    each = [cost.with_nodes(nodes) for cost in costs]
+    return max(sum(each) * seeds / max(1, workers), *each)
+
+
+def plan(costs: Sequence[Cost], nodes: int, seeds: int, budget: float, workers: int) -> Plan:
     """The most nodes, then the most seeds, that fit.
 
     Rather all nodes with one seed than a few with many: what overlays cost depends on their size.
 
-    >>> plan([1.0] * 10, nodes=400, seeds=3, budget=3600, workers=2)
+    >>> plan([Cost(1.0, 1.15)] * 10, nodes=400, seeds=3, budget=3600, workers=2)
     Plan(nodes=400, seeds=3)
-    >>> plan([1.0] * 10, nodes=10_000, seeds=3, budget=60, workers=2).seeds
+    >>> plan([Cost(1.0, 1.15)] * 10, nodes=10_000, seeds=3, budget=60, workers=2).seeds
     1
     """
-    one_seed = sum(pilot_seconds) / max(1, min(workers, len(pilot_seconds)))
-    fitting = PILOT_NODES * (budget / one_seed) ** (1 / GROWTH) if one_seed else nodes
-    taken = max(min(PILOT_NODES, nodes), min(nodes, MOST_NODES, int(fitting)))
-    cost = one_seed * (taken / PILOT_NODES) ** GROWTH
-    return Plan(taken, max(1, min(seeds, int(budget / cost)) if cost else seeds))
+    planned = CAREFUL * max(0.0, budget)
+    fewest, most = min(PILOT_NODES[-1], nodes), min(nodes, MOST_NODES)
+    while fewest < most:
+        middle = (fewest + most + 1) // 2
+        if seconds_for(costs, middle, workers) <= planned:
+            fewest = middle
+        else:
+            most = middle - 1
+    taken = next(
+        (many for many in range(seeds, 1, -1) if seconds_for(costs, fewest, workers, many) <= planned), 1
+    )
+    return Plan(fewest, taken)
 
 
-def time_pilots(pilots: Sequence[Run], workers: int | None) -> list[float]:
-    """Seconds that each takes by itself."""
-    if workers == 1 or len(pilots) == 1:
-        return [_timed(pilot) for pilot in pilots]
-    with process_pool(min(workers or os.cpu_count() or 1, len(pilots))) as pool:
-        return list(pool.map(_timed, pilots))
+def time_pilots(pilots: Sequence[tuple[Run, Run]], workers: int | None) -> list[Cost]:
+    """What each system costs, from its runs with few and with more nodes."""
+    every = [pilot for pair in pilots for pilot in pair]
+    if workers == 1:
+        seconds = [_timed(pilot) for pilot in every]
+    else:
+        with process_pool(min(workers or os.cpu_count() or 1, len(every))) as pool:
+            seconds = list(pool.map(_timed, every))
+    return [Cost.of(small, large) for small, large in zip(seconds[::2], seconds[1::2], strict=True)]
 
 
 def _timed(pilot: Run) -> float:

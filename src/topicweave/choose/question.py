@@ -15,6 +15,8 @@ from topicweave.report.constraints import Constraint
 from topicweave.systems.system import System
 
 AS_FOUND = TableOptions()
+MOST_TIMES = 10.0
+"""Of the time that a system takes as a rule, an overlay is waited for so many."""
 BY_GOSSIP = 2.0
 """So much longer it takes to settle where nodes must first hear of each other."""
 
@@ -105,12 +107,16 @@ class Question:
     def all_seeds(self) -> tuple[int, ...]:
         return tuple(range(self.seed, self.seed + self.seeds))
 
-    def settled_after(self, system: System) -> float:
-        """Virtual seconds: what the user says, else the system's own time."""
+    def time_to_settle(self, system: System) -> tuple[float, float]:
+        """Virtual seconds that an overlay is given at least, and at most if it has not settled by then.
+
+        What the user says is neither more nor less.
+        """
         if self.settle is not None:
-            return self.settle
+            return self.settle, 0.0
         by_gossip = Membership.parse(self.membership).share is None
-        return system.settles_within * (BY_GOSSIP if by_gossip else 1.0)
+        least = system.settles_within * (BY_GOSSIP if by_gossip else 1.0)
+        return least, MOST_TIMES * least
 
     def command(self, source: str) -> str:
         """What to type to get the same results; where they go and how fast is not part of it."""

@@ -49,7 +49,7 @@ class Engine:
 
 def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: int) -> Trial:
     """One system on the workload, with a seed."""
-    settle = question.settled_after(find_system(variant.system))
+    settle, limit = question.time_to_settle(find_system(variant.system))
     return Trial(
         system=variant.system,
         parameters=variant.changes,
@@ -57,6 +57,7 @@ def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: 
         membership=question.membership,
         seed=seed,
         settle=settle,
+        settle_limit=limit,
         events=question.events,
         latency=question.latency,
         churn=question.churn,
@@ -66,13 +67,17 @@ def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: 
 
 
 def carry_out(
-    runs: Mapping[Place, Trial], folder: Path, engine: Engine, channel: Channel
+    runs: Mapping[Place, Trial], folder: Path, engine: Engine, channel: Channel, done: int, total: int
 ) -> dict[Place, dict[str, Any]]:
-    """Results by their places; those that are in the folder already are read from there."""
+    """Results by their places; those that are in the folder already are read from there.
 
-    def finished(done: int, total: int, what: str) -> None:
+    done, total     how many runs of the comparison came before these, and how many there are in all
+    """
+
+    def finished(of_these: int, _all_of_these: int, what: str) -> None:
         system, _, _ = what.partition(",")  # What follows is the workload: the same for all.
-        channel.progress(done, total, system)
+        if what or not done:
+            channel.progress(done + of_these, total, system)
 
     if engine.spark is None:
         return interruptible(lambda: run_all(runs, folder, Processes(engine.workers), finished))

@@ -77,7 +77,7 @@ def simulate(
         membership=Membership.parse(membership),
         telemetry=telemetry,
         latency=parse_latency(latency, workload, seed),
-        churn=planned_churn(churn, workload, 0.0, seed),
+        churn=planned_churn(churn, workload, seed),
     )
     return SimulatedSwarm(simulation, telemetry)
 

@@ -25,6 +25,8 @@ Step = Literal["out", "both"]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+BANDS = 10
+"""Of list lengths, in a sample by neighbourhood; a large one has a band for every so many nodes."""
 FEW = 3
 """Users that a breadth-first search starts from (OMen §6.1: "a random set of a few users as seeds")."""
 
@@ -177,6 +179,40 @@ def random_nodes(workload: Workload, count: int, seed: int) -> Workload:
         return workload
     kept = np.zeros(workload.nodes, np.bool_)
     kept[_smallest(chances(seed, workload.node_names), np.arange(workload.nodes), count)] = True
+    return _restricted(workload, kept, np.arange(workload.topics))
+
+
+def neighbourhood(workload: Workload, count: int, seed: int) -> Workload:
+    """So many of the nodes, chosen by what they have in common, with all their topics.
+
+    A few nodes drawn at random out of many share next to nothing: nearly every topic is left with one subscriber. So nodes are
+    added one by one, each the one of whose topics the largest share is wanted in the sample already. Chosen among all, those
+    would be nodes that want one popular topic and nothing else; so each is chosen among the nodes with lists of about
+    the same length (`BANDS` of equal numbers of nodes, or more for large samples), in a random order of lengths. Lengths come out as
+    they are in the whole, and audiences are kept as far as so few nodes allow.
+    """
+    if count >= workload.nodes:
+        return workload
+    sizes = np.diff(workload.offsets)
+    chance = chances(seed, workload.node_names)
+    # The random order within a length decides among nodes that share as much.
+    by_size = np.lexsort((chance, sizes))
+    bands = max(1, min(count, max(BANDS, count // BANDS)))
+    groups = np.array_split(by_size, bands)
+    turns = np.arange(count) * bands // count
+    turns = turns[np.argsort(chances(seed, [f"turn {turn}" for turn in range(count)]), kind="stable")]
+    kept = np.zeros(workload.nodes, np.bool_)
+    common = np.zeros(workload.nodes, np.int64)
+    wanted = np.zeros(workload.topics, np.bool_)
+    for turn in turns.tolist():
+        group = groups[turn]
+        share = np.where(kept[group], -1.0, common[group] / np.maximum(sizes[group], 1))
+        chosen = int(group[np.argmax(share)])
+        kept[chosen] = True
+        mine = workload.interests(chosen)
+        for topic in mine[~wanted[mine]].tolist():
+            common[workload.subscribers(topic)] += 1
+        wanted[mine] = True
     return _restricted(workload, kept, np.arange(workload.topics))
 
 

@@ -108,7 +108,19 @@ def hit_ratio(
     grace: float = 0.0,
     window: float = math.inf,
 ) -> float:
-    """The share of expected deliveries that happened (Vitis §IV). nan if none was expected.
+    """The share of expected deliveries that happened (Vitis §IV). nan if none was expected; see `deliveries`."""
+    return ratio(*deliveries(receptions, interests, uptime, grace=grace, window=window))
+
+
+def deliveries(
+    receptions: Receptions,
+    interests: Interests,
+    uptime: Uptime | None = None,
+    *,
+    grace: float = 0.0,
+    window: float = math.inf,
+) -> tuple[int, int]:
+    """How many deliveries happened, of how many that were expected.
 
     Expected is every pair of an event and a subscriber of its topic other than its publisher; it happened if the
     subscriber received the event at most `window` seconds after it was published. With `uptime` (made for
@@ -128,7 +140,7 @@ def hit_ratio(
     audience = interests.subscribers[topic[published]]
     if uptime is None:
         own = interests.find(topic, publisher) >= 0
-        return ratio(int(hit.sum()), int(audience.sum() - own.sum()))
+        return int(hit.sum()), int(audience.sum() - own.sum())
 
     event, node = event[hit], node[hit]
     hits = int(uptime.throughout(node, first[event], last[event]).sum())
@@ -139,7 +151,7 @@ def hit_ratio(
         node = interests.node[interests.offsets[topic[event]] + place]
         up = uptime.throughout(node, first[event], last[event])
         expected += int((up & (node != publisher[event])).sum())
-    return ratio(hits, expected)
+    return hits, expected
 
 
 def latency_measures(receptions: Receptions) -> dict[str, float]:

@@ -129,9 +129,15 @@ def _given_up(chosen: Entry, fitting: Sequence[Entry]) -> list[str]:
 
 
 def _none_fits(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> tuple[Entry, list[str]]:
-    def distance(entry: Entry) -> tuple[int, float]:
-        broken = [constraint.relative(entry) for constraint in constraints if constraint.excess(entry) > 0]
-        return len(broken), sum(broken)
+    def distance(entry: Entry) -> tuple[int, float, float]:
+        broken = [constraint for constraint in constraints if constraint.excess(entry) > 0]
+        # Nothing is a share of a bound of 0: what exceeds that is compared as it is.
+        shares = sum(constraint.relative(entry) for constraint in broken if constraint.bound)
+        return (
+            len(broken),
+            shares,
+            sum(constraint.excess(entry) for constraint in broken if not constraint.bound),
+        )
 
     nearest = min(entries, key=distance)
     binding = [f"{nearest.label} comes closest, but: {'; '.join(complaints(nearest, constraints))}"]

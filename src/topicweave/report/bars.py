@@ -19,7 +19,10 @@ _INTERVALS = "Whiskers are 95% confidence intervals over the seeds."
 
 
 def coverage(entries: Sequence[Entry], topics: int, question: str) -> Figure:
-    """How much of what there is to reach and to connect is reached and connected."""
+    """How much of what there is to reach and to connect is reached and connected.
+
+    topics  that have two subscribers or more: those of one are in one piece whatever a system does
+    """
     kinds = (
         ("hit_ratio", "deliveries made (hit ratio)", "circle"),
         ("coverage", "subscriptions shared with a neighbour", "diamond"),

@@ -48,6 +48,8 @@ class Column:
     meaning: str
     text: Callable[[float], str]
     better: Literal["lower", "higher"] = "lower"
+    least_spread: float = 5e-4
+    """An interval narrower than this is not worth showing."""
 
     def cell(self, value: float) -> str:
         if math.isnan(value):
@@ -60,7 +62,7 @@ class Column:
             return ""
         shown = self.text(half_width)
         # A share's text never says 0% of what is not 0.
-        return "" if shown == self.text(0.0) or half_width < 5e-4 else f"±{shown}"
+        return "" if shown == self.text(0.0) or half_width < self.least_spread else f"±{shown}"
 
 
 COLUMNS = (
@@ -68,7 +70,9 @@ COLUMNS = (
     Column("degree_p95", "links", "p95", "links that 95% of the nodes do not exceed", whole),
     Column("degree_max", "links", "max", "links of the node with the most", whole),
     Column("partitioned_topics", "topics", "apart", "topics whose subscribers are not all connected", whole),
-    Column("hit_ratio", "hit", "ratio", "share of expected deliveries that happened", percent, "higher"),
+    Column(
+        "hit_ratio", "hit", "ratio", "share of expected deliveries that happened", percent, "higher", 0.005
+    ),
     Column("noise", "noise", "", "share of events received that were not wanted", percent),
     Column("duplicates", "dupli-", "cates", "times received again, per wanted delivery", two_decimals),
     Column(
@@ -86,20 +90,23 @@ COLUMNS = (
     Column("control_bytes", "control", "B/s", "bytes of control messages per node and second", whole),
     Column("repair_time", "repair", "s", "seconds until all are served again after the crash", one_decimal),
     Column("memory_bytes", "memory", "kB", "memory that a node keeps, in thousands of bytes", thousands),
+    Column("settled_after", "settled", "s", "virtual seconds until the overlay had settled", whole),
 )
 
 
 def column_marks(column: Column, entries: Sequence[Entry]) -> list[Mark]:
     """Who is best and who is worst in a column; nobody where all are alike.
 
-    Judged by what is printed: a difference that cannot be seen is not worth a mark.
+    Judged by what is printed: a difference that cannot be seen is not worth a mark. Whoever does not reach everybody is
+    ranked by reach alone: few links are no merit where events do not arrive.
     """
+    ranked = [entry.reaches_everybody or column.measure == "hit_ratio" for entry in entries]
     values = [entry.measure(column.measure) for entry in entries]
     cells = [column.cell(value) for value in values]
-    known = [place for place, value in enumerate(values) if not math.isnan(value)]
+    known = [place for place, value in enumerate(values) if ranked[place] and not math.isnan(value)]
     if len({cells[place] for place in known}) < 2:
         return [""] * len(values)
     lowest, highest = min(known, key=values.__getitem__), max(known, key=values.__getitem__)
     best, worst = (lowest, highest) if column.better == "lower" else (highest, lowest)
     marks: dict[str, Mark] = {cells[worst]: "worst", cells[best]: "best"}
-    return [marks.get(cell, "") for cell in cells]
+    return [marks.get(cell, "") if place in known else "" for place, cell in enumerate(cells)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import topicweave
 from topicweave.errors import UnknownName
-from topicweave.measures.intervals import half_width, mean
+from topicweave.measures.intervals import half_width, mean, share_half_width
 
 if TYPE_CHECKING:
     from topicweave.report.constraints import Constraint
@@ -53,9 +53,26 @@ class Entry:
         """A measure, nan if it was not taken."""
         return self.measures.get(name, math.nan)
 
+    @property
+    def reaches_everybody(self) -> bool:
+        """Whether every expected delivery was made, with every seed."""
+        return all(share == 1.0 or math.isnan(share) for share in self.replications("hit_ratio"))
+
     def interval(self, name: str) -> float:
-        """Half of the measure's 95 % confidence interval; nan with a single seed."""
-        return half_width(self.replications(name))
+        """Half of the measure's 95 % confidence interval over the seeds; nan with a single seed.
+
+        A hit ratio is a share of so many deliveries: it is not known better than that allows, whatever seeds agree on.
+        """
+        over_seeds = half_width(self.replications(name))
+        if name != "hit_ratio":
+            return over_seeds
+        of_share = share_half_width(self.measure(name), self.deliveries)
+        return max(over_seeds, of_share) if math.isfinite(over_seeds) else of_share
+
+    @property
+    def deliveries(self) -> float:
+        """How many expected deliveries the hit ratio rests on, all seeds together."""
+        return sum(count for count in self.replications("deliveries_expected") if not math.isnan(count))
 
     # What figures are drawn from: all seeds together.
 
@@ -132,6 +149,16 @@ class Comparison:
             if entry.label == label:
                 return entry
         raise UnknownName("system", label, [entry.label for entry in self.entries])
+
+    @property
+    def shared_topics(self) -> int:
+        """Topics with two subscribers or more."""
+        return int(self.workload["topics"]) - int(self.workload.get("lonely_topics", 0))
+
+    @property
+    def deliveries(self) -> float:
+        """How many expected deliveries every hit ratio rests on, or more."""
+        return min((entry.deliveries for entry in self.entries), default=0.0)
 
     def table(self, width: int | None = None) -> Shown:
         """The table as text: in one piece, or in several with lines of at most `width` characters."""

@@ -47,9 +47,8 @@ class Constraint:
         return max(values) if self.kind == "at most" else min(values)
 
     def relative(self, entry: Entry) -> float:
-        """The excess in proportion to the bound, so that links and milliseconds can be compared."""
-        excess = self.excess(entry)
-        return excess / abs(self.bound) if self.bound else (math.inf if excess else 0.0)
+        """The excess in proportion to the bound (not 0), so that links and milliseconds can be compared."""
+        return self.excess(entry) / abs(self.bound)
 
     def complaint(self, entry: Entry) -> str:
         """What is wrong, in a few words."""

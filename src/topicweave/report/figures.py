@@ -44,7 +44,7 @@ def figures(comparison: Comparison) -> list[Figure]:
     entries = comparison.entries
     drawn = (
         links_against_hits(entries),
-        bars.coverage(entries, comparison.workload["topics"], REACH),
+        bars.coverage(entries, comparison.shared_topics, REACH),
         degree_ccdf(entries),
         bars.links(entries, LOAD),
         noise_over_nodes(entries),

@@ -38,6 +38,7 @@ def write_whole(path: Path, text: str) -> None:
     """A reader finds the old file or the new one, never half of one."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except BaseException:

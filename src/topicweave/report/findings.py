@@ -21,22 +21,28 @@ HUB = 10.0
 
 
 def findings(comparison: Comparison) -> list[Finding]:
-    """The answers to what one asks first, the most important one on top."""
+    """The answers to what one asks first, the most important one on top.
+
+    Beyond reach only those who reach everybody are spoken of: to be quick with a few is no merit.
+    """
     entries = comparison.entries
+    complete = [entry for entry in entries if entry.reaches_everybody]
     latency = "{lowest}: 95% of the deliveries within {low} ms. Slowest: {highest} ({high} ms)."
     control = "Least: {lowest}, {low} bytes per node and second. Most: {highest} ({high})."
     busiest = "The node with the most links has {low} with {lowest}, and {high} with {highest}."
     memory = "Least: {lowest}, {low} kB per node. Most: {highest} ({high} kB)."
     said = {
         "Reach": _reach(entries),
+        "Missed": _missed(entries) if complete else iter(()),
+        "Settling": _settling(entries),
         "Links": _fewest_links(entries),
-        "Busiest node": _extremes(entries, "degree_max", whole, busiest),
-        "Repair": _repair(entries, comparison.setting.crash),
-        "Noise": _noise(entries),
-        "Topics": _topics_apart(entries, comparison.workload["topics"]),
-        "Speed": _extremes(entries, "latency_p95", milliseconds, latency),
-        "Control traffic": _extremes(entries, "control_bytes", whole, control),
-        "Memory": _extremes(entries, "memory_bytes", thousands, memory),
+        "Busiest node": _extremes(complete, "degree_max", whole, busiest),
+        "Repair": _repair(complete, comparison.setting.crash),
+        "Noise": _noise(complete),
+        "Topics": _topics_apart(entries, comparison.shared_topics),
+        "Speed": _extremes(complete, "latency_p95", milliseconds, latency),
+        "Control traffic": _extremes(complete, "control_bytes", whole, control),
+        "Memory": _extremes(complete, "memory_bytes", thousands, memory),
     }
     return [Finding(about, text) for about, sentences in said.items() for text in sentences]
 
@@ -62,7 +68,7 @@ def _reach(entries: Sequence[Entry]) -> Iterator[str]:
     measured = _with("hit_ratio", entries)
     if not measured:
         return
-    complete = [entry for entry in measured if entry.measure("hit_ratio") == 1.0]
+    complete = [entry for entry in measured if entry.reaches_everybody]
     if len(complete) > 1:
         chosen = min(complete, key=_links)
         who = "All systems" if len(complete) == len(entries) else _labels(complete)
@@ -83,17 +89,38 @@ def _reach(entries: Sequence[Entry]) -> Iterator[str]:
         yield f"{nobody}{chosen.label} {made}, with {_links_text(chosen)}."
 
 
+def _settling(entries: Sequence[Entry]) -> Iterator[str]:
+    """Who was still changing when it was looked at: its figures are not those of a finished overlay."""
+    never = [entry for entry in entries if entry.measure("settled_after") == math.inf]
+    if never:
+        longest = max(entry.measure("settle_seconds") for entry in never)
+        yield (
+            f"Did not settle with every seed, in up to {whole(longest)} virtual seconds: {_labels(never)}; "
+            "what is said of it is said of an overlay that was still changing."
+        )
+
+
+def _missed(entries: Sequence[Entry]) -> Iterator[str]:
+    """Who does not reach everybody, the best of them first."""
+    missing = [entry for entry in entries if not entry.reaches_everybody]
+    missing.sort(key=lambda entry: -entry.measure("hit_ratio"))
+    if missing:
+        shares = [f"{entry.label} makes {percent(entry.measure('hit_ratio'))}" for entry in missing]
+        rank = "it is not ranked below" if len(missing) == 1 else "they are not ranked below"
+        yield f"{_listed(shares)} of the expected deliveries; {rank}."
+
+
 def _fewest_links(entries: Sequence[Entry]) -> Iterator[str]:
-    """Said only of a system that `_reach` has not praised for it already."""
-    fewest = _alike(min(entries, key=_links), "degree_mean", one_decimal, entries)
-    if len(fewest) == len(entries) or any(entry.measure("hit_ratio") == 1.0 for entry in fewest):
+    """Where nothing was published; else `_reach` says it."""
+    if _with("hit_ratio", entries):
         return
-    reached = min(entry.measure("hit_ratio") for entry in fewest)
-    cost = "" if math.isnan(reached) else f", but only {percent(reached)} of the expected deliveries"
-    yield f"Fewest of all: {_labels(fewest)}, {_links_text(fewest[0])}{cost}."
+    fewest = _alike(min(entries, key=_links), "degree_mean", one_decimal, entries)
+    if len(fewest) < len(entries):
+        yield f"Fewest: {_labels(fewest)}, {_links_text(fewest[0])}."
 
 
 def _topics_apart(entries: Sequence[Entry], topics: int) -> Iterator[str]:
+    """Out of the topics that have two subscribers or more: a single one can't be apart."""
     apart = [
         f"{entry.label} ({entry.measure('partitioned_topics'):.0f} of {topics})"
         for entry in entries

@@ -79,8 +79,9 @@ def _in_a_line(comparison: Comparison) -> str:
     workload, seeds = comparison.workload, comparison.setting.seeds
     return (
         f"{workload['nodes']:,} nodes, {workload['topics']:,} topics, {workload['subscriptions']:,} subscriptions; "
-        f"the same {comparison.setting.events:,} events for every system; "
-        f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}."
+        f"the same {comparison.setting.events:,} events for every system"
+        + (f", {comparison.deliveries:,.0f} deliveries; " if comparison.deliveries else "; ")
+        + f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}."
     )
 
 
@@ -108,7 +109,7 @@ def _table(comparison: Comparison) -> Iterator[str]:
     yield "</tbody></table></div>"
     yield (
         '<p class="note">Press a heading to sort. '
-        '<span class="best">best</span> and <span class="worst">worst</span> in a column. '
+        '<span class="best">best</span> and <span class="worst">worst</span> in a column, of those that reach everybody. '
         "Means over the seeds, ± half of the 95% confidence interval where it can be seen. "
         "Links, messages, bytes and memory are per node; times are virtual.</p>"
     )

@@ -16,7 +16,7 @@ from topicweave.report.comparison import Comparison
 # Signs as well as colours: a pipe has none, and not everybody tells them apart.
 SIGNS = {"best": "▴", "worst": "▾", "": ""}
 STYLES = {"best": "bold green", "worst": "red", "": ""}
-LEGEND = "▴ best, ▾ worst of a column; links, messages and bytes are per node"
+LEGEND = "▴ best, ▾ worst of those that reach everybody; links, messages and bytes are per node"
 
 
 def comparison_tables(comparison: Comparison, width: int | None) -> list[Table]:

@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from topicweave.blocks.views import Directory
 from topicweave.errors import BadInput
 from topicweave.measures.columns import names_array
 from topicweave.measures.course import course
-from topicweave.measures.delivery import Receptions
+from topicweave.measures.delivery import Receptions, deliveries
 from topicweave.measures.distributions import hops_counts, latency_quantiles
 from topicweave.measures.footprint import deep_size
 from topicweave.measures.interests import Interests
@@ -35,6 +36,7 @@ from topicweave.runs.simulated import Simulated
 from topicweave.sim.churn import Change, Churn, always_up, exponential, from_workload
 from topicweave.sim.host import Host
 from topicweave.sim.latency_choice import parse_latency
+from topicweave.sim.settling import settle
 from topicweave.sim.simulation import Simulation
 from topicweave.telemetry.tables import Tables
 from topicweave.telemetry.writer import MemoryTelemetry
@@ -55,7 +57,9 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     """What happens to the system."""
 
     settle: float = 20.0
-    """Virtual seconds until the overlay is looked at."""
+    """Virtual seconds until the overlay is looked at, or more: until it has settled."""
+    settle_limit: float = 0.0
+    """How long to wait for that at most; 0: not at all. Where nodes come and go meanwhile (`trace`), nothing settles."""
     events: int = 200
     latency: str = "50ms"
     churn: str = ""
@@ -68,16 +72,25 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     def run(self) -> Result:
         """Numbers, and lists for figures."""
         workload = self.workload.load()
+        churn = planned_churn(self.churn, workload, self.seed)
         simulation, telemetry = self.simulate(
             workload,
-            churn=planned_churn(self.churn, workload, self.settle, self.seed),
+            churn=churn if self.churn == "trace" else Churn(churn.up_at_start, ()),
             latency=parse_latency(self.latency, workload, self.seed),
         )
-        simulation.run(self.settle)
+        settled_after = math.nan
+        if self.settle_limit and self.churn != "trace":
+            settled_after = settle(simulation, self.settle, self.settle_limit)
+        else:
+            simulation.run(self.settle)
+        if self.churn != "trace":
+            now = simulation.now
+            simulation.plan([Change(now + change.time, change.node, change.up) for change in churn.changes])
         simulation.snapshot()
         result: Result = {
             "nodes": len(simulation.up()),
-            "settle_seconds": self.settle,
+            "settle_seconds": simulation.now,
+            "settled_after": settled_after,
             "degrees": [simulation.node(index).degree for index in simulation.up()],
             "memory_bytes": _memory(simulation, self.seed),
             **simulation.gauges(),
@@ -93,10 +106,11 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
         """Publish, and measure who got what at what cost."""
         workload, events = simulation.workload, self.events
         lasts = CHURN_SPREAD if self.churn else PUBLISHING
+        start = simulation.now
         for number, (publisher, topic) in enumerate(drawn_events(workload, events, self.seed)):
-            simulation.at(self.settle + lasts * number / events, simulation.publish, publisher, topic)
-        population = _watched(simulation, self.settle, lasts) if self.churn else []
-        simulation.run(self.settle + lasts + DRAIN)
+            simulation.at(start + lasts * number / events, simulation.publish, publisher, topic)
+        population = _watched(simulation, start, lasts) if self.churn else []
+        simulation.run(start + lasts + DRAIN)
         simulation.flush_control()
         tables = telemetry.tables()
         changes = _churn_table(workload, simulation) if self.churn else None
@@ -110,9 +124,17 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
             grace=grace,
             window=DRAIN,
         )
+        receptions = Receptions.of(tables.publishes, tables.deliveries)
+        everyone = names_array(workload.node_names)
+        _, result["deliveries_expected"] = deliveries(
+            receptions,
+            Interests.of(workload.tables()["subscriptions"], everyone),
+            None if changes is None else Uptime(everyone, changes),
+            grace=grace,
+            window=DRAIN,
+        )
         if population and events:
             result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
-        receptions = Receptions.of(tables.publishes, tables.deliveries)
         unwanted = noise_by_node(receptions.traffic)
         if events:
             result["hops_counts"] = hops_counts(receptions)
@@ -123,8 +145,8 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
         return result
 
 
-def planned_churn(churn: str, workload: Workload, settle: float, seed: int) -> Churn:
-    """Who comes and goes; a drawn churn begins when the overlay has settled."""
+def planned_churn(churn: str, workload: Workload, seed: int) -> Churn:
+    """Who comes and goes: from the start (`trace`), or from when the overlay has settled (a drawn one)."""
     if not churn:
         return always_up(workload.nodes)
     if churn == "trace":
@@ -135,12 +157,10 @@ def planned_churn(churn: str, workload: Workload, settle: float, seed: int) -> C
         return from_workload(workload)
     up, _, away = churn.partition("/")
     try:
-        drawn = exponential(workload.nodes, float(up), float(away), CHURN_SPREAD + DRAIN, seed)
+        # Whoever is away at first is away until its first return.
+        return exponential(workload.nodes, float(up), float(away), CHURN_SPREAD + DRAIN, seed)
     except ValueError:
         raise BadInput(f"churn {churn!r}: say 'trace', or seconds up and away as in '600/60'") from None
-    later = tuple(Change(settle + change.time, change.node, change.up) for change in drawn.changes)
-    # Whoever is away at first is away until its first return.
-    return Churn(drawn.up_at_start, later)
 
 
 def _watched(simulation: Simulation, start: float, spread: float) -> list[tuple[float, int, float]]:
@@ -219,6 +239,8 @@ def _repair(simulation: Simulation, crash: float, seconds: int, seed: int) -> Re
     def delivered(host: Host, event: Event) -> None:
         got.setdefault(event.id, set()).add(host.index)
 
+    # What is measured is this crash, and not whoever else would go meanwhile.
+    simulation.end_churn()
     simulation.on_delivery(delivered)
     wanting = _wanting(simulation)
     shared = sorted(topic for topic, subscribers in wanting.items() if len(subscribers) > 1)
@@ -273,8 +295,11 @@ def _victims(simulation: Simulation, share: float, rng: random.Random) -> list[i
 
 
 def _wanting(simulation: Simulation) -> dict[TopicId, list[int]]:
+    """Who is to be served, by topic: a newcomer is not yet."""
     wanting: dict[TopicId, list[int]] = {}
     for index in simulation.up():
+        if simulation.now - simulation.hosts[index].up_since < GRACE:
+            continue
         for topic in simulation.node(index).subscriptions:
             wanting.setdefault(topic, []).append(index)
     return wanting

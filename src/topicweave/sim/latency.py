@@ -43,10 +43,10 @@ class Uniform:
     def __init__(self, low: float, high: float, rng: random.Random) -> None:
         if not 0 <= low <= high < math.inf:
             raise BadInput(f"uniform latency: need 0 <= low <= high, got {low} and {high}")
-        self._low, self._width, self._random = low, high - low, rng.random
+        self.low, self._width, self._random = low, high - low, rng.random
 
     def delay(self, source: int, target: int, now: float) -> float:
-        return self._low + self._width * self._random()
+        return self.low + self._width * self._random()
 
 
 def _numbers(values: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -8,7 +8,7 @@ own.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from topicweave.blocks.membership import FULL, Membership
 from topicweave.blocks.views import Directory
@@ -90,8 +90,8 @@ class Simulation:
         self._first = sorted(churn.up_at_start)
         for index in self._first:
             self.kernel.at(self._random.random() * start_window, self._join, index)
-        for change in churn.changes:
-            self.kernel.at(change.time, self._change, change)
+        self._still = False
+        self._schedule(churn.changes)
         for fault in faults:
             self._plan(fault)
 
@@ -151,6 +151,16 @@ class Simulation:
         """Be told of every message that carries an event and arrives, wanted or not, first or again."""
         self._network.reception_observers.append(observer)
 
+    def plan(self, changes: Sequence[Change]) -> None:
+        """Let nodes come and go besides those whom the churn has planned already."""
+        self._refuse_unknown("churn", {change.node for change in changes})
+        self.churn = Churn(self.churn.up_at_start, (*self.churn.changes, *changes))
+        self._schedule(changes)
+
+    def end_churn(self) -> None:
+        """From now on nobody comes or goes as planned."""
+        self._still = True
+
     def snapshot(self) -> None:
         """Write the links of all nodes that are up, and the control traffic since the last snapshot."""
         if self.telemetry is not None:
@@ -201,7 +211,13 @@ class Simulation:
         self._up[index] = None
         node.start(contacts)
 
+    def _schedule(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            self.kernel.at(change.time, self._change, change)
+
     def _change(self, change: Change, _unused: None) -> None:
+        if self._still:
+            return
         self._crashed.pop(change.node, None)
         if change.up == (self.hosts[change.node].node is not None):
             return
