@@ -239,3 +239,46 @@ except TopicweaveError as error:
     told = python(code, installed, tmp_path)
     assert told.startswith("system 'herd' of package 'flock-systems' cannot be used (ModuleNotFoundError")
     assert len(told.splitlines()) == 1
+
+
+def test_latency_and_churn_of_ones_own(tmp_path: Path) -> None:
+    lists = {f"n{number}": ["x", f"t{number % 3}"] for number in range(12)}
+    (tmp_path / "rtt.csv").write_text("0,80,60\n80,0,100\n60,100,0\n")
+    (tmp_path / "up.csv").write_text(
+        "node,start,end\n" + "".join(f"h{n},{n % 3},{40 + n}\n" for n in range(6))
+    )
+    notes: list[str] = []
+    words: dict[str, Any] = {"systems": ["random"], "seeds": 1, "events": 10, "settle": 2.0, "workers": 1}
+    own: dict[str, Any] = {"latency": str(tmp_path / "rtt.csv"), "churn": str(tmp_path / "up.csv")}
+    result = topicweave.compare(lists, out=tmp_path / "out", note=notes.append, **words, **own)
+    assert [note.split(": ", 1)[1] for note in notes[:3]] == [
+        "12 joins and leaves of 6 hosts in 45 s; each node lives the life of a random one of 6 hosts",
+        "round-trip times of 3 places, median round trip 80 ms",
+        "names do not match, so nodes take places in order, then again from the first: "
+        "n0 at 0, n1 at 1, n2 at 2, n3 at 0, n4 at 1, …",
+    ]
+    assert (result.setting.latency, result.setting.churn) == (own["latency"], own["churn"])
+    assert f"--latency {own['latency']}" in result.command
+    assert f"--churn {own['churn']}" in result.command
+    slow = result["random"].measure("latency_max")
+    # The same file with other contents is another network.
+    (tmp_path / "rtt.csv").write_text("0,8,6\n8,0,10\n6,10,0\n")
+    fast = topicweave.compare(lists, out=tmp_path / "out", **words, **own)["random"].measure("latency_max")
+    assert slow is not None
+    assert fast is not None
+    assert 0 < fast < slow
+
+
+@pytest.mark.parametrize(
+    ("own", "complaint"),
+    [
+        ({"latency": "nowhere.csv"}, "neither known nor a file"),
+        ({"churn": "nowhere.csv"}, "neither known nor a file"),
+        ({"churn": "often"}, "neither known nor a file"),
+        ({"latency": "soon"}, "neither known nor a file"),
+    ],
+)
+def test_what_is_no_file_is_said_at_once(tmp_path: Path, own: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        topicweave.compare({"a": ["x"], "b": ["x"]}, out=tmp_path / "out", **own)
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").glob("latency"))

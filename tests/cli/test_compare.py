@@ -320,7 +320,7 @@ def test_spark_and_processes_at_once_are_refused(workload: Path, tmp_path: Path)
     [
         ("--latency", "quick", "neither known nor a file"),
         ("--latency", "hosts", "no places of nodes"),
-        ("--churn", "much", "say 'trace', or seconds"),
+        ("--churn", "much", "neither known nor a file"),
         ("--budget", "soon", "say seconds, minutes or hours"),
     ],
 )

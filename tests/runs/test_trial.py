@@ -201,3 +201,13 @@ def test_whoever_comes_and_goes_after_the_crash_is_not_the_crashs_doing(tmp_path
         assert isinstance(curve, list)
         assert [share for second, share in curve if second < 0] == [1.0, 1.0, 1.0], system
         assert number(result, "repair_time") < 10, system
+
+
+def test_sessions_begin_once_the_overlay_has_settled() -> None:
+    workload = Workload.from_lists(
+        {"a": ["x"], "b": ["x"], "c": ["x"]},
+        churn=[(0.0, "a", "join"), (3.0, "a", "leave"), (5.0, "b", "join"), (7.0, "b", "leave")],
+    )
+    churn = planned_churn("sessions", workload, 0)
+    assert churn.up_at_start == {0, 2}, "who comes at the first moment is there while the overlay settles"
+    assert churn.changes == ((3.0, 0, False), (5.0, 1, True), (7.0, 1, False))

@@ -13,6 +13,7 @@ from topicweave.choose.facts import facts, in_short, told_sample
 from topicweave.choose.question import Options, Question, ask
 from topicweave.choose.running import Engine, Place, carry_out, run_for, store
 from topicweave.choose.sources import Named, Source, named_workload
+from topicweave.choose.surroundings import own_churn, own_latency, stored_latency
 from topicweave.choose.variants import parse_variants
 from topicweave.data.sampling import neighbourhood
 from topicweave.data.tables import refuse_pointless
@@ -77,9 +78,9 @@ def answer(
     question: Question, subject: Named, out: Path, kept: Path, engine: Engine, channel: Channel
 ) -> Comparison:
     """Run what was not run before; `kept` is the folder of results."""
-    whole = subject.workload
-    refuse_pointless(subject.source, whole)
-    _refuse_early(question, whole)
+    refuse_pointless(subject.source, subject.workload)
+    asked = question
+    question, whole = _surrounded(question, subject.workload, out, channel.note)
     make_folder(out)
     make_folder(kept)
     budget = Budget(question, whole, out, engine, channel)
@@ -110,8 +111,8 @@ def answer(
             events=question.events,
             membership=question.membership,
             settle=question.settle,
-            latency=question.latency,
-            churn=question.churn,
+            latency=asked.latency,
+            churn=asked.churn,
             crash=question.crash,
         ),
         entries=tuple(
@@ -123,7 +124,7 @@ def answer(
             )
             for place, variant in enumerate(question.variants)
         ),
-        command=question.command(subject.source),
+        command=replace(question, latency=asked.latency, churn=asked.churn).command(subject.source),
         cuts=tuple(budget.cuts),
         constraints=tuple(question.constraints),
         notes=tuple(channel.notes),
@@ -144,6 +145,16 @@ def _warn_of_few(results: Mapping[Place, Mapping[str, Any]], question: Question,
             f"each hit ratio rests on {min(counts):,.0f} deliveries only: too few to tell systems apart; "
             "publish more (--events), or take more nodes"
         )
+
+
+def _surrounded(question: Question, workload: Workload, out: Path, note: Note) -> tuple[Question, Workload]:
+    """With latency and churn of the user's own in the form that runs take. A mistake should not wait for the first run."""
+    churn, workload = own_churn(question.churn, question.churn_speed, workload, question.seed, note)
+    network = own_latency(question.latency, question.latency_unit, workload, note)
+    latency = question.latency if network is None else stored_latency(network, out / "latency")
+    question = replace(question, latency=latency, churn=churn)
+    _refuse_early(question, workload)
+    return question, workload
 
 
 def _refuse_early(question: Question, workload: Workload) -> None:

@@ -10,6 +10,7 @@ from typing import TypedDict
 from topicweave.blocks.membership import Membership
 from topicweave.choose.planning import parse_budget
 from topicweave.choose.variants import Variant
+from topicweave.data.own_latency import Unit
 from topicweave.data.text_tables import TableOptions
 from topicweave.report.constraints import Constraint
 from topicweave.systems.system import System
@@ -30,7 +31,9 @@ class Conditions(TypedDict, total=False):
     membership: str
     settle: float | None
     latency: str
+    latency_unit: Unit | None
     churn: str
+    churn_speed: float
     crash: float
     nodes: int | None
     budget: str | float | None
@@ -65,8 +68,12 @@ class Options(Conditions, Bounds, Reading, total=False):
     events          how many events are published; 0 looks at links only
     membership      whom a node knows of: 'full', a share such as '5%', or 'gossip'
     settle          virtual seconds before events start; None: as long as each system takes
-    latency         one way: '50ms', '10-100ms', 'hosts', or a file with a matrix of round-trip times in ms
-    churn           '600/60' (mean seconds up and away), 'trace' (the workload's own), or '' (everybody stays)
+    latency         one way: '50ms', '10-100ms', 'hosts'; or a file or imported folder: a matrix or pairs of round-trip times,
+                    or coordinates
+    latency_unit    'us', 'ms' or 's': of the numbers in that file; ms if not given
+    churn           '600/60' (mean seconds up and away), 'trace' (the workload's own), a file or imported folder of sessions,
+                    or '' (everybody stays)
+    churn_speed     how many seconds of that file pass in one
     crash           the share of nodes that crashes in the end
     nodes           of a larger workload, a sample of so many nodes
     budget          about how long it may take: '5m', seconds, or None for no limit
@@ -95,7 +102,9 @@ class Question:
     membership: str = "full"
     settle: float | None = None
     latency: str = "50ms"
+    latency_unit: Unit | None = None
     churn: str = ""
+    churn_speed: float = 1.0
     crash: float = 0.1
     nodes: int | None = None
     budget: float | None = None
@@ -130,8 +139,12 @@ class Question:
         if self.settle is not None:
             words += ["--settle", f"{self.settle:g}"]
         words += ["--latency", self.latency, "--crash", f"{self.crash:g}"]
+        if self.latency_unit is not None:
+            words += ["--latency-unit", self.latency_unit]
         if self.churn:
             words += ["--churn", self.churn]
+        if self.churn_speed != 1.0:
+            words += ["--churn-speed", f"{self.churn_speed:g}"]
         if self.nodes is not None:
             words += ["--nodes", str(self.nodes)]
         for constraint in self.constraints:
@@ -149,7 +162,7 @@ def ask(variants: Sequence[Variant], options: Options) -> Question:
     conditions = {name: value for name, value in options.items() if name not in {*bounds, *reading}}
     budget = options.get("budget", DEFAULT_BUDGET)
     conditions["budget"] = parse_budget(budget) if isinstance(budget, str) else budget
-    for name in ("settle", "crash"):  # 3 and 3.0 must not name two runs.
+    for name in ("settle", "crash", "churn_speed"):  # 3 and 3.0 must not name two runs.
         if isinstance(given := conditions.get(name), int):
             conditions[name] = float(given)
     return Question(

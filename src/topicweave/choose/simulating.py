@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from topicweave.blocks.membership import Membership
 from topicweave.choose.sources import Source, read_workload
+from topicweave.choose.surroundings import own_churn, own_latency
 from topicweave.choose.variants import parse_variant
+from topicweave.data.own_latency import Unit
 from topicweave.errors import BadInput, UnknownName
 from topicweave.measures.summary import measure_run
 from topicweave.model.event import Event
@@ -41,13 +43,15 @@ def simulate(
     seed: int = 0,
     membership: str = "full",
     latency: str = "50ms",
+    latency_unit: Unit | None = None,
     churn: str = "",
+    churn_speed: float = 1.0,
 ) -> SimulatedSwarm:
     """Nodes of a system on your subscriptions, in virtual time: a run is a function of what you do and the seed.
 
     subscriptions   as `compare` takes them
     system          a name, with parameters as in 'spidercast:k_greedy=2'
-    membership, latency, churn      as `compare` takes them; a drawn churn ('600/60') begins at once
+    membership, latency, churn, …   as `compare` takes them; churn begins at once
 
     >>> swarm = simulate({"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}, "spidercast", seed=1)
     >>> swarm.on_delivery(lambda got: print(f"{got.time:.2f} s: {got.node} got {got.payload!r} from {got.publisher}"))
@@ -62,7 +66,8 @@ def simulate(
     1.0
     """
     variant = parse_variant(system)
-    workload = read_workload(subscriptions)
+    churn, workload = own_churn(churn, churn_speed, read_workload(subscriptions), seed, _ignore)
+    network = own_latency(latency, latency_unit, workload, _ignore)
     telemetry = MemoryTelemetry(
         run=variant.system,
         node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
@@ -76,10 +81,14 @@ def simulate(
         seed=seed,
         membership=Membership.parse(membership),
         telemetry=telemetry,
-        latency=parse_latency(latency, workload, seed),
+        latency=parse_latency(latency, workload, seed) if network is None else network.latency(workload),
         churn=planned_churn(churn, workload, seed),
     )
     return SimulatedSwarm(simulation, telemetry)
+
+
+def _ignore(_text: str) -> None:
+    pass
 
 
 class SimulatedSwarm:

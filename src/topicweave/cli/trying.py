@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import typer
 
@@ -61,15 +61,25 @@ LatencyOption = Annotated[
     str,
     typer.Option(
         metavar="LATENCY",
-        help="One way: '50ms', '10-100ms', 'hosts' (by the workload's places), or a file with a matrix of RTTs in ms.",
+        help="One way: '50ms', '10-100ms', 'hosts' (by the workload's places); or a file or imported folder: a matrix or pairs "
+        "of round-trip times, or coordinates.",
     ),
+]
+LatencyUnit = Annotated[
+    Literal["us", "ms", "s"] | None,
+    typer.Option("--latency-unit", help="Of the numbers in the file of --latency; ms if not given."),
 ]
 ChurnOption = Annotated[
     str,
     typer.Option(
         metavar="CHURN",
-        help="While events are published, nodes come and go: '600/60' (seconds up and away, on average), or 'trace' (the workload's).",
+        help="While events are published, nodes come and go: '600/60' (seconds up and away, on average), 'trace' (the workload's), "
+        "or a file or imported folder of sessions.",
     ),
+]
+ChurnSpeed = Annotated[
+    float,
+    typer.Option("--churn-speed", metavar="X", help="So many seconds of the file of --churn pass in one."),
 ]
 Crash = Annotated[
     float,

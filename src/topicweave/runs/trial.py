@@ -41,6 +41,7 @@ from topicweave.sim.simulation import Simulation
 from topicweave.telemetry.tables import Tables
 from topicweave.telemetry.writer import MemoryTelemetry
 
+SESSIONS = "sessions"
 CHURN_SPREAD, CHURN_PARTS = 60.0, 12
 """Seconds over which events are published where nodes come and go, so that they do meanwhile; and in how many parts that time is looked at."""
 GRACE = 10.0
@@ -63,7 +64,9 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     events: int = 200
     latency: str = "50ms"
     churn: str = ""
-    """Nothing: everybody stays. `trace`: the workload's own. `600/60`: seconds up and away, exponentially distributed."""
+    """Nothing: everybody stays. `trace`: the workload's own, from the start; `sessions`: the same, once the overlay has settled.
+    `600/60`: seconds up and away, exponentially distributed.
+    """
     crash: float = 0.1
     """The share of nodes that crashes after the events; 0 leaves that out, and so do no events."""
     repair_seconds: int = 20
@@ -146,7 +149,7 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
 
 
 def planned_churn(churn: str, workload: Workload, seed: int) -> Churn:
-    """Who comes and goes: from the start (`trace`), or from when the overlay has settled (a drawn one)."""
+    """Who comes and goes: from the start (`trace`), or from when the overlay has settled (`sessions`, or a drawn one)."""
     if not churn:
         return always_up(workload.nodes)
     if churn == "trace":
@@ -155,6 +158,11 @@ def planned_churn(churn: str, workload: Workload, seed: int) -> Churn:
                 "churn 'trace': this workload has no table of joins and leaves; say '600/60', for instance"
             )
         return from_workload(workload)
+    if churn == SESSIONS:
+        up_at_start, changes = from_workload(workload)
+        # Whoever comes at the trace's first moment is there while the overlay settles.
+        first = {change.node for change in changes if change.time == 0.0 and change.up}
+        return Churn(up_at_start | first, tuple(change for change in changes if change.time > 0.0))
     up, _, away = churn.partition("/")
     try:
         # Whoever is away at first is away until its first return.

@@ -1,7 +1,7 @@
 """How long a message takes from one host to another (one way, seconds).
 
 A model is asked with the two hosts' indexes and the time. Hosts are numbered as the workload numbers its
-nodes; models with fewer places than hosts put host i at place i modulo their number.
+nodes; unless told which host is at which place, models put host i at place i modulo their number of places.
 """
 
 from __future__ import annotations
@@ -60,7 +60,15 @@ def _numbers(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 class Coordinates:
     """Hosts are points; the delay grows with their distance."""
 
-    def __init__(self, points: npt.ArrayLike, seconds_per_unit: float = 1e-3, floor: float = 1e-4) -> None:
+    def __init__(
+        self,
+        points: npt.ArrayLike,
+        seconds_per_unit: float = 1e-3,
+        floor: float = 1e-4,
+        heights: npt.ArrayLike | None = None,
+        places: Sequence[int] | None = None,
+    ) -> None:
+        """`heights` is what each host's own link adds to its distances, as in Vivaldi's coordinates."""
         grid = _numbers(points)
         if grid.ndim != 2 or not grid.size or not np.isfinite(grid).all():
             raise BadInput("coordinates: need one finite point (x, y, …) per host")
@@ -70,13 +78,20 @@ class Coordinates:
             )
         # Plain tuples: one distance at a time is quicker in Python than through NumPy.
         self._points = [tuple(point) for point in grid.tolist()]
+        high = np.zeros(len(grid)) if heights is None else _numbers(heights)
+        if high.shape != (len(grid),) or not (high >= 0).all():
+            raise BadInput("coordinates: need one height of 0 or more per host")
+        self._heights: list[float] = high.tolist()
         self._scale, self._floor = seconds_per_unit, floor
+        self._places = range(len(grid)) if places is None else places
 
     def delay(self, source: int, target: int, now: float) -> float:
-        points = self._points
-        a, b = points[source % len(points)], points[target % len(points)]
+        places = self._places
+        one, other = places[source % len(places)], places[target % len(places)]
+        a, b = self._points[one], self._points[other]
         square = sum((x - y) ** 2 for x, y in zip(a, b, strict=True))
-        return float(max(self._floor, self._scale * square**0.5))
+        distance = square**0.5 + (self._heights[one] + self._heights[other] if one != other else 0.0)
+        return float(max(self._floor, self._scale * distance))
 
 
 class RoundTripMatrix:
@@ -87,7 +102,12 @@ class RoundTripMatrix:
     the median of the slice's times between different places.
     """
 
-    def __init__(self, slices_rtt_ms: Sequence[npt.ArrayLike], slice_seconds: float = 3600.0) -> None:
+    def __init__(
+        self,
+        slices_rtt_ms: Sequence[npt.ArrayLike],
+        slice_seconds: float = 3600.0,
+        places: Sequence[int] | None = None,
+    ) -> None:
         self._slices: list[npt.NDArray[np.float64]] = []
         for number, matrix in enumerate(slices_rtt_ms, start=1):
             rtt = _numbers(matrix)
@@ -105,7 +125,8 @@ class RoundTripMatrix:
         if not 0 < slice_seconds < math.inf:
             raise BadInput(f"RTT matrix: slice_seconds must be positive, got {slice_seconds}")
         self._slice_seconds = slice_seconds
+        self._places = range(len(self._slices[0])) if places is None else places
 
     def delay(self, source: int, target: int, now: float) -> float:
-        matrix = self._slices[int(now / self._slice_seconds) % len(self._slices)]
-        return float(matrix[source % len(matrix), target % len(matrix)])
+        matrix, places = self._slices[int(now / self._slice_seconds) % len(self._slices)], self._places
+        return float(matrix[places[source % len(places)], places[target % len(places)]])

@@ -1,0 +1,250 @@
+"""Latency of one's own: a matrix, a list of pairs, coordinates, or a folder that `workload import` made.
+
+Matrices and pairs are round-trip times, coordinates are one way; numbers are milliseconds unless said otherwise. What can't be
+true (not a number, negative, a median that no network has) is refused with its place.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from topicweave.data.files import is_tar
+from topicweave.data.reading import read_rows
+from topicweave.data.text_tables import Rows, TableOptions, read_text, whole
+from topicweave.errors import BadInput
+from topicweave.sim.latency_choice import HELP, Network
+
+Unit = Literal["us", "ms", "s"]
+FloatArray = npt.NDArray[np.float64]
+
+_MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+_PLAUSIBLE = (0.05, 3000.0)
+"""Milliseconds: medians of round trips from within a rack to by satellite."""
+
+
+def read_network(path: Path, unit: Unit | None = None) -> Network:
+    """The places in a file or folder, and how far they are apart."""
+    scale = _MILLISECONDS[unit or "ms"]
+    if not path.exists():
+        raise BadInput(f"latency {str(path)!r}: neither known nor a file; say {HELP}")
+    if path.is_dir():
+        network = _imported(path)
+        scale = scale if network.rtt_ms is None else 1.0  # an imported matrix knows its unit
+    elif is_tar(path):
+        network = _archive(path)
+    else:
+        network = _table(path, read_text(path, whole(path), TableOptions()))
+    network = Network(
+        network.names,
+        None if network.rtt_ms is None else network.rtt_ms * scale,
+        None if network.points is None else network.points * scale,
+        None if network.heights is None else network.heights * scale,
+    )
+    _refuse_implausible(path, network, unit)
+    return network
+
+
+def _imported(folder: Path) -> Network:
+    """What `workload import rtt` or `workload import coordinates` wrote."""
+    if (folder / "rtt.parquet").exists():
+        table = pq.read_table(folder / "rtt.parquet")
+        slices, node, peer = (
+            table[name].to_numpy(zero_copy_only=False) for name in ("slice", "node", "peer")
+        )
+        names = sorted(set(node) | set(peer), key=_natural)
+        place = {name: number for number, name in enumerate(names)}
+        rtt = np.full((int(slices.max()) + 1, len(names), len(names)), np.nan)
+        rtt[slices, [place[name] for name in node], [place[name] for name in peer]] = (
+            table["rtt"].to_numpy() * 1000.0
+        )
+        return _matrix(folder / "rtt.parquet", names, rtt)
+    if (folder / "hosts.parquet").exists():
+        hosts = pq.read_table(folder / "hosts.parquet")
+        if {"x", "y"} <= set(hosts.column_names):
+            points = np.stack([hosts[axis].to_numpy().astype(np.float64) for axis in ("x", "y")], axis=1)
+            heights = hosts["height"].to_numpy() if "height" in hosts.column_names else None
+            return Network(tuple(hosts["node"].to_pylist()), points=points, heights=heights)
+    raise BadInput(
+        f"{folder}: neither round-trip times nor places in it; make it by `topicweave workload import rtt` or `coordinates`"
+    )
+
+
+def _archive(path: Path) -> Network:
+    """Matrices one after the other in time, in the order of the numbers in their names."""
+    read = read_rows("rtt", path)
+    if read.wrong:
+        first = read.wrong[0]
+        raise BadInput(f"{first.file}, line {first.line}: {first.reason}; give milliseconds")
+    files = read.rows["file"].to_pylist()
+    order = {name: at for at, name in enumerate(sorted(set(files), key=_natural))}
+    size = int(np.max(read.rows["line"].to_numpy()))
+    rtt = np.full((len(order), size, size), np.nan)
+    peers = [int(peer) for peer in read.rows["peer"].to_pylist()]
+    if max(peers) + 1 != size:
+        raise _not_square(path, size, max(peers) + 1)
+    places = [order[name] for name in files]
+    rtt[places, read.rows["line"].to_numpy() - 1, peers] = read.rows["rtt"].to_numpy() * 1000.0
+    return _matrix(path, [str(number) for number in range(size)], rtt)
+
+
+def _table(path: Path, rows: Rows) -> Network:
+    """What a text file holds is told by its columns: a name and a number for each row, two names and one, or only numbers."""
+    table = rows.table
+    names, width = table.column_names, table.num_columns
+    if table.column_names == ["1st name", "others"]:
+        raise BadInput(f"{path}: lines of different length; a matrix of round trips is square")
+    lower = [name.strip().lower() for name in names]
+    columns = [_numbers(table[name]) for name in names]
+    numeric = [
+        not np.isnan(column[0]) or str(table[names[at]][0]).lower() == "nan"
+        for at, column in enumerate(columns)
+    ]
+    if {"x", "y"} <= set(lower):
+        return _points(path, rows, [lower.index(axis) for axis in ("x", "y")], None)
+    if width in (4, 5) and table.num_rows and table[names[-2]][0].as_py().strip() == "h":
+        return _points(path, rows, [width - 4, width - 3], width - 1)
+    if width == table.num_rows and all(numeric):
+        return _matrix(
+            path, list(names) if rows.header else _numbered(width), _cells(path, rows, range(width))
+        )
+    firsts = table[names[0]].to_pylist()
+    once = len(set(firsts)) == len(firsts)
+    if width == table.num_rows + 1 and all(numeric[1:]):
+        labelled = _cells(path, rows, range(1, width))
+        # Without names above the columns it may be coordinates; a matrix has nothing on its diagonal.
+        if rows.header or not np.diag(labelled).any():
+            return _matrix(path, firsts, labelled)
+    if width == 3 and once and all(numeric[1:]):
+        return _points(path, rows, [1, 2], None)
+    if width == 3 and numeric[2]:
+        return _pairs(path, rows)
+    raise _not_square(path, table.num_rows, width)
+
+
+def _numbered(count: int) -> list[str]:
+    return [str(number) for number in range(count)]
+
+
+def _not_square(path: Path, rows: int, columns: int) -> BadInput:
+    return BadInput(
+        f"{path}: {rows} rows of {columns} columns; give a square matrix, pairs (from, to, time), or coordinates (node, x, y)"
+    )
+
+
+def _numbers(column: Any) -> FloatArray:
+    """A column's numbers; what is none is not a number."""
+    found = np.full(len(column), np.nan)
+    for at, cell in enumerate(column.to_pylist()):
+        try:
+            found[at] = float(cell)
+        except (TypeError, ValueError):
+            continue
+    return found
+
+
+def _cells(path: Path, rows: Rows, columns: range | list[int]) -> FloatArray:
+    """The numbers of some columns; raises about the first cell that is none."""
+    names = rows.table.column_names
+    cells = np.stack([_numbers(rows.table[names[at]]) for at in columns], axis=1)
+    bad = np.argwhere(~np.isfinite(cells))
+    if len(bad):
+        row, place = bad[0].tolist()
+        text = rows.table[names[columns[place]]][row].as_py()
+        raise BadInput(
+            f"{path}, line {rows.first_line + row}, column {columns[place] + 1}: {text!r} is not a time; give a number for each"
+        )
+    return cells
+
+
+def _points(path: Path, rows: Rows, axes: list[int], height: int | None) -> Network:
+    names = rows.table.column_names
+    lower = [name.strip().lower() for name in names]
+    label = next((names[at] for at in range(len(names)) if at not in (*axes, height)), None)
+    hosts = _numbered(rows.table.num_rows) if label is None else rows.table[label].to_pylist()
+    if height is None and rows.header:
+        height = next((lower.index(word) for word in ("height", "h") if word in lower), None)
+    points = _cells(path, rows, axes)
+    heights = None if height is None else _cells(path, rows, [height])[:, 0]
+    if heights is not None and (heights < 0).any():
+        row = int(np.argmax(heights < 0))
+        raise BadInput(f"{path}, line {rows.first_line + row}: a height of {heights[row]:g}; give 0 or more")
+    return Network(_distinct(path, hosts), points=points, heights=heights)
+
+
+def _pairs(path: Path, rows: Rows) -> Network:
+    """From, to, time. A pair that is given one way only holds for both."""
+    names = rows.table.column_names
+    one, other = (rows.table[names[at]].to_pylist() for at in (0, 1))
+    time = _cells(path, rows, [2])[:, 0]
+    places = sorted({*one, *other}, key=_natural)
+    place = {name: number for number, name in enumerate(places)}
+    rtt = np.full((len(places), len(places)), np.nan)
+    rtt[[place[name] for name in one], [place[name] for name in other]] = time
+    rtt = np.where(np.isnan(rtt), rtt.T, rtt)
+    rtt[np.diag_indices(len(places))] = np.nan_to_num(np.diag(rtt), nan=0.0)
+    return _matrix(path, places, rtt)
+
+
+def _matrix(path: Path, names: list[str], rtt: FloatArray) -> Network:
+    """Checked: every pair has a time, none is negative."""
+    slices = rtt if rtt.ndim == 3 else rtt[None]
+    bad = np.argwhere(~(slices >= 0))
+    if len(bad):
+        number, one, other = bad[0].tolist()
+        value = slices[number, one, other]
+        what = "no time" if np.isnan(value) else f"a time of {value:g}"
+        where = f", slice {number + 1}" if len(slices) > 1 else ""
+        raise BadInput(
+            f"{path}{where}: {what} from {names[one]!r} to {names[other]!r}, and {len(bad) - 1:,} more like it; "
+            "give 0 or more for every pair"
+        )
+    return Network(_distinct(path, names), rtt_ms=slices.astype(np.float64))
+
+
+def _distinct(path: Path, names: list[Any]) -> tuple[str, ...]:
+    texts = tuple(str(name).strip() for name in names)
+    if len(set(texts)) < len(texts):
+        twice = next(name for name in texts if texts.count(name) > 1)
+        raise BadInput(f"{path}: place {twice!r} is there twice; keep one of them")
+    return texts
+
+
+def _refuse_implausible(path: Path, network: Network, unit: Unit | None) -> None:
+    """A unit that was not said must be likely; one that was said is believed."""
+    median = typical_rtt(network)
+    if unit is None and not _PLAUSIBLE[0] <= median <= _PLAUSIBLE[1]:
+        likely = "s" if median < _PLAUSIBLE[0] else "us"
+        raise BadInput(
+            f"{path}: read as milliseconds, the median round trip is {median:.3g} ms, which no network has; "
+            f"say the unit: --latency-unit {likely}, for instance"
+        )
+
+
+def typical_rtt(network: Network) -> float:
+    """The median round trip between two places, milliseconds; of many places, of a thousand pairs."""
+    if network.rtt_ms is not None:
+        if len(network.names) == 1:
+            return float(network.rtt_ms.max())
+        apart = ~np.eye(len(network.names), dtype=np.bool_)
+        return float(np.median(network.rtt_ms[:, apart]))
+    assert network.points is not None
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, len(network.points), (2, 1000))
+    keep = one != other
+    if not keep.any():
+        return 1.0
+    way = np.sqrt(((network.points[one] - network.points[other]) ** 2).sum(axis=1))
+    if network.heights is not None:
+        way = way + network.heights[one] + network.heights[other]
+    return float(2.0 * np.median(way[keep]))
+
+
+def _natural(name: Any) -> list[Any]:
+    """`h2` before `h10`."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", str(name))]
