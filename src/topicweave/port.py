@@ -155,6 +155,11 @@ class Node(ABC):
     def subscribe(self, topic: TopicId) -> None:
         """Want a topic from now on."""
 
+    def subscribe_all(self, topics: Sequence[TopicId]) -> None:
+        """Want several topics from now on; a system that has something to do per change does it once."""
+        for topic in topics:
+            self.subscribe(topic)
+
     @abstractmethod
     def unsubscribe(self, topic: TopicId) -> None:
         """Want a topic no more."""

@@ -17,7 +17,7 @@ with atheris.instrument_imports(include=["topicweave"]):
     from topicweave.blocks.broadcast_tree import Graft, IHave, Prune, Push
     from topicweave.blocks.notify_pull import Notify, NotifyInline, Pull, Pulled
     from topicweave.blocks.peer_sampling import Answer, Offer
-    from topicweave.live import catch_up
+    from topicweave.live import catch_up_messages
     from topicweave.live.frames import FrameSplitter, Kind, ProtocolError
     from topicweave.live.interests import LONG, HearingInterests, name_of
     from topicweave.live.wire import Codec, read_addresses, read_bye, read_hello, read_interests, read_number
@@ -28,7 +28,7 @@ TREE = (Push, IHave, Graft, Prune)
 PULL = (Notify, NotifyInline, Pull, Pulled)
 OVERLAY = (Offer, Answer, Connect, Heartbeat, InterestUpdate, Redirect)
 MOST_TOPICS, MOST_PAYLOAD = 100, 1000
-CODEC = Codec([*TREE, *PULL, *OVERLAY, *catch_up.TYPES], MOST_TOPICS, MOST_PAYLOAD)
+CODEC = Codec([*TREE, *PULL, *OVERLAY, *catch_up_messages.TYPES], MOST_TOPICS, MOST_PAYLOAD)
 
 
 def hear_interests(body: bytes) -> None:
@@ -43,7 +43,8 @@ READERS: dict[Kind, Callable[[bytes], object]] = {
     Kind.INTERESTS: hear_interests,
 }
 NAMED = frozenset(range(LONG))
-HELD = {name_of(b"".join(topic.to_bytes(8, "big") for topic in range(LONG))): NAMED}
+HEARD = HearingInterests(CODEC.names, MOST_TOPICS)
+HEARD.held[name_of(b"".join(topic.to_bytes(8, "big") for topic in range(LONG)))] = NAMED
 
 
 def read_frame(kind: int, body: bytes) -> None:
@@ -51,7 +52,7 @@ def read_frame(kind: int, body: bytes) -> None:
         if kind in READERS:
             READERS[Kind(kind)](body)
         return
-    for message in CODEC.decode(body, HELD):
+    for message in CODEC.decode(body, HEARD):
         assert type(message) in CODEC.types
         if isinstance(message, EventMessage):
             event = message.event

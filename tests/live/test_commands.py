@@ -47,7 +47,7 @@ def test_nodes_with_issued_keys_find_each_other(tmp_path: Path) -> None:
             bob = local(insecure=False, keys=bob_keys, subscribe=("news",), join=(where["listen"],))
             async with topicweave.connect(bob) as node:
                 receipt = await node.publish("news", b"hello", wait_for=1, timeout=30)
-                assert receipt.confirmed == 1
+                assert receipt.accepted == 1
                 shown = await asyncio.to_thread(alice.line)
                 assert (shown["publisher"], shown["text"]) == ("bob", "hello")
                 await eventually(lambda: len(taken(node)) == 1)

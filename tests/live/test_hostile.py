@@ -16,7 +16,7 @@ from tests.live.together import eventually, linked, local, run, taken
 from topicweave.blocks.broadcast_tree import Graft, IHave, Push, Run
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
-from topicweave.live import LiveNode, catch_up
+from topicweave.live import LiveNode, catch_up_messages
 from topicweave.live.frames import FrameSplitter, Kind, frame
 from topicweave.live.settings import Address
 from topicweave.live.swarm import run_swarm
@@ -191,9 +191,11 @@ def test_floods_of_events_and_announcements_are_held_in_bounds() -> None:
                     *(IHave(tuple(Run(n, topic, 1, n, n + 9) for n in range(1000))) for _ in range(20))
                 )
                 attacker.say(
-                    catch_up.Inventory(tuple(EventId(n, topic, 9, n) for n in range(5000))),
-                    catch_up.Summary(tuple(catch_up.TopicDigest(n, 1) for n in range(10_000)), answer=False),
-                    catch_up.CatchUp(Event(77, topic, 1, 1, b"never asked for"), 1),
+                    catch_up_messages.Inventory(tuple(EventId(n, topic, 9, n) for n in range(5000))),
+                    catch_up_messages.Summary(
+                        tuple(catch_up_messages.TopicDigest(n, 1, 1) for n in range(10_000)), answer=False
+                    ),
+                    catch_up_messages.CatchUp(Event(77, topic, 1, 1, b"never asked for"), 1),
                 )
                 attacker.writer.write(frame(Kind.PING, bytes(8)))
                 await eventually(lambda: victim.counters.messages_received > 3000)

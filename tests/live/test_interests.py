@@ -58,7 +58,7 @@ class Connection:
         for told in self.telling.news(mentioned.values()):
             self.hearing.hear(read_interests(msgspec.msgpack.encode(told)))
         batch = self.sender.batch([self.sender.encode_short(message) for message in messages])
-        return self.receiver.decode(batch[5:], self.hearing.held)
+        return self.receiver.decode(batch[5:], self.hearing)
 
 
 MESSAGES = [
@@ -153,11 +153,11 @@ def test_a_name_that_was_not_told_or_was_taken_back_is_refused() -> None:
     connection = Connection()
     short = connection.sender.batch([connection.sender.encode_short(InterestUpdate(1, OTHER))])
     with pytest.raises(ProtocolError, match="never told"):
-        connection.receiver.decode(short[5:], connection.hearing.held)
+        connection.receiver.decode(short[5:], connection.hearing)
     assert connection.send(InterestUpdate(1, OTHER)) == [InterestUpdate(1, OTHER)]
     connection.hearing.hear(InterestsTold((name_of(packed(sorted(OTHER))),), ()))
     with pytest.raises(ProtocolError, match="never told"):
-        connection.receiver.decode(short[5:], connection.hearing.held)
+        connection.receiver.decode(short[5:], connection.hearing)
 
 
 def test_what_is_no_topic_goes_in_full() -> None:

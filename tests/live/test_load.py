@@ -9,7 +9,6 @@ import pytest
 from tests.live.together import eventually, linked, local, run, taken, total
 from topicweave.blocks.broadcast_tree import Push
 from topicweave.live import LiveNode
-from topicweave.live import congestion as congestion_module
 from topicweave.live import publisher as publisher_module
 from topicweave.live.congestion import Congestion
 from topicweave.live.frames import Kind
@@ -57,59 +56,49 @@ def test_a_publisher_that_outruns_its_queues_waits_and_nothing_is_lost(
     run(test)
 
 
-class Clockwork:
-    """What happened to a `Congestion` in a running loop."""
-
-    def __init__(self) -> None:
-        self.changes = 0
-        self.congestion = Congestion(asyncio.get_running_loop(), self._changed)
-
-    def _changed(self) -> None:
-        self.changes += 1
-
-
 def test_one_congested_peer_holds_up_all_others_until_it_has_drained() -> None:
-    async def test() -> None:
-        made = Clockwork()
-        made.congestion.filled(1)
-        made.congestion.filled(1)
-        assert made.changes == 1
-        assert made.congestion.holds_up(2)
-        assert made.congestion.holds_up(None), "somebody who has not said hello"
-        assert not made.congestion.holds_up(1), "or two could wait for each other"
-        waiting = asyncio.create_task(made.congestion.room())
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        made.congestion.filled(2)
-        made.congestion.drained(1)
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        made.congestion.drained(2)
-        await asyncio.wait_for(waiting, 5.0)
-        assert not made.congestion.holds_up(3)
-
-    run(test)
+    congestion = Congestion()
+    assert congestion.filled(1, 0.0)
+    assert not congestion.filled(1, 0.0)
+    assert congestion.holds_up(2)
+    assert congestion.holds_up(None), "somebody who has not said hello"
+    assert not congestion.holds_up(1), "or two could wait for each other"
+    congestion.filled(2, 0.1)
+    congestion.drained(1, 0.1)
+    assert congestion.holds_up(3)
+    congestion.drained(2, 0.2)
+    assert not congestion.holds_up(3)
+    assert congestion.deadline(0.2) is None
 
 
-def test_a_stuck_peer_holds_up_others_once_and_not_for_long() -> None:
-    async def test() -> None:
-        made = Clockwork()
-        patience, congestion_module.PATIENCE = congestion_module.PATIENCE, 0.05
-        try:
-            made.congestion.filled(1)
-            async with asyncio.timeout(5.0):
-                await made.congestion.room()
-            made.congestion.filled(1)
-            assert not made.congestion.holds_up(2), "still as full as before"
-            made.congestion.drained(1)
-            made.congestion.filled(1)
-            assert made.congestion.holds_up(2), "it had drained: a new case"
-        finally:
-            congestion_module.PATIENCE = patience
-            made.congestion.close()
-        assert not made.congestion.holding_up
+def test_a_peer_that_reads_slowly_may_hold_up_others_for_long_one_that_stands_still_may_not() -> None:
+    congestion = Congestion()
+    congestion.filled(1, 0.0)
+    for tick in range(1, 1000):
+        congestion.progressed(1, tick * 0.01)
+        congestion.tick(tick * 0.01)
+    assert congestion.holds_up(2), "ten seconds, and it reads all the time"
+    deadline = congestion.deadline(10.0)
+    assert deadline is not None
+    assert congestion.tick(deadline + 0.001)
+    assert not congestion.holds_up(2)
 
-    run(test)
+
+def test_a_peer_that_stalls_again_and_again_costs_a_twentieth_of_the_time() -> None:
+    congestion = Congestion()
+    now, held = 0.0, 0.0
+    while now < 200.0:
+        congestion.filled(1, now)
+        stalled_until = now + 0.95
+        while now < stalled_until:
+            deadline = congestion.deadline(now)
+            following = min(stalled_until, deadline if deadline is not None else stalled_until)
+            held += (following - now) if congestion.holds_up(2) else 0.0
+            now = max(following, now + 1e-6)
+            congestion.tick(now)
+        congestion.drained(1, now)
+        now += 0.05
+    assert held < 0.1 * now
 
 
 def test_what_a_leaving_peer_sent_counts_though_reading_was_held_up() -> None:
@@ -122,9 +111,8 @@ def test_what_a_leaving_peer_sent_counts_though_reading_was_held_up() -> None:
             codec = reader.transport.codec
             link.hold(True)
             event = Event(leaver.id, ring_id("a"), 1 << 60, 0, b"last words")
-            link._splitter.feed(number_frame(Kind.PING, 7) + codec.batch([codec.encode(Push(event, 1))]))
-            link._read_frames()
-            assert len(link._splitter), "held up"
+            link.data_received(number_frame(Kind.PING, 7) + codec.batch([codec.encode(Push(event, 1))]))
+            assert link.connection.unread, "held up"
             link.connection_lost(None)
             await eventually(lambda: ("a", b"last words") in taken(reader))
             assert link not in reader.transport._links

@@ -151,7 +151,7 @@ def test_a_killed_process_comes_back_with_its_numbers_and_hands_nothing_over_twi
                 victim = launch()
                 http = (await asyncio.to_thread(victim.where))["http"]
                 first = await asyncio.to_thread(publish, b"one")
-                assert first["confirmed"] == 1
+                assert first["accepted"] == 1
                 await other.publish("a", b"two", wait_for=1)
                 shown = [(await asyncio.to_thread(victim.line))["text"] for _ in range(2)]
                 assert shown == ["one", "two"]

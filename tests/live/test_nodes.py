@@ -26,7 +26,7 @@ def test_the_api_as_the_readme_shows_it() -> None:
             await one.subscribe("news")
             await two.subscribe("news")
             receipt = await two.publish("news", b"hello", wait_for=1)
-            assert (receipt.neighbours, receipt.confirmed, receipt.reason) == (1, 1, "")
+            assert (receipt.neighbours, receipt.accepted, receipt.reason) == (1, 1, "")
             async for event in one.events():
                 assert (event.topic, event.payload, event.publisher) == ("news", b"hello", two.name)
                 break
@@ -52,7 +52,7 @@ def test_a_receipt_says_why_nobody_took_the_event() -> None:
             async with topicweave.connect(local(join=(str(alone.address),), subscribe=("sport",))):
                 await eventually(lambda: alone.joined)
                 receipt = await alone.publish("news", b"anybody?", wait_for=1, timeout=0.2)
-                assert (receipt.confirmed, receipt.reason[:24]) == (0, "nobody interested known ")
+                assert (receipt.accepted, receipt.reason[:24]) == (0, "nobody interested known ")
 
     run(test)
 
@@ -91,7 +91,7 @@ def test_when_both_dial_at_once_one_connection_stays_and_nothing_is_lost() -> No
                 # Both ends must have kept the same one: what is sent arrives.
                 sent = len(taken(two))
                 receipt = await one.publish("a", b"x", wait_for=1)
-                assert receipt.confirmed == 1
+                assert receipt.accepted == 1
                 await eventually(lambda sent=sent: len(taken(two)) > sent)  # type: ignore[misc]
             assert one.counters.protocol_errors == two.counters.protocol_errors == 0
 
@@ -108,7 +108,7 @@ def test_a_broken_connection_is_made_anew_and_the_overlay_does_not_notice() -> N
             await eventually(lambda: one.counters.connections_opened > opened and one.joined)
             assert linked(one, two)
             receipt = await one.publish("a", b"again", wait_for=1)
-            assert receipt.confirmed == 1
+            assert receipt.accepted == 1
 
     run(test)
 

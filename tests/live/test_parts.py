@@ -17,6 +17,7 @@ from topicweave.live.event_log import EventLog
 from topicweave.live.outbox import Outbox
 from topicweave.live.settings import Address, Preset, Settings, load_settings
 from topicweave.live.store import Store
+from topicweave.live.wire import AddressOf
 from topicweave.model.event import Event
 from topicweave.systems.registry import SYSTEMS
 from topicweave.systems.system import System
@@ -63,32 +64,42 @@ def test_what_is_taken_in_parts_is_all_and_gossip_goes_first() -> None:
 
 
 def test_hearsay_does_not_replace_what_a_peer_said_itself() -> None:
-    book = AddressBook(1, limit=2, loopback_only=True)
+    book = AddressBook(1, limit=2, proves=None)
     here, there = Address("127.0.0.1", 1), Address("127.0.0.1", 2)
-    book.confirm(5, here)
-    book.hear(5, there)
+    book.confirm(AddressOf(5, here))
+    book.hear(AddressOf(5, there))
     assert book.get(5) == here
     book.failed(5)
-    book.hear(5, there)
+    book.hear(AddressOf(5, there))
     assert book.get(5) == there
-    book.hear(6, Address("192.0.2.1", 1))
+    book.hear(AddressOf(6, Address("192.0.2.1", 1)))
     assert book.get(6) is None, "without keys, only this machine"
     for peer in (7, 8, 9):
-        book.hear(peer, here)
+        book.hear(AddressOf(peer, here))
     assert len(book) == 2
 
 
+def test_with_keys_an_address_counts_if_its_node_signed_it_and_the_later_one_wins() -> None:
+    book = AddressBook(1, limit=9, proves=lambda record: record.signature == b"good")
+    old, new = Address("192.0.2.1", 1), Address("192.0.2.1", 2)
+    assert not book.hear(AddressOf(5, old, 10, b"bad"))
+    assert book.get(5) is None
+    book.confirm(AddressOf(5, old, 10, b"good"))
+    assert book.hear(AddressOf(5, new, 11, b"good"))
+    assert book.get(5) == new
+    assert book.hear(AddressOf(5, old, 10, b"good"))
+    assert book.get(5) == new
+
+
 def test_a_log_is_bounded_and_its_digest_tells_its_contents() -> None:
-    gone: list[object] = []
-    one = EventLog(lambda topic: 3, 1000, gone.append)
-    other = EventLog(lambda topic: 3, 1000, lambda event: None)
+    one = EventLog(lambda topic: 3, 1000, lambda: 0.0)
+    other = EventLog(lambda topic: 3, 1000, lambda: 0.0)
     events = [Event(1, 7, 1, number, b"x") for number in range(5)]
     for event in events:
         assert one.add(event, 1)
     for event in (events[4], events[2], events[3]):
         other.add(event, 1)
     assert one.events(7) == [event.id for event in events[2:]]
-    assert gone == [event.id for event in events[:2]]
     assert one.digest(7) == other.digest(7) != 0
     assert not one.add(events[4], 1)
     one.drop(7)
@@ -96,7 +107,7 @@ def test_a_log_is_bounded_and_its_digest_tells_its_contents() -> None:
 
 
 def test_a_log_is_bounded_in_bytes_over_all_topics() -> None:
-    log = EventLog(lambda topic: 100, 100, lambda event: None)
+    log = EventLog(lambda topic: 100, 100, lambda: 0.0)
     for number in range(10):
         log.add(Event(1, number, 1, 0, bytes(30)), 1)
     assert log.bytes <= 100
@@ -118,8 +129,8 @@ def test_what_is_stored_is_there_after_a_reopening(tmp_path: Path) -> None:
     store.set_peers({big: Address("127.0.0.1", 7)})
     store.add_subscription("news")
     store.set_sequence(big, 12)
-    store.set_seen(big, 3, (1, 5, ((0, 1), (3, 3))))
-    store.add_event(Event(big, 3, 1, 5, b"payload"), 4)
+    store.set_seen(big, 3, (1, 5, ((0, 1), (3, 3))), 2)
+    store.add_event(Event(big, 3, 1, 5, b"payload"), 4, arrived=10.0)
     store.commit()
     store.set_fact("name", "never committed")
     store._db.close()  # As a killed process does: without a word.
@@ -128,7 +139,7 @@ def test_what_is_stored_is_there_after_a_reopening(tmp_path: Path) -> None:
     assert again.peers() == {big: Address("127.0.0.1", 7)}
     assert again.subscriptions() == ["news"]
     assert again.sequences() == {big: 12}
-    assert list(again.seen()) == [(big, 3, (1, 5, ((0, 1), (3, 3))))]
+    assert list(again.seen()) == [(big, 3, (1, 5, ((0, 1), (3, 3))), 2)]
     assert list(again.events()) == [(Event(big, 3, 1, 5, b"payload"), 4)]
     again.close()
 

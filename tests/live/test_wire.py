@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from topicweave.blocks.broadcast_tree import Graft, IHave, Prune, Push, Run
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
-from topicweave.live import catch_up
+from topicweave.live import catch_up_messages
 from topicweave.live.frames import FrameSplitter, Kind, ProtocolError, frame
 from topicweave.live.interests import TellingInterests
 from topicweave.live.settings import Address
@@ -23,23 +23,32 @@ from topicweave.live.wire import (
     Bye,
     Codec,
     Hello,
+    Pong,
+    VerdictOn,
     addresses_frame,
+    ask_frame,
     bye_frame,
     hello_frame,
     interests_frame,
     number_frame,
+    pong_frame,
     read_addresses,
+    read_ask,
     read_bye,
     read_hello,
     read_interests,
+    read_pong,
+    read_verdicts,
+    verdicts_frame,
 )
-from topicweave.model.event import Event
+from topicweave.model.event import Event, EventId
 from topicweave.model.ids import ring_id
 from topicweave.port import Message
 
-TYPES: list[type[Message]] = [Push, IHave, Graft, Prune, Offer, *catch_up.TYPES]
+TYPES: list[type[Message]] = [Push, IHave, Graft, Prune, Offer, *catch_up_messages.TYPES]
 HELLO = Hello(
-    "topicweave", (2,), "demo", "spidercast", ring_id("alice"), "alice", Address("127.0.0.1", 7001), 42
+    *("topicweave", (3,), "demo", "spidercast", ring_id("alice"), "alice", Address("127.0.0.1", 7001), 42),
+    *(1.5, 1, b""),
 )
 
 
@@ -55,7 +64,10 @@ VECTORS = {
     ),
     "addresses": addresses_frame([AddressOf(ring_id("bob"), Address("127.0.0.1", 7002))]),
     "ping": number_frame(Kind.PING, 7),
-    "pong": number_frame(Kind.PONG, 7),
+    "pong": pong_frame(Pong(7, 1.5)),
+    "ask": ask_frame([EventId(1, 2, 3, 4)]),
+    "verdicts": verdicts_frame([VerdictOn(EventId(1, 2, 3, 4), "old-epoch", 9)]),
+    "epoch": number_frame(Kind.EPOCH, 9),
     "bye": bye_frame(Bye("leaving", leaving=True)),
     "interests": interests_frame(*TellingInterests().news(codec().mentioned(OFFER).values())),
     "named": codec().batch([codec().encode_short(OFFER)]),
@@ -97,7 +109,8 @@ def test_frames_of_no_or_too_many_bytes_are_refused_before_they_are_held(length:
 
 @given(st.binary(max_size=400))
 def test_no_bytes_make_a_reader_fail_otherwise_than_by_a_protocol_error(data: bytes) -> None:
-    for read in (read_hello, read_addresses, read_bye, read_interests, codec().decode):
+    readers = (read_hello, read_addresses, read_bye, read_interests, read_pong, read_ask, read_verdicts)
+    for read in (*readers, codec().decode):
         with contextlib.suppress(ProtocolError):
             read(data)
 

@@ -41,14 +41,48 @@ def issue(
     swarm_folder: Annotated[Path, typer.Option("--swarm", help="The swarm's folder.")] = Path("keys"),
     folder: Annotated[Path | None, typer.Option(help="Where the node's keys go.")] = None,
     days: Annotated[float, typer.Option(help="How long they are in force.")] = 365,
+    publish: Annotated[
+        list[str] | None,
+        typer.Option(help="Topics it may publish on: beginnings of names; all, if not given."),
+    ] = None,
+    subscribe: Annotated[
+        list[str] | None, typer.Option(help="Topics it may subscribe to, in the same way.")
+    ] = None,
 ) -> None:
     """Make a node's key and certificate.
 
+    A name may be issued again into another --folder, before the old certificate ends: both are good. Put the new files in the place of the old ones
+    and send the node a SIGHUP: it goes on without losing a link.
+
+    \b
+    Examples:
+      topicweave keys issue alice --swarm keys
+      topicweave keys issue sensor-7 --publish sensors/7/ --subscribe commands/7/
+    """
+    from topicweave.live import authority
+    from topicweave.live.keyring import Permissions
+
+    allowed = Permissions(
+        None if publish is None else tuple(publish), None if subscribe is None else tuple(subscribe)
+    )
+    made = authority.issue(swarm_folder, name, folder, days, None if allowed == Permissions() else allowed)
+    typer.echo(f"{made}: start the node with `topicweave node --keys {made}`")
+
+
+@app.command("revoke")
+def revoke(
+    which: Annotated[str, typer.Argument(help="A node's name, or the file of one certificate.")],
+    swarm_folder: Annotated[Path, typer.Option("--swarm", help="The swarm's folder.")] = Path("keys"),
+) -> None:
+    """Take back a node's certificates.
+
+    Writes a list signed by the authority. Copy it into the keys of one node at least and send that a SIGHUP: it spreads from there.
+
     \b
     Example:
-      topicweave keys issue alice --swarm keys
+      topicweave keys revoke mallory --swarm keys
     """
     from topicweave.live import authority
 
-    made = authority.issue(swarm_folder, name, folder, days)
-    typer.echo(f"{made}: start the node with `topicweave node --keys {made}`")
+    count, path = authority.revoke_certificates(swarm_folder, which)
+    typer.echo(f"{path}: {count} certificates revoked; copy it into a node's keys and send the node a SIGHUP")

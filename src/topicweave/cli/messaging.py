@@ -19,7 +19,7 @@ def publish(
     text: Annotated[str, typer.Argument(help="What to say; '-' reads standard input.")],
     node: Node = "127.0.0.1:8000",
     token: Token = "",
-    wait_for: Annotated[int, typer.Option(help="Wait until so many neighbours confirmed.")] = 0,
+    wait_for: Annotated[int, typer.Option(help="Wait until so many neighbours accepted it.")] = 0,
     timeout: Annotated[float, typer.Option(help="But not longer than so many seconds.")] = 5.0,
 ) -> None:
     """Publish an event, and say who took it.
@@ -32,10 +32,10 @@ def publish(
 
     payload = sys.stdin.buffer.read() if text == "-" else text.encode()
     receipt = publish_through(node, token, topic, payload, wait_for, timeout)
-    typer.echo(f"taken by {receipt['neighbours']} neighbours, {receipt['confirmed']} confirmed")
+    typer.echo(f"taken by {receipt['neighbours']} neighbours, accepted by {receipt['accepted']}")
     if receipt["reason"]:
         typer.echo(receipt["reason"], err=True)
-    if receipt["confirmed"] < wait_for:
+    if receipt["accepted"] < wait_for:
         raise typer.Exit(1)
 
 
@@ -44,16 +44,25 @@ def subscribe(
     node: Node = "127.0.0.1:8000",
     token: Token = "",
     count: Annotated[int, typer.Option(help="Stop after so many events; 0 goes on until Ctrl-C.")] = 0,
+    last: Annotated[int, typer.Option(min=0, help="First the last so many events of each topic.")] = 0,
+    since: Annotated[float | None, typer.Option(help="First the events since then, in Unix time.")] = None,
 ) -> None:
-    """Print events as they come, one JSON line each.
+    """Print events as they come, one JSON line each; what was missed goes to stderr.
+
+    Exits with 0 after --count events, and with 2 when the node goes away.
 
     \b
-    Example:
+    Examples:
       topicweave subscribe news sport --node 127.0.0.1:8000
+      topicweave subscribe news --last 10 --count 10
     """
     from topicweave.live.client import events_through
 
-    for number, event in enumerate(events_through(node, token, topics), start=1):
+    def missed(gap: str) -> None:
+        typer.echo(f"missed: {gap}", err=True)
+
+    events = events_through(node, token, topics, last, since, missed)
+    for number, event in enumerate(events, start=1):
         typer.echo(event)
         if number == count:
             break

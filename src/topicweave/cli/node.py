@@ -14,7 +14,8 @@ def node(
     ] = None,
     listen: Annotated[str | None, typer.Option(help="IP address and port; port 0 takes a free one.")] = None,
     join: Annotated[
-        list[str] | None, typer.Option(help="Address of a node to join; may be given again.")
+        list[str] | None,
+        typer.Option(help="Host and port of a node to join, tried for ever; may be given again."),
     ] = None,
     subscribe: Annotated[list[str] | None, typer.Option(help="A topic; may be given again.")] = None,
     name: Annotated[str | None, typer.Option(help="The node's name; with keys, the certificate's.")] = None,
@@ -27,12 +28,18 @@ def node(
     token: Annotated[str | None, typer.Option(help="Asked of HTTP clients; a must off loopback.")] = None,
     preset: Annotated[str | None, typer.Option(help="Timers: local, lan or wan.")] = None,
     telemetry: Annotated[str | None, typer.Option(help="Folder for the telemetry tables.")] = None,
+    log_level: Annotated[
+        str, typer.Option(help="What goes to stderr: debug, info, warning or error.")
+    ] = "warning",
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log in JSON, one line each.")] = False,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of the settings.")] = None,
     show_events: Annotated[
         bool, typer.Option("--show-events", help="Print the events the node gets, one JSON line each.")
     ] = False,
 ) -> None:
     """Run one node until Ctrl-C.
+
+    SIGHUP makes it read its keys again. What keeps it from joining stands on stderr and in /health.
 
     Settings come from --config, then from TOPICWEAVE_… variables, then from flags; later ones win.
 
@@ -42,9 +49,11 @@ def node(
       topicweave node --insecure --join 127.0.0.1:7000 --subscribe news --show-events
       topicweave node --keys keys/alice --data data/alice --config node.toml
     """
+    from topicweave.live.logs import set_up_logs
     from topicweave.live.running import run_node
     from topicweave.live.settings import load_settings
 
+    set_up_logs(log_level, log_json)
     given: dict[str, Any] = {
         "system": system,
         "listen": listen,

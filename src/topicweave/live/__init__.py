@@ -3,8 +3,8 @@
 `connect` is the whole of the public API; `Settings` says what a node is to be.
 """
 
-from topicweave.live.application import Receipt, Received
+from topicweave.live.application import Gap, Receipt, Received
 from topicweave.live.node import LiveNode, connect
-from topicweave.live.settings import Limits, Settings
+from topicweave.live.settings import Limits, LogLimits, Settings
 
-__all__ = ["Limits", "LiveNode", "Receipt", "Received", "Settings", "connect"]
+__all__ = ["Gap", "Limits", "LiveNode", "LogLimits", "Receipt", "Received", "Settings", "connect"]

@@ -1,35 +1,41 @@
 """Who can be reached where: an address book of bounded size.
 
-An address that a peer told us itself, over a connection of its own, is confirmed: hearsay does not replace it until it has
-failed. Addresses that fail are forgotten, unless the user gave them.
+In a swarm with keys an address counts only if its node signed it: nobody can make others dial where it likes in somebody else's name. Of two the one
+signed later counts. Without keys, where only this machine is spoken to, an address that a peer told us itself is confirmed: hearsay does not
+replace it until it has failed. Addresses that fail are forgotten.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from topicweave.live.settings import Address
+from topicweave.live.wire import AddressOf
 from topicweave.model.ids import NodeId
 
 
 class AddressBook:
-    """The longest unused entry goes when there are too many."""
+    """The longest unused entry goes when there are too many. `proves` says whether a record's signature is good; None asks for none."""
 
-    def __init__(self, owner: NodeId, limit: int, loopback_only: bool) -> None:
+    def __init__(self, owner: NodeId, limit: int, proves: Callable[[AddressOf], bool] | None) -> None:
         self._owner = owner
         self._limit = limit
-        self._loopback_only = loopback_only
-        self._entries: OrderedDict[NodeId, tuple[Address, bool]] = OrderedDict()
+        self._proves = proves
+        self._entries: OrderedDict[NodeId, tuple[AddressOf, bool]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[tuple[NodeId, Address]]:
-        for peer, (address, _) in self._entries.items():
-            yield peer, address
+        for peer, (record, _) in self._entries.items():
+            yield peer, record.address
 
     def get(self, peer: NodeId) -> Address | None:
+        record = self.record(peer)
+        return None if record is None else record.address
+
+    def record(self, peer: NodeId) -> AddressOf | None:
         entry = self._entries.get(peer)
         if entry is None:
             return None
@@ -37,26 +43,43 @@ class AddressBook:
         return entry[0]
 
     def confirmed(self, peer: NodeId) -> bool:
-        return self._entries.get(peer, (None, False))[1]
+        entry = self._entries.get(peer)
+        return entry is not None and entry[1]
 
-    def confirm(self, peer: NodeId, address: Address) -> None:
+    def confirm(self, record: AddressOf) -> None:
         """The peer itself said so."""
-        self._put(peer, address, True)
+        if self._proves is None or self._proves(record):
+            self._put(record, True)
 
-    def hear(self, peer: NodeId, address: Address) -> None:
-        """Somebody else said so."""
-        if not self.confirmed(peer):
-            self._put(peer, address, False)
+    def hear(self, record: AddressOf) -> bool:
+        """Somebody else said so. False if it is not proven."""
+        known = self._entries.get(record.id)
+        if known is not None and known[0] == record:
+            return True
+        if self._proves is None:
+            if known is None or not known[1]:
+                self._put(record, False)
+            return True
+        if not self._proves(record):
+            return False
+        if known is None or record.issued > known[0].issued:
+            self._put(record, False)
+        return True
+
+    def remember(self, record: AddressOf) -> None:
+        """This node knew so in an earlier life, or was told by its user."""
+        if record.id not in self._entries:
+            self._put(record, False)
 
     def failed(self, peer: NodeId) -> None:
         """Nobody, or somebody else, answers there."""
         self._entries.pop(peer, None)
 
-    def _put(self, peer: NodeId, address: Address, confirmed: bool) -> None:
+    def _put(self, record: AddressOf, confirmed: bool) -> None:
         # Without authentication only this machine is spoken to, whatever peers say.
-        if peer == self._owner or (self._loopback_only and not address.loopback):
+        if record.id == self._owner or (self._proves is None and not record.address.loopback):
             return
-        self._entries[peer] = (address, confirmed)
-        self._entries.move_to_end(peer)
+        self._entries[record.id] = (record, confirmed)
+        self._entries.move_to_end(record.id)
         if len(self._entries) > self._limit:
             self._entries.popitem(last=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -22,6 +22,21 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     epoch: int
     sequence: int
     """Counts the publisher's events on this topic within an epoch."""
+    publisher_id: int = 0
+    again: bool = False
+    """Handed over before, and not acknowledged since (with delivery at least once)."""
+
+
+class Gap(msgspec.Struct, frozen=True, gc=False):
+    """Events that did not come, and will most likely not: one publisher's, on one topic, from one number to another."""
+
+    topic: str
+    publisher: str
+    epoch: int
+    first: int
+    last: int
+    reason: str
+    """`passed`: later ones came. `told`: a neighbour says there were any. `older life`: the publisher began anew. `before`: they may be older than the subscription."""
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
@@ -30,14 +45,19 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     event: EventId
     neighbours: int
     """How many were handed the event at once."""
-    confirmed: int = 0
-    """How many of them said that they have it; asked for with `wait_for` only."""
+    accepted: int = 0
+    """How many neighbours said that they accepted it: it is genuine, and permanent where there is a data folder. Asked for with `wait_for` only."""
+    refused: dict[str, int] = {}
+    """How many refused it, by reason."""
     reason: str = ""
-    """If none, or fewer than asked for: why."""
+    """If none took it, or fewer than asked for accepted it: why."""
 
 
 class Feed:
-    """Events on their way to one reader. Beyond its bounds the oldest goes, and is counted."""
+    """Events on their way to one reader. Beyond its bounds the oldest goes, and is counted.
+
+    `on_gap`, if given, is told of events that will not come.
+    """
 
     def __init__(
         self,
@@ -45,9 +65,11 @@ class Feed:
         most_events: int,
         most_bytes: int,
         topics: Collection[str] | None = None,
+        on_gap: Callable[[Gap], None] | None = None,
     ) -> None:
         self.topics = topics
         """Only these topics, if given."""
+        self._on_gap = on_gap
         self.dropped = 0
         self._counters = counters
         self._most_events, self._most_bytes = most_events, most_bytes
@@ -71,6 +93,12 @@ class Feed:
             self.dropped += 1
             self._counters.application_drops += 1
         self._wake()
+
+    def missed(self, gaps: Sequence[Gap]) -> None:
+        if self._on_gap is not None and not self._closed:
+            for gap in gaps:
+                if self.topics is None or gap.topic in self.topics:
+                    self._on_gap(gap)
 
     def close(self) -> None:
         """No more events come; those that are there can still be read."""

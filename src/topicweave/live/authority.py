@@ -10,6 +10,7 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
@@ -21,9 +22,20 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from topicweave.errors import BadInput
-from topicweave.live.keyring import CA_FILE, CERTIFICATE_FILE, KEY_FILE
+from topicweave.live.keyring import (
+    CA_FILE,
+    CERTIFICATE_FILE,
+    KEY_FILE,
+    MOST_CREDENTIAL,
+    PERMISSIONS,
+    REVOKED_FILE,
+    Permissions,
+)
+from topicweave.live.revocation import revoke
 
 CA_KEY_FILE = "swarm.key"
+ISSUED_FILE = "issued.jsonl"
+"""Which certificates there are, so that they can be revoked by name."""
 CLOCK_SLACK = timedelta(minutes=5)
 """Certificates begin a little in the past, for nodes whose clocks are behind."""
 
@@ -55,27 +67,28 @@ def new_swarm(folder: str | Path, swarm: str = "topicweave", days: float = 3650)
     return folder
 
 
-def issue(swarm_folder: str | Path, name: str, folder: str | Path | None = None, days: float = 365) -> Path:
-    """Make a node's key and certificate; returns their folder (by default named after the node, in the swarm's)."""
+def issue(
+    swarm_folder: str | Path,
+    name: str,
+    folder: str | Path | None = None,
+    days: float = 365,
+    permissions: Permissions | None = None,
+) -> Path:
+    """Make a node's key and certificate; returns their folder (by default named after the node, in the swarm's).
+
+    A name may be issued again, into another folder: both certificates are good until they end or are revoked.
+    """
     swarm_folder = Path(swarm_folder)
     if not name or len(name) > 64 or "/" in name or name.startswith("."):
         raise BadInput(f"node name {name!r}: 1 to 64 characters, no slash, not beginning with a dot")
     folder = Path(folder) if folder is not None else swarm_folder / name
     if (folder / KEY_FILE).exists():
-        raise BadInput(f"{folder} holds a node's key already; remove it first to issue it anew")
-    try:
-        ca = x509.load_pem_x509_certificate((swarm_folder / CA_FILE).read_bytes())
-        ca_key = load_pem_private_key((swarm_folder / CA_KEY_FILE).read_bytes(), password=None)
-    except (OSError, ValueError) as error:
-        raise BadInput(
-            f"{swarm_folder}: not a swarm's folder ({error}); make one with `topicweave keys new-swarm`"
-        ) from None
-    if not isinstance(ca_key, Ed25519PrivateKey):
-        raise BadInput(f"{swarm_folder}: the swarm's key is not Ed25519")
+        raise BadInput(f"{folder} holds a node's key already; issue it anew into another --folder")
+    ca, ca_key = _authority(swarm_folder)
     key = Ed25519PrivateKey.generate()
     now = datetime.now(UTC)  # noqa: TID251 - certificates live by the wall clock
     ends = now + timedelta(days=days)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
         .issuer_name(ca.subject)
@@ -92,13 +105,65 @@ def issue(swarm_folder: str | Path, name: str, folder: str | Path | None = None,
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False
         )
-        .sign(ca_key, None)
     )
+    if permissions is not None:
+        allowed = x509.UnrecognizedExtension(PERMISSIONS, msgspec.json.encode(permissions))
+        builder = builder.add_extension(allowed, critical=False)
+    certificate = builder.sign(ca_key, None)
+    if len(certificate.public_bytes(Encoding.DER)) > MOST_CREDENTIAL:
+        raise BadInput(f"a certificate of more than {MOST_CREDENTIAL} bytes: say fewer or shorter topics")
     folder.mkdir(parents=True, exist_ok=True)
     _write_key(folder / KEY_FILE, key)
     (folder / CERTIFICATE_FILE).write_bytes(certificate.public_bytes(Encoding.PEM))
     (folder / CA_FILE).write_bytes(ca.public_bytes(Encoding.PEM))
+    if (swarm_folder / REVOKED_FILE).exists():
+        (folder / REVOKED_FILE).write_bytes((swarm_folder / REVOKED_FILE).read_bytes())
+    with (swarm_folder / ISSUED_FILE).open("ab") as issued:
+        entry = _Issued(name, str(certificate.serial_number), ends.isoformat(timespec="seconds"), str(folder))
+        issued.write(msgspec.json.encode(entry) + b"\n")
     return folder
+
+
+class _Issued(msgspec.Struct):
+    name: str
+    serial: str
+    ends: str
+    folder: str
+
+
+def revoke_certificates(swarm_folder: str | Path, which: str) -> tuple[int, Path]:
+    """Take back all certificates of a name, or the one in a file; returns how many are revoked in all, and the list's file."""
+    swarm_folder = Path(swarm_folder)
+    _, ca_key = _authority(swarm_folder)
+    serials: set[int] = set()
+    if Path(which).is_file():
+        try:
+            serials = {x509.load_pem_x509_certificate(Path(which).read_bytes()).serial_number}
+        except ValueError as error:
+            raise BadInput(f"{which}: not a certificate ({error})") from None
+    elif (swarm_folder / ISSUED_FILE).exists():
+        lines = (swarm_folder / ISSUED_FILE).read_bytes().splitlines()
+        entries = [msgspec.json.decode(line, type=_Issued) for line in lines]
+        serials = {int(entry.serial) for entry in entries if entry.name == which}
+    if not serials:
+        raise BadInput(
+            f"no certificate of {which!r} was issued in {swarm_folder}; name a node or a .crt file"
+        )
+    path = swarm_folder / REVOKED_FILE
+    return revoke(path, serials, ca_key), path
+
+
+def _authority(folder: Path) -> tuple[x509.Certificate, Ed25519PrivateKey]:
+    try:
+        ca = x509.load_pem_x509_certificate((folder / CA_FILE).read_bytes())
+        key = load_pem_private_key((folder / CA_KEY_FILE).read_bytes(), password=None)
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"{folder}: not a swarm's folder ({error}); make one with `topicweave keys new-swarm`"
+        ) from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise BadInput(f"{folder}: the swarm's key is not Ed25519")
+    return ca, key
 
 
 def _usage(authority: bool) -> x509.KeyUsage:

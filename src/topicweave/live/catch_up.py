@@ -1,100 +1,115 @@
 """Catching up: whoever was away gets what neighbours still hold. The same for every system, beside it, never through it.
 
 Theory of operation: two nodes with a link between them compare digests of the topics they want (`Summary`). Where these differ, each
-names the events it holds (`Inventory`), and each fetches what it has not seen (`Fetch`, answered by `CatchUp` events). That happens when a link comes up, when
-a topic is subscribed to, from time to time with one neighbour at random, and with all neighbours after something was caught up,
-so that one link between two halves of a healed partition is enough for both.
+names the events it holds (`Inventory`) and how far each publisher's events go (`Heads`); each fetches what it has not seen (`Fetch`, answered by `CatchUp` events).
+That happens when a link comes up, when a topic is subscribed to, from time to time with one neighbour at random, and with all neighbours after something
+was caught up, so that one link between two halves of a healed partition is enough for both. What is known to be missing is asked for by
+its numbers (`Wanted`), of one neighbour after the other: whoever keeps a deep log on disk can give what has left all caches.
 
-An event that was caught up goes to the application through the same gate as all others, which lets it pass once; the system does not see it.
+Rules kept
+----------
+1. Only neighbours are answered and listened to.
+2. Only what was asked of a peer is taken from it: a peer can't use this way to go past the overlay.
+3. A peer that names events and then gives none of them is not asked for a while, and others are asked for the same at once: inventing costs the inventor.
+4. An event that was caught up goes to the application through the same gate as all others, which lets it pass once; the system does not see it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import random
-from collections.abc import Callable, Collection, Iterable
+import struct
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-import msgspec
-
+from topicweave.live.catch_up_messages import (
+    MOST_IDS,
+    MOST_TOPICS,
+    CatchUp,
+    Fetch,
+    Head,
+    Heads,
+    History,
+    Inventory,
+    Run,
+    Summary,
+    TopicDigest,
+    Wanted,
+)
 from topicweave.live.event_log import EventLog
+from topicweave.live.gaps import Stream
+from topicweave.live.gate import Gate
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
-from topicweave.port import EventMessage, Message
+from topicweave.port import Message
 
-MOST_TOPICS = 16_384
-MOST_IDS = 1024
-"""Event ids in one message, and events sent for one fetch."""
 MOST_INVENTORIES = 64
 """Topics named in answer to one summary; the rest has its turn when the summary comes again."""
 FETCH_BYTES = 1024 * 1024
 """Sent at most in answer to one fetch."""
 PATIENCE = 5
+"""Looks for which an answer is waited for."""
+FIRST_DISTRUST, LONGEST_DISTRUST = 20, 1200
+"""Looks for which a peer that gave nothing of what it named is not asked."""
+UNDER_WAY = 1.0
+"""Seconds for which a missing event may still come by itself."""
+HISTORY_LOOKS = 20
+"""For so many looks new neighbours are asked for a topic's history, too."""
 
 
-class TopicDigest(msgspec.Struct, frozen=True, array_like=True):
-    topic: TopicId
-    digest: int
+class _Asked:
+    """What was asked of one peer."""
 
+    __slots__ = ("events", "given", "runs", "since")
 
-class Summary(Message, frozen=True, array_like=True, tag="catchup.summary"):
-    """What I hold of topics that I want. `answer`: this is an answer to one; don't answer with another."""
-
-    topics: tuple[TopicDigest, ...]
-    answer: bool
-
-
-class Inventory(Message, frozen=True, array_like=True, tag="catchup.inventory"):
-    """I can give these events."""
-
-    events: tuple[EventId, ...]
-
-
-class Fetch(Message, frozen=True, array_like=True, tag="catchup.fetch"):
-    """Give me these events."""
-
-    events: tuple[EventId, ...]
-
-
-class CatchUp(EventMessage, frozen=True, array_like=True, tag="catchup.event"):
-    """An event that was asked for."""
-
-
-TYPES: tuple[type[Message], ...] = (Summary, Inventory, Fetch, CatchUp)
+    def __init__(self, look: int) -> None:
+        self.events: dict[EventId, None] = {}
+        self.runs: tuple[Run, ...] = ()
+        self.given = 0
+        self.since = look
 
 
 class CatchUpService:
     """One node's half.
 
-    `send` hands over a message; `topics()` are those the application wants; `neighbours()` the overlay's links; `seen(event)`
-    tells what the application has had; `take(event, hops)` hands over an event and tells whether it was new.
+    `send` hands over a message; `topics()` are those the application wants; `neighbours()` the overlay's links; `take(event, hops)` hands over
+    an event and tells whether it was new; `blame(peer)` notes that a peer did not keep its word; `may_have(peer, topic)` asks its certificate.
     """
 
     def __init__(
         self,
         log: EventLog,
+        gate: Gate,
         rng: random.Random,
+        now: Callable[[], float],
         send: Callable[[NodeId, Message], object],
         topics: Callable[[], Collection[TopicId]],
         neighbours: Callable[[], Iterable[NodeId]],
-        seen: Callable[[EventId], bool],
         take: Callable[[Event, int], bool],
+        blame: Callable[[NodeId], None],
+        may_have: Callable[[NodeId, TopicId], bool],
     ) -> None:
-        self._log = log
+        self._log, self._gate = log, gate
         self._random = rng
+        self._now = now
         self._send = send
         self._topics = topics
         self._neighbours = neighbours
-        self._seen = seen
         self._take = take
+        self._blame = blame
+        self._may_have = may_have
         self._linked: set[NodeId] = set()
         self._news: set[TopicId] = set()
-        # What was asked for, and at which look: an answer is waited for during PATIENCE looks.
-        self._asked: dict[EventId, int] = {}
+        self._asked: dict[NodeId, _Asked] = {}
+        self._distrusted: dict[NodeId, tuple[int, int]] = {}
+        self._histories: dict[TopicId, tuple[History, int]] = {}
         self._looks = 0
+        self._reading: set[asyncio.Task[None]] = set()
 
     # Told by the world.
 
     def look(self) -> None:
-        """Once or twice a second: greet new neighbours, tell all of them the news."""
+        """Once or twice a second: greet new neighbours, tell all of them the news, ask for what is missing."""
         linked = set(self._neighbours())
         topics = self._topics()
         if topics:
@@ -104,16 +119,21 @@ class CatchUpService:
                     self._tell(peer, news, answer=False)
             for peer in sorted(linked - self._linked):
                 self._tell(peer, topics, answer=False)
+                for history, _ in self._histories.values():
+                    self._send(peer, history)
         self._news.clear()
         self._linked = linked
         self._looks += 1
-        for event in [event for event, asked in self._asked.items() if self._looks - asked > PATIENCE]:
-            del self._asked[event]
+        self._settle()
+        self._ask_for_missing(sorted(linked))
+        self._histories = {
+            topic: (history, left - 1) for topic, (history, left) in self._histories.items() if left > 1
+        }
 
     def compare(self) -> None:
-        """From time to time: one neighbour, all topics that hold something."""
+        """From time to time: one neighbour, all topics of which something is known."""
         linked = sorted(set(self._neighbours()))
-        held = [topic for topic in self._log.topics() if topic in self._topics()]
+        held = [topic for topic in self._topics() if topic in self._gate.publishers]
         if linked and held:
             self._tell(linked[self._random.randrange(len(linked))], held, answer=False)
 
@@ -121,59 +141,245 @@ class CatchUpService:
         """A topic is new here, or got events that did not come through the overlay."""
         self._news.add(topic)
 
+    def ask_history(self, topic: TopicId, last: int, since: float) -> None:
+        """Let neighbours, those to come soon included, name what they keep of a topic."""
+        history = History(topic, last, since)
+        self._histories[topic] = (history, HISTORY_LOOKS)
+        for peer in sorted(set(self._neighbours())):
+            self._send(peer, history)
+
+    def _settle(self) -> None:
+        """Give up waiting for answers; a peer that gave nothing at all of what it named is distrusted."""
+        for peer, asked in list(self._asked.items()):
+            if self._looks - asked.since <= PATIENCE:
+                continue
+            del self._asked[peer]
+            if asked.events and not asked.given:
+                _, times = self._distrusted.get(peer, (0, 0))
+                pause = min(FIRST_DISTRUST << min(times, 10), LONGEST_DISTRUST)
+                self._distrusted[peer] = (self._looks + pause, times + 1)
+                self._blame(peer)
+        if len(self._distrusted) > 4096:
+            self._distrusted.clear()
+
+    def _ask_for_missing(self, linked: Sequence[NodeId]) -> None:
+        if not linked or not len(self._gate.gaps):
+            return
+        missing = self._gate.gaps.missing(64, self._now() - UNDER_WAY)
+        free = [peer for peer in linked if peer not in self._asked and not self._distrusts(peer)]
+        if not missing or not free:
+            return
+        peer = free[self._looks % len(free)]
+        runs = tuple(Run(*stream, first, last) for stream, first, last in missing)
+        asked = self._asked[peer] = _Asked(self._looks)
+        asked.runs = runs
+        self._send(peer, Wanted(runs))
+
+    def _distrusts(self, peer: NodeId) -> bool:
+        return self._distrusted.get(peer, (0, 0))[0] > self._looks
+
     # Said by peers.
 
     def receive(self, sender: NodeId, message: Message) -> None:
+        if isinstance(message, CatchUp):
+            self._receive_event(sender, message)
+            return
+        if sender not in self._linked and sender not in set(self._neighbours()):
+            return
         match message:
             case Summary():
                 self._receive_summary(sender, message)
+            case Heads():
+                self._receive_heads(message)
             case Inventory():
                 self._receive_inventory(sender, message)
             case Fetch():
-                self._receive_fetch(sender, message)
-            case CatchUp():
-                # Only what was asked for: a peer can't use this way to go past the overlay.
-                asked = self._asked.pop(message.event.id, None) is not None
-                if asked and self._take(message.event, message.hops):
-                    self.changed(message.event.topic)
+                self._give(sender, message.events[:MOST_IDS])
+            case Wanted():
+                self._give_runs(sender, message.runs)
+            case History():
+                self._name_history(sender, message)
+
+    def _receive_event(self, sender: NodeId, message: CatchUp) -> None:
+        asked = self._asked.get(sender)
+        event = message.event
+        if asked is None:
+            return
+        if event.id in asked.events:
+            del asked.events[event.id]
+        elif not any(
+            (run.publisher, run.topic, run.epoch) == event.id[:3] and run.first <= event.sequence <= run.last
+            for run in asked.runs
+        ):
+            return
+        asked.given += 1
+        if self._take(event, message.hops):
+            self.changed(event.topic)
+        if not asked.events and not asked.runs:
+            del self._asked[sender]
 
     def _receive_summary(self, sender: NodeId, message: Summary) -> None:
         wanted = self._topics()
         different = [
             entry
             for entry in message.topics[:MOST_TOPICS]
-            if entry.topic in wanted and entry.digest != self._log.digest(entry.topic)
+            if entry.topic in wanted
+            and (
+                entry.digest != self._log.digest(entry.topic)
+                or entry.heads != self._heads_digest(entry.topic)
+            )
+            and self._may_have(sender, entry.topic)
         ]
         for entry in different[:MOST_INVENTORIES]:
-            events = self._log.events(entry.topic)
-            if events:
-                self._send(sender, Inventory(tuple(events[-MOST_IDS:])))
-        theirs = [entry.topic for entry in different if entry.digest]
+            if entry.digest != self._log.digest(entry.topic):
+                events = self._log.events(entry.topic)
+                if events:
+                    self._send(sender, Inventory(tuple(events[-MOST_IDS:])))
+            if entry.heads != self._heads_digest(entry.topic) and (heads := self._heads(entry.topic)):
+                self._send(sender, Heads(entry.topic, tuple(heads[:MOST_IDS])))
+        theirs = [entry.topic for entry in different if entry.digest or entry.heads]
         if theirs and not message.answer:
             self._tell(sender, theirs, answer=True)
 
+    def _receive_heads(self, message: Heads) -> None:
+        topic, gate = message.topic, self._gate
+        if topic not in self._topics():
+            return
+        known = gate.publishers.get(topic, {})
+        for head in message.heads:
+            highest = gate.seen.highest(head.publisher, topic, head.epoch)
+            unseen = gate.seen.unseen(head.publisher, topic, head.epoch, head.sequence, head.sequence)
+            if unseen and head.sequence > highest:
+                stream = Stream(head.publisher, topic, head.epoch)
+                gate.gaps.told(stream, head.sequence, head.publisher in known)
+
     def _receive_inventory(self, sender: NodeId, message: Inventory) -> None:
-        wanted = self._topics()
+        if self._distrusts(sender):
+            return
+        wanted, seen = self._topics(), self._gate.seen
+        elsewhere = [asked.events for peer, asked in self._asked.items() if not self._distrusted.get(peer)]
         missed = [
             event
             for event in message.events[:MOST_IDS]
-            if event.topic in wanted and event not in self._asked and not self._seen(event)
+            if event.topic in wanted
+            and event not in seen
+            and not any(event in events for events in elsewhere)
         ]
-        if missed and len(self._asked) < 16 * MOST_IDS:
-            self._asked.update(dict.fromkeys(missed, self._looks))
+        asked = self._asked.get(sender)
+        if missed and (asked is None or len(asked.events) < 4 * MOST_IDS):
+            if asked is None:
+                asked = self._asked[sender] = _Asked(self._looks)
+            asked.events.update(dict.fromkeys(missed))
             self._send(sender, Fetch(tuple(missed)))
 
-    def _receive_fetch(self, sender: NodeId, message: Fetch) -> None:
+    # Giving.
+
+    def _give(self, peer: NodeId, events: Sequence[EventId]) -> None:
         sent = 0
-        for event_id in message.events[:MOST_IDS]:
+        elsewhere = []
+        for event_id in events:
             logged = self._log.get(event_id)
-            if logged is not None:
-                sent += len(logged.event.payload)
-                if sent > FETCH_BYTES:
-                    return
-                self._send(sender, CatchUp(logged.event, logged.hops + 1))
+            if logged is None:
+                if min(event_id) >= 0 and max(event_id.epoch, event_id.sequence) < 1 << 63:
+                    elsewhere.append(event_id)
+                continue
+            sent += len(logged.event.payload)
+            if sent > FETCH_BYTES:
+                return
+            if self._may_have(peer, event_id.topic):
+                self._send(peer, CatchUp(logged.event, logged.hops + 1))
+        if elsewhere and self._gate.disk is not None:
+            self._give_runs(peer, _runs_of(elsewhere))
+
+    def _give_runs(self, peer: NodeId, runs: Sequence[Run]) -> None:
+        disk = self._gate.disk
+        allowed = [run for run in runs if self._may_have(peer, run.topic)]
+        if disk is not None:
+            self._spawn(self._read_runs(peer, allowed))
+            return
+        numbers = [
+            EventId(run.publisher, run.topic, run.epoch, number)
+            for run in allowed
+            for number in range(run.first, min(run.last, run.first + MOST_IDS) + 1)
+        ]
+        self._give(peer, [event for event in numbers if event in self._log][:MOST_IDS])
+
+    async def _read_runs(self, peer: NodeId, runs: Sequence[Run]) -> None:
+        disk = self._gate.disk
+        assert disk is not None
+        left, size = MOST_IDS, 0
+        for run in runs:
+            key = (run.publisher, run.topic, run.epoch, run.first, run.last)
+            for event, hops in await disk.read(disk.store.run_of, key, left):
+                left -= 1
+                size += len(event.payload)
+                self._send(peer, CatchUp(event, hops + 1))
+            if not left or size > FETCH_BYTES:
+                return
+
+    def _name_history(self, peer: NodeId, message: History) -> None:
+        if not self._may_have(peer, message.topic):
+            return
+        if self._gate.disk is not None:
+            self._spawn(self._read_history(peer, message))
+            return
+        found = self._log.history(message.topic, message.last, message.since)
+        self._send_inventory(peer, [logged.event.id for logged in found])
+
+    async def _read_history(self, peer: NodeId, message: History) -> None:
+        disk = self._gate.disk
+        assert disk is not None
+        most = min(message.last, 4 * MOST_IDS)
+        found = await disk.read(disk.store.history, message.topic, most, message.since)
+        self._send_inventory(peer, [event.id for event, _ in found])
+
+    def _send_inventory(self, peer: NodeId, events: Sequence[EventId]) -> None:
+        for start in range(0, len(events), MOST_IDS):
+            self._send(peer, Inventory(tuple(events[start : start + MOST_IDS])))
+
+    def _spawn(self, work: object) -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)  # type: ignore[arg-type]
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+
+    # Telling.
+
+    def _heads(self, topic: TopicId) -> list[Head]:
+        heads = []
+        for publisher in self._gate.publishers.get(topic, ()):
+            state = self._gate.seen.state(publisher, topic)
+            if state is not None:
+                heads.append(Head(publisher, state[0], state[1]))
+        return heads
+
+    def _heads_digest(self, topic: TopicId) -> int:
+        """The same for the same heads in whatever order; 0 for none."""
+        digest = 0
+        for head in self._heads(topic):
+            packed = struct.pack(">QQQQ", topic, head.publisher, head.epoch, head.sequence)
+            digest ^= int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "big")
+        return digest
 
     def _tell(self, peer: NodeId, topics: Collection[TopicId], answer: bool) -> None:
-        digests = [TopicDigest(topic, self._log.digest(topic)) for topic in sorted(topics)[:MOST_TOPICS]]
+        digests = [
+            TopicDigest(topic, self._log.digest(topic), self._heads_digest(topic))
+            for topic in sorted(topics)[:MOST_TOPICS]
+        ]
         if digests:
             self._send(peer, Summary(tuple(digests), answer))
+
+
+def _runs_of(events: Iterable[EventId]) -> list[Run]:
+    """Consecutive numbers together.
+
+    >>> [(run.first, run.last) for run in _runs_of(EventId(1, 2, 3, n) for n in (4, 5, 6, 9))]
+    [(4, 6), (9, 9)]
+    """
+    runs: list[Run] = []
+    for event in sorted(events):
+        last = runs[-1] if runs else None
+        if last is not None and (last.publisher, last.topic, last.epoch, last.last + 1) == tuple(event):
+            runs[-1] = Run(*event[:3], last.first, event.sequence)
+        else:
+            runs.append(Run(*event[:3], event.sequence, event.sequence))
+    return runs

@@ -6,7 +6,7 @@ import base64
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from topicweave.errors import TopicweaveError
@@ -48,25 +48,38 @@ def publish_through(
         raise _unreachable(node, error) from None
 
 
-def events_through(node: str, token: str, topics: Sequence[str]) -> Iterator[str]:
-    """Subscribe through a running node; yields events as JSON text, until the node stops."""
+def events_through(
+    node: str,
+    token: str,
+    topics: Sequence[str],
+    last: int = 0,
+    since: float | None = None,
+    on_gap: Callable[[str], None] = lambda gap: None,
+) -> Iterator[str]:
+    """Subscribe through a running node; yields events as JSON text. A node that goes away is an error."""
     from websockets.exceptions import ConnectionClosed, WebSocketException
     from websockets.sync.client import connect
 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request: dict[str, Any] = {"subscribe": list(topics), "last": last}
+    if since is not None:
+        request["since"] = since
     try:
         with connect(
             f"ws://{_address(node)}/events", additional_headers=headers, proxy=None, max_size=None
         ) as socket:
-            socket.send(json.dumps({"subscribe": list(topics)}))
+            socket.send(json.dumps(request))
             for text in socket:
                 message = json.loads(text)
                 if "event" in message:
                     yield json.dumps(message["event"], ensure_ascii=False)
+                elif "gap" in message:
+                    on_gap(json.dumps(message["gap"], ensure_ascii=False))
                 elif "error" in message:
                     raise TopicweaveError(f"node {node}: {message['error']}")
-    except ConnectionClosed:
-        return
+            raise TopicweaveError(f"node {node} stopped")
+    except ConnectionClosed as error:
+        raise TopicweaveError(f"node {node} went away ({error})") from None
     except (OSError, WebSocketException) as error:
         raise _unreachable(node, error) from None
 

@@ -1,75 +1,110 @@
-"""Backpressure: whoever sends faster than a peer reads is slowed down before that peer's queue is full.
+"""Backpressure: whoever sends faster than a peer reads is slowed down before that peer's queue is full. No I/O, no clock.
 
 Rules kept
 ----------
-1. While more than `ENOUGH` bytes (or half of what is allowed) wait in a peer's outbox, the node's own `publish` waits, and nothing is read from the other peers: so their
-   queues fill up in turn, until the publishers wait, however many relays lie between.
+1. While more than `ENOUGH` bytes (or half of what is allowed) wait in a peer's outbox, the node's own `publish` waits, and nothing is read from the
+   other peers: so their queues fill up in turn, until the publishers wait, however many relays lie between.
 2. What the congested peer itself sends is read on: two nodes that fill each other's queues would otherwise wait for each other.
-3. A peer holds up others for `PATIENCE` seconds at most, and not again before it has drained: one that is stuck costs the swarm a
-   moment, not its life. What then does not fit is refused, counted and, if it is the node's own, told in the receipt. Larger circles of nodes that wait for
-   each other end the same way.
+3. A peer that reads, however slowly, holds up others as long as it must. One that stands still spends its credit: `PATIENCE` seconds of standing
+   still, which come back at `REFILL` per second. Without credit it holds up nobody: what does not fit into its queue is refused, counted and, if it is the
+   node's own, told in the receipt. So a peer that stalls again and again costs the swarm a moment, then a twentieth of its time.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 from topicweave.model.ids import NodeId
 
 PATIENCE = 1.0
+REFILL = 0.05
+STILL = 0.02
+"""Seconds without progress after which a peer stands still."""
 ENOUGH = 512 * 1024
 """More would only wait longer: whatever a peer says about what it is sent, such as that it has it already, comes too late for all of it."""
 
 
+class _Full:
+    """A peer for which too much waits."""
+
+    __slots__ = ("charged", "progress")
+
+    def __init__(self, now: float) -> None:
+        self.progress = now
+        """When it last took something."""
+        self.charged = now
+        """Until when standing still is paid for."""
+
+
 class Congestion:
-    """`changed` is called when the peers that hold up others are others than before."""
+    """Every call returns whether `holding_up` has become another set; `deadline` is when to call `tick`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, changed: Callable[[], None]) -> None:
+    def __init__(self) -> None:
         self.holding_up: set[NodeId] = set()
-        self._loop = loop
-        self._changed = changed
-        self._full: dict[NodeId, asyncio.TimerHandle] = {}
-        self._waiting: list[asyncio.Future[None]] = []
+        self._full: dict[NodeId, _Full] = {}
+        self._credit: dict[NodeId, tuple[float, float]] = {}
 
-    def filled(self, peer: NodeId) -> None:
+    def filled(self, peer: NodeId, now: float) -> bool:
         """More waits for the peer than should."""
-        if peer not in self._full:
-            self._full[peer] = self._loop.call_later(PATIENCE, self._lose_patience, peer)
-            self.holding_up.add(peer)
-            self._changed()
+        if peer in self._full:
+            return False
+        self._full[peer] = _Full(now)
+        if self._left(peer, now) <= 0.0:
+            return False
+        self.holding_up.add(peer)
+        return True
 
-    def drained(self, peer: NodeId) -> None:
+    def progressed(self, peer: NodeId, now: float) -> None:
+        """The peer took something."""
+        full = self._full.get(peer)
+        if full is not None:
+            self._charge(peer, full, now)
+            full.progress = full.charged = now
+
+    def drained(self, peer: NodeId, now: float) -> bool:
         """Enough was sent, or will never be."""
-        timer = self._full.pop(peer, None)
-        if timer is not None:
-            timer.cancel()
-            self._release(peer)
+        full = self._full.pop(peer, None)
+        if full is not None:
+            self._charge(peer, full, now)
+        return self._release(peer)
+
+    def gone(self, peer: NodeId, now: float) -> bool:
+        changed = self.drained(peer, now)
+        if self._left(peer, now) >= PATIENCE:
+            self._credit.pop(peer, None)
+        return changed
+
+    def tick(self, now: float) -> bool:
+        changed = False
+        for peer in list(self.holding_up):
+            self._charge(peer, self._full[peer], now)
+            if self._left(peer, now) <= 0.0:
+                changed |= self._release(peer)
+        return changed
+
+    def deadline(self, now: float) -> float | None:
+        """When the first of those that stand still has spent its credit, if it goes on standing."""
+        ends = [
+            max(self._full[peer].charged, self._full[peer].progress + STILL) + self._left(peer, now)
+            for peer in self.holding_up
+        ]
+        return min(ends) if ends else None
 
     def holds_up(self, sender: NodeId | None) -> bool:
         """Whether what this peer sends must wait."""
         return bool(self.holding_up) and sender not in self.holding_up
 
-    async def room(self) -> None:
-        """Returns when nobody holds up others."""
-        while self.holding_up:
-            waiting: asyncio.Future[None] = self._loop.create_future()
-            self._waiting.append(waiting)
-            await waiting
+    def _left(self, peer: NodeId, now: float) -> float:
+        left, at = self._credit.get(peer, (PATIENCE, now))
+        return min(PATIENCE, left + (now - at) * REFILL)
 
-    def close(self) -> None:
-        for peer in list(self._full):
-            self.drained(peer)
+    def _charge(self, peer: NodeId, full: _Full, now: float) -> None:
+        """Pay for having stood still since it was last paid for."""
+        since = max(full.charged, full.progress + STILL)
+        if now > since and peer in self.holding_up:
+            self._credit[peer] = (max(0.0, self._left(peer, now) - (now - since)), now)
+            full.charged = now
 
-    def _lose_patience(self, peer: NodeId) -> None:
-        self._release(peer)
-
-    def _release(self, peer: NodeId) -> None:
+    def _release(self, peer: NodeId) -> bool:
         if peer in self.holding_up:
             self.holding_up.discard(peer)
-            if not self.holding_up:
-                waiting, self._waiting = self._waiting, []
-                for future in waiting:
-                    if not future.done():
-                        future.set_result(None)
-            self._changed()
+            return True
+        return False

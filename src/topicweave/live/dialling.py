@@ -1,18 +1,59 @@
-"""Dialling: with growing and random pauses, until a peer answers or is taken for unreachable."""
+"""Dialling: with growing and random pauses, until a peer answers or is taken for unreachable.
+
+However many nodes are said to listen at one address, an address where nobody answers as told is tried more and more rarely, and so is a host.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from topicweave.live.link import Link
 from topicweave.live.sending import Peer
 from topicweave.live.settings import Address
+from topicweave.live.troubles import why
 from topicweave.model.ids import NodeId
 
 if TYPE_CHECKING:
     from topicweave.live.transport import Transport
+
+PATIENT_AFTER = 3
+"""Failures in a row at one address before it is tried more rarely."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+HOST_BURST, HOST_RATE = 256.0, 2.0
+"""Failed dials of one host, at once and per second."""
+MOST_TARGETS = 4096
+
+
+class Targets:
+    """Where dialling failed, by address and by host. No I/O, no clock."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[Address, tuple[int, float]] = OrderedDict()
+        self._hosts: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def may(self, address: Address, now: float) -> bool:
+        failures, last = self._failures.get(address, (0, 0.0))
+        if failures >= PATIENT_AFTER:
+            pause = min(FIRST_PAUSE * 2.0 ** (failures - PATIENT_AFTER), LONGEST_PAUSE)
+            if now < last + pause:
+                return False
+        spent, at = self._hosts.get(address.host, (0.0, now))
+        return spent - (now - at) * HOST_RATE < HOST_BURST
+
+    def failed(self, address: Address, now: float) -> None:
+        failures, _ = self._failures.pop(address, (0, 0.0))
+        self._failures[address] = (failures + 1, now)
+        spent, at = self._hosts.pop(address.host, (0.0, now))
+        self._hosts[address.host] = (max(0.0, spent - (now - at) * HOST_RATE) + 1.0, now)
+        for table in (self._failures, self._hosts):
+            if len(table) > MOST_TARGETS:
+                table.popitem(last=False)
+
+    def reached(self, address: Address) -> None:
+        self._failures.pop(address, None)
 
 
 class Dialler:
@@ -20,8 +61,13 @@ class Dialler:
 
     def __init__(self, owner: Transport) -> None:
         self._owner = owner
-        self._context = owner.keyring.context(server=False) if owner.keyring else None
+        self.targets = Targets()
         self._unreachable: dict[NodeId, float] = {}
+        self.use_keys()
+
+    def use_keys(self) -> None:
+        keyring = self._owner.keyring
+        self._context = keyring.context(server=False) if keyring else None
 
     def cooling(self, peer: NodeId) -> bool:
         """Whether a peer was unreachable a moment ago: not to be tried now."""
@@ -33,8 +79,9 @@ class Dialler:
         del self._unreachable[peer]
         return False
 
-    def reached(self, peer: NodeId) -> None:
+    def reached(self, peer: NodeId, address: Address) -> None:
         self._unreachable.pop(peer, None)
+        self.targets.reached(address)
 
     def dial(self, peer: Peer) -> None:
         if peer.dialling is None and not self._owner.closed:
@@ -49,14 +96,18 @@ class Dialler:
                 address = owner.book.get(peer.id)
                 if peer.link is not None or owner.closed:
                     return
-                if address is None:
+                if address is None or not self.targets.may(address, owner.loop.time()):
                     break
                 try:
                     link = await self.connect(address, peer.id)
-                except (OSError, ssl.SSLError, TimeoutError):
+                except (OSError, ssl.SSLError, TimeoutError) as error:
                     owner.counters.dials_failed += 1
+                    self.targets.failed(address, owner.loop.time())
+                    if not isinstance(error, ConnectionRefusedError | TimeoutError):
+                        owner.troubles.note(f"dialling {address}", why(error), owner.loop.time())
                     continue
                 if link.peer != peer.id:
+                    self.targets.failed(address, owner.loop.time())
                     owner.book.failed(peer.id)  # Somebody else lives there.
                     break
                 return
@@ -79,7 +130,7 @@ class Dialler:
             raise ConnectionRefusedError("behind the firewall")
         async with asyncio.timeout(owner.pace.dial_timeout):
             _, link = await owner.loop.create_connection(
-                lambda: Link(owner, dialled=True),
+                lambda: Link(owner, dialled=True, remote=str(address)),
                 address.host,
                 address.port,
                 ssl=self._context,

@@ -1,6 +1,6 @@
 """The last events of each topic: what those who missed them can be given.
 
-Bounded per topic in events and over all topics in bytes; the oldest goes first. Each topic has a digest of the events it holds, the same for
+Bounded per topic in events and over all topics in bytes; the oldest goes first, but the last of a retained topic stays. Each topic has a digest of the events it holds, the same for
 the same events in whatever order, so two nodes can tell at a glance whether they hold the same.
 """
 
@@ -19,9 +19,7 @@ from topicweave.model.ids import TopicId
 class Logged(NamedTuple):
     event: Event
     hops: int
-
-
-Removed = Callable[[EventId], None]
+    arrived: float
 
 
 def fingerprint(event: EventId) -> int:
@@ -29,14 +27,19 @@ def fingerprint(event: EventId) -> int:
 
 
 class EventLog:
-    """`size(topic)` says how many events a topic may hold; `removed` is told what went."""
+    """`size(topic)` says how many events a topic may hold, `wall()` what time it is."""
 
     def __init__(
-        self, size: Callable[[TopicId], int], most_bytes: int, removed: Removed | None = None
+        self,
+        size: Callable[[TopicId], int],
+        most_bytes: int,
+        wall: Callable[[], float],
+        retained: Callable[[TopicId], bool] = lambda topic: False,
     ) -> None:
         self.size_of = size
         self._most_bytes = most_bytes
-        self._removed = removed
+        self._wall = wall
+        self._retained = retained
         self._topics: dict[TopicId, OrderedDict[EventId, Logged]] = {}
         # Digests are asked for now and then, events come all the time: a digest is made when it is asked for.
         self._digests: dict[TopicId, int] = {}
@@ -54,7 +57,7 @@ class EventLog:
     def add(self, event: Event, hops: int) -> bool:
         """Whether it is kept: it is new, and its topic may hold events."""
         topic_id = event.topic
-        size = self.size_of(topic_id)
+        size = self.size_of(topic_id) or int(self._retained(topic_id))
         if size == 0:
             return False
         topic = self._topics.get(topic_id)
@@ -63,7 +66,7 @@ class EventLog:
         event_id = event.id
         if event_id in topic:
             return False
-        topic[event_id] = Logged(event, hops)
+        topic[event_id] = Logged(event, hops, self._wall())
         self._order.append(event_id)
         self._count += 1
         self._digests.pop(topic_id, None)
@@ -71,8 +74,10 @@ class EventLog:
         while len(topic) > size:
             self._remove(next(iter(topic)))
         while self.bytes > self._most_bytes and self._count > 1:
+            if not self._order:
+                break  # What is left is retained.
             oldest = self._order.popleft()
-            if oldest in self:
+            if oldest in self and not (len(self._topics[oldest.topic]) == 1 and self._retained(oldest.topic)):
                 self._remove(oldest)
         if len(self._order) > 2 * self._count + 1000:
             self._order = deque(event_id for event_id in self._order if event_id in self)
@@ -97,6 +102,11 @@ class EventLog:
         """What a topic holds, oldest first."""
         return list(self._topics.get(topic, ()))
 
+    def history(self, topic: TopicId, last: int, since: float) -> list[Logged]:
+        """The last events of a topic that came after a moment, oldest first."""
+        found = [logged for logged in self._topics.get(topic, {}).values() if logged.arrived >= since]
+        return found[-last:] if last else []
+
     def topics(self) -> Iterable[TopicId]:
         return self._topics.keys()
 
@@ -111,5 +121,3 @@ class EventLog:
         self._digests.pop(event.topic, None)
         if not topic:
             del self._topics[event.topic]
-        if self._removed is not None:
-            self._removed(event)

@@ -22,6 +22,10 @@ class Kind(IntEnum):
     PONG = 7
     BYE = 8
     INTERESTS = 9
+    VERDICTS = 10
+    ASK = 11
+    REVOKED = 12
+    EPOCH = 13
 
 
 class ProtocolError(Exception):

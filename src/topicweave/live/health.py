@@ -8,8 +8,15 @@ if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
 
 
+LATELY = 60.0
+"""Seconds for which a failure inside the node counts against its health."""
+ENDS_SOON = 7 * 86_400.0
+"""Seconds before its end from which a certificate is spoken of."""
+
+
 def health(node: LiveNode) -> dict[str, Any]:
-    """`status` is "ok", "alone" (it knows where others should be, and nobody answers) or "failing" (something here broke)."""
+    """`status` is "ok", "alone" (it knows where others should be, and nobody answers) or "failing" (something here does not work)."""
+    now = node.transport.loop.time()
     reasons = []
     status = "ok"
     if not node.joined and (node.settings.join or node.counters.connections_opened):
@@ -17,19 +24,54 @@ def health(node: LiveNode) -> dict[str, Any]:
         reasons.append("no other node is connected")
     elif node.joined and node.subscriptions and not any(True for _ in node.node.links()):
         reasons.append("connected, but without a link in the overlay yet")
-    if node.counters.node_errors:
+    broken = _broken(node, now)
+    if broken:
         status = "failing"
-        reasons.append(
-            f"{node.counters.node_errors} failures inside the node, the last: {node.world.last_error}"
-        )
+    notes = [*node.clock.problems(), *_certificate(node)]
+    troubles = [f"{one.who}: {one.what}" for one in node.transport.troubles.lately(now)]
     return {
         "status": status,
-        "reasons": reasons,
+        "reasons": [*reasons, *broken, *notes, *(troubles if status != "ok" else ())],
         "name": node.name,
         "system": node.settings.system,
         "connected": len(node.transport.connected),
         "degree": node.node.degree,
+        "clock_skew": round(node.clock.skews.median(), 3),
+        "missed": node.counters.events_missed,
+        "refused": node.refusals,
+        "troubles": node.transport.troubles.as_list(now),
     }
+
+
+def _broken(node: LiveNode, now: float) -> list[str]:
+    """What does not work here at the moment."""
+    found = []
+    world = node.world
+    if world.last_error and now - world.last_error_at <= LATELY:
+        found.append(f"{node.counters.node_errors} failures inside the node, the last: {world.last_error}")
+    if node.disk is not None and node.disk.error:
+        found.append(f"the data folder takes nothing: {node.disk.error}; events {_fate(node)}")
+    if node.keyring is not None:
+        problem = node.keyring.problem(node.keyring.own, node.clock.trusted())
+        if problem:
+            found.append(
+                f"this node's own certificate is {problem}: issue its keys anew, then send it a SIGHUP"
+            )
+    return found
+
+
+def _fate(node: LiveNode) -> str:
+    hold = node.settings.when_disk_fails == "hold"
+    return (
+        "wait and are not confirmed" if hold else "are handed over without being kept, and are not confirmed"
+    )
+
+
+def _certificate(node: LiveNode) -> list[str]:
+    if node.keyring is None:
+        return []
+    left = node.keyring.own.expires - node.clock.trusted()
+    return [f"this node's certificate ends in {left / 86_400:.1f} days"] if 0 < left < ENDS_SOON else []
 
 
 def view(node: LiveNode) -> dict[str, Any]:
@@ -52,6 +94,23 @@ def view(node: LiveNode) -> dict[str, Any]:
         ],
         "cache": {"events": len(log), "bytes": log.bytes},
         "waiting_bytes": node.transport.waiting_bytes,
+        "peers": _peers(node),
+        "interests_refused": node.transport.codec.names.refused,
         "counters": node.counters.as_dict(),
         "gauges": dict(node.node.gauges()),
     }
+
+
+def _peers(node: LiveNode) -> list[dict[str, Any]]:
+    """Those who did wrong lately, and for how long nobody speaks to them."""
+    now = node.transport.loop.time()
+    return [
+        {
+            "peer": node.name_of_node(peer),
+            "score": round(conduct.score, 1),
+            "bans": conduct.bans,
+            "banned_for": round(max(0.0, conduct.banned_until - now), 1),
+            "last_fault": conduct.last_fault,
+        }
+        for peer, conduct in node.transport.reputation
+    ]

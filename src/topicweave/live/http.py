@@ -1,5 +1,7 @@
 """A node's HTTP port: health, metrics, view, and a WebSocket for applications in any language.
 
+`/live` and `/ready` answer without a token, and however many connections sit and wait: see `http_crowd`.
+
 On loopback no token is needed; then only pages of this port itself may use it, so that no web page a user happens to visit can reach the
 node through the browser (the Origin and Host headers tell). Elsewhere a token is a must.
 """
@@ -25,6 +27,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.live import health, http_page, metrics
+from topicweave.live.application import Feed, Gap
+from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
 from topicweave.live.http_requests import EventJson, Publish, ReceiptJson, Reply, openapi
 from topicweave.live.http_requests import Request as SocketRequest
 from topicweave.live.settings import Address
@@ -34,6 +38,11 @@ if TYPE_CHECKING:
 
 MOST_BODY = 2 * 1024 * 1024
 MOST_CLIENTS = 256
+MOST_GAPS = 1024
+"""Gaps that wait for one client; more are counted, and not told."""
+MOST_REPLAYED = 1_000_000
+OPEN_PATHS = frozenset({"/live", "/ready"})
+"""Asked by whoever keeps the process running: without a token."""
 
 _to_json = msgspec.json.Encoder().encode
 _publish_request = msgspec.json.Decoder(Publish).decode
@@ -57,6 +66,8 @@ class HttpPort:
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._clients: set[asyncio.Task[Any]] = set()
+        self.crowd = Crowd()
+        self._guesses = Guesses()
         # Topics that only WebSocket clients want, and how many do.
         self._wanted: dict[str, int] = {}
         self.address = Address("127.0.0.1", 0)
@@ -84,7 +95,8 @@ class HttpPort:
             access_log=False,
             ws="websockets-sansio",
             ws_max_size=MOST_BODY,
-            limit_concurrency=MOST_CLIENTS,
+            http=crowded_protocol(self.crowd),
+            backlog=1024,
             timeout_graceful_shutdown=1,
         )
         self._server = _Server(config)
@@ -105,6 +117,8 @@ class HttpPort:
                 Route("/", self._page),
                 Route("/client.js", self._script),
                 Route("/openapi.json", self._openapi),
+                Route("/live", self._alive),
+                Route("/ready", self._ready),
                 Route("/health", self._health),
                 Route("/metrics", self._metrics),
                 Route("/view", self._view),
@@ -118,17 +132,28 @@ class HttpPort:
 
     def refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
         """Why a client may not come in, if so."""
+        if connection.url.path in OPEN_PATHS:
+            return None
         if self._token:
-            header = connection.headers.get("authorization", "").removeprefix("Bearer ")
-            given = header or connection.query_params.get("token", "")
-            if hmac.compare_digest(given.encode(), self._token.encode()):
-                return None
-            return 401, "the token is missing or wrong"
+            return self._token_refusal(connection)
         origin = connection.headers.get("origin")
         host = connection.headers.get("host", "")
         if not _is_loopback(host) or (origin is not None and origin != f"http://{host}"):
             return 403, "without a token, only this machine and this port's own pages may come in"
         return None
+
+    def _token_refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
+        address = connection.client.host if connection.client else ""
+        now = asyncio.get_running_loop().time()
+        if not self._guesses.may_try(address, now):
+            return 429, "too many wrong tokens from this address; try again in a second"
+        header = connection.headers.get("authorization", "").removeprefix("Bearer ")
+        given = header or connection.query_params.get("token", "")
+        if hmac.compare_digest(given.encode(), self._token.encode()):
+            return None
+        if given:
+            self._guesses.wrong(address, now)
+        return 401, "the token is missing or wrong"
 
     # Reading.
 
@@ -140,6 +165,15 @@ class HttpPort:
 
     async def _openapi(self, _request: Request) -> Response:
         return _json(openapi())
+
+    async def _alive(self, _request: Request) -> Response:
+        """Whether the process serves at all."""
+        return _json({"live": True})
+
+    async def _ready(self, _request: Request) -> Response:
+        """Whether it is of use: 200 or 503, and one word why."""
+        status = health.health(self._node)["status"]
+        return _json({"ready": status == "ok", "status": status}, 200 if status == "ok" else 503)
 
     async def _health(self, _request: Request) -> Response:
         state = health.health(self._node)
@@ -166,7 +200,11 @@ class HttpPort:
 
     async def _publish_for(self, request: Publish) -> ReceiptJson:
         receipt = await self._node.publish(
-            request.topic, request.payload(), wait_for=request.wait_for, timeout=request.timeout
+            request.topic,
+            request.payload(),
+            wait_for=request.wait_for,
+            timeout=request.timeout,
+            retain=request.retain,
         )
         return ReceiptJson.of(receipt)
 
@@ -187,9 +225,13 @@ class HttpPort:
     # The WebSocket.
 
     async def _events(self, connection: WebSocket) -> None:
+        if len(self._clients) >= MOST_CLIENTS:
+            await connection.close(1013, f"{MOST_CLIENTS} clients are connected")
+            return
         await connection.accept()
         topics: set[str] = set()
-        feed = self._node.open_feed(())
+        gaps: asyncio.Queue[Gap] = asyncio.Queue(MOST_GAPS)
+        feed = self._node.open_feed((), on_gap=lambda gap: None if gaps.full() else gaps.put_nowait(gap))
         feed.topics = topics
         task = asyncio.current_task()
         assert task is not None
@@ -198,11 +240,17 @@ class HttpPort:
         async def send_events() -> None:
             async for event in feed:
                 await connection.send_text(_to_json(Reply(event=EventJson.of(event))).decode())
+                if self._node.world.gate.at_least_once:
+                    await self._node.acknowledge(event)
 
-        sender = asyncio.create_task(send_events())
+        async def send_gaps() -> None:
+            while True:
+                await connection.send_text(_to_json(Reply(gap=await gaps.get())).decode())
+
+        senders = [asyncio.create_task(send_events()), asyncio.create_task(send_gaps())]
         try:
             while True:
-                reply = await self._answer(await connection.receive_text(), topics)
+                reply = await self._answer(await connection.receive_text(), topics, feed)
                 await connection.send_text(_to_json(reply).decode())
         except (WebSocketDisconnect, KeyError, RuntimeError):
             pass  # The client went, or sent bytes instead of text.
@@ -211,39 +259,53 @@ class HttpPort:
                 await connection.close(1001)
         finally:
             self._clients.discard(task)
-            sender.cancel()
+            for sender in senders:
+                sender.cancel()
             self._node.close_feed(feed)
-            for topic in topics:
-                await self._want_less(topic)
+            await self._want_less(list(topics))
 
-    async def _answer(self, text: str, topics: set[str]) -> Reply:
+    async def _answer(self, text: str, topics: set[str], feed: Feed) -> Reply:
         """Carry out a client's request; `topics` are those of its feed."""
         try:
             request = _socket_request(text)
-            for topic in request.subscribe or ():
-                if topic not in topics:
-                    if topic in self._wanted or topic not in self._node.subscriptions:
-                        self._wanted[topic] = self._wanted.get(topic, 0) + 1
-                    # The feed first: what is caught up at once must not be missed.
-                    topics.add(topic)
-                    await self._node.subscribe(topic)
-            for topic in request.unsubscribe or ():
-                if topic in topics:
-                    topics.discard(topic)
-                    await self._want_less(topic)
+            if request.subscribe:
+                await self._want_more(
+                    request, [one for one in request.subscribe if one not in topics], topics, feed
+                )
+            if request.unsubscribe:
+                done = [topic for topic in dict.fromkeys(request.unsubscribe) if topic in topics]
+                topics.difference_update(done)
+                await self._want_less(done)
             if request.publish is not None:
                 return Reply(receipt=await self._publish_for(request.publish))
             return Reply(subscriptions=sorted(topics))
         except (TopicweaveError, msgspec.DecodeError) as error:
             return Reply(error=str(error))
 
-    async def _want_less(self, topic: str) -> None:
-        """A client is done with a topic; the node keeps it if others, or its owner, want it."""
-        if topic in self._wanted:
-            self._wanted[topic] -= 1
-            if not self._wanted[topic]:
-                del self._wanted[topic]
-                await self._node.unsubscribe(topic)
+    async def _want_more(self, request: SocketRequest, new: list[str], topics: set[str], feed: Feed) -> None:
+        """A client wants topics; what the node itself holds of them it gets at once, if it asks for it."""
+        had = {self._node.topics.of(topic) for topic in self._node.node.subscriptions}
+        for topic in dict.fromkeys(new):
+            if topic in self._wanted or topic not in had:
+                self._wanted[topic] = self._wanted.get(topic, 0) + 1
+        # The feed first: what is caught up at once must not be missed.
+        topics.update(new)
+        if request.last or request.since is not None:
+            for topic in dict.fromkeys(new):
+                if topic in had:
+                    self._node.replay(feed, topic, request.last or MOST_REPLAYED, request.since or 0.0)
+        await self._node.subscribe(new, last=request.last, since=request.since)
+
+    async def _want_less(self, topics: list[str]) -> None:
+        """A client is done with topics; the node keeps those that others, or its owner, want."""
+        unwanted = []
+        for topic in topics:
+            if topic in self._wanted:
+                self._wanted[topic] -= 1
+                if not self._wanted[topic]:
+                    del self._wanted[topic]
+                    unwanted.append(topic)
+        await self._node.unsubscribe(unwanted)
 
 
 class _Doorkeeper:
@@ -258,6 +320,8 @@ class _Doorkeeper:
             self._port.refusal(HTTPConnection(scope)) if scope["type"] in ("http", "websocket") else None
         )
         if refusal is None:
+            if scope.get("path") not in OPEN_PATHS:
+                self._port.crowd.let_in(scope.get("client"))
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": refusal[1]})

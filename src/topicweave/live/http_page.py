@@ -2,7 +2,7 @@
 
 CLIENT = """\
 // Publish and subscribe over a Topicweave node's WebSocket. Works in browsers and in Node.js (22 or newer).
-export function topicweave(url, onEvent) {
+export function topicweave(url, onEvent, onGap = () => {}) {
   const socket = new WebSocket(url);
   const waiting = [];
   const ready = new Promise((resolve, reject) => {
@@ -12,6 +12,7 @@ export function topicweave(url, onEvent) {
   socket.onmessage = ({ data }) => {
     const message = JSON.parse(data);
     if (message.event) onEvent(message.event);
+    else if (message.gap) onGap(message.gap);
     else waiting.shift()?.(message);
   };
   const ask = (request) => ready.then(() => new Promise((resolve) => {

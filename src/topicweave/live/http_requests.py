@@ -10,7 +10,7 @@ import msgspec
 
 from topicweave import __version__
 from topicweave.errors import BadInput
-from topicweave.live.application import Receipt, Received
+from topicweave.live.application import Gap, Receipt, Received
 
 Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 Topics = Annotated[list[Topic], msgspec.Meta(max_length=10_000)]
@@ -24,6 +24,7 @@ class Publish(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     base64: str = ""
     wait_for: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
     timeout: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
+    retain: bool = False
 
     def payload(self) -> bytes:
         if not self.base64:
@@ -35,9 +36,11 @@ class Publish(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A WebSocket message to the node: one of these."""
+    """A WebSocket message to the node: one of these. With `subscribe`: `last` events of each topic, or those `since` a moment (Unix time)."""
 
     subscribe: Topics | None = None
+    last: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    since: float | None = None
     unsubscribe: Topics | None = None
     publish: Publish | None = None
 
@@ -64,7 +67,8 @@ class EventJson(msgspec.Struct, omit_defaults=True):
 
 class ReceiptJson(msgspec.Struct):
     neighbours: int
-    confirmed: int
+    accepted: int
+    refused: dict[str, int]
     reason: str
     sequence: int
     epoch: int
@@ -72,13 +76,16 @@ class ReceiptJson(msgspec.Struct):
     @classmethod
     def of(cls, receipt: Receipt) -> ReceiptJson:
         event = receipt.event
-        return cls(receipt.neighbours, receipt.confirmed, receipt.reason, event.sequence, event.epoch)
+        return cls(
+            receipt.neighbours, receipt.accepted, receipt.refused, receipt.reason, event.sequence, event.epoch
+        )
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
-    """A WebSocket message from the node: an event, or the answer to the oldest request not yet answered."""
+    """A WebSocket message from the node: an event, a gap (events that will not come), or the answer to the oldest request not yet answered."""
 
     event: EventJson | None = None
+    gap: Gap | None = None
     receipt: ReceiptJson | None = None
     subscriptions: list[str] | None = None
     error: str | None = None
@@ -108,6 +115,15 @@ def openapi() -> dict[str, Any]:
         },
         "security": [{}, {"token": []}],
         "paths": {
+            "/live": {
+                "get": {"summary": "Whether the process serves", "responses": {"200": answer("it does")}}
+            },
+            "/ready": {
+                "get": {
+                    "summary": "Whether the node is of use; no token is asked for",
+                    "responses": {"200": answer("it is"), "503": answer("it is not, and a word why")},
+                }
+            },
             "/health": {
                 "get": {
                     "summary": "How the node is",

@@ -10,17 +10,19 @@ Rules kept
    word, and a name that was never told is a protocol error.
 2. What does not fit goes in full, as short interests do.
 3. Names are checked against their topics. Equal interests are one object, whoever told them, which makes comparing them cheap, too.
+4. What all interests that peers told take up here is bounded. One peer that told more than its share is cut off; when all together are too many, new
+   ones count as empty, and are counted.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import msgspec
 import numpy as np
@@ -36,6 +38,10 @@ HELD = 1 << 18
 """Topics that one connection's names stand for together, at most."""
 KNOWN = 2 * HELD
 """Topics of the interests whose names are kept."""
+TOPIC_BYTES = 140
+"""What a topic of an interest takes up in memory, at most: Python's sets are half empty."""
+SHARE = 8
+"""One peer may fill this part of the memory for interests."""
 FRAME = 64 * 1024
 """Interests of about so many bytes go into one frame."""
 
@@ -55,6 +61,9 @@ class InterestsTold(msgspec.Struct, frozen=True, array_like=True):
     topics: Annotated[tuple[bytes, ...], msgspec.Meta(max_length=HELD // LONG)]
 
 
+NOTHING: Interest = frozenset()
+
+
 def name_of(topics: bytes) -> bytes:
     return hashlib.blake2b(topics, digest_size=NAME).digest()
 
@@ -62,7 +71,11 @@ def name_of(topics: bytes) -> bytes:
 class InterestNames:
     """The names of interests that this node speaks of."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_memory: int = 1 << 62) -> None:
+        self.most_topics = max_memory // TOPIC_BYTES
+        self.refused = 0
+        """Interests that there was no memory for."""
+        self._told = 0
         # By identity: comparing thousands of topics to find out that they are the same takes longer than all else here.
         self._named: OrderedDict[int, tuple[Interest, Named | None]] = OrderedDict()
         self._topics = 0
@@ -88,8 +101,20 @@ class InterestNames:
             self._topics -= len(oldest)
         return named
 
-    def read(self, topics: bytes, most: int) -> tuple[bytes, Interest]:
-        """The name and the interest behind what a peer told."""
+    def admit(self, interest: Interest) -> bool:
+        """Whether there is memory for one more interest that a peer told."""
+        self._told += len(interest)
+        if self._told > self.most_topics:
+            # Some of those told have been forgotten since: count what is left.
+            self._told = len(interest) + sum(map(len, self._interned.values()))
+        if self._told <= self.most_topics:
+            return True
+        self._told -= len(interest)
+        self.refused += 1
+        return False
+
+    def read(self, topics: bytes, most: int) -> tuple[bytes, Interest, bool]:
+        """The name and the interest behind what a peer told, and whether it is new here."""
         count = len(topics) // 8
         if len(topics) % 8 or not LONG <= count <= most:
             raise ProtocolError(f"an interest of {len(topics)} bytes; {LONG} to {most} topics are allowed")
@@ -99,8 +124,19 @@ class InterestNames:
             points = np.frombuffer(topics, ">u8")
             if not (points[1:] > points[:-1]).all():
                 raise ProtocolError("an interest whose topics are not in order")
-            interest = self._interned[name] = frozenset(points.tolist())
-        return name, interest
+            interest = frozenset(points.tolist())
+            if not self.admit(interest):
+                return name, NOTHING, False
+            self._interned[name] = interest
+            return name, interest, True
+        return name, interest, False
+
+    def intern(self, interest: Interest) -> tuple[Interest, bool]:
+        """The same for an interest that came in full."""
+        if min(interest) < 0:
+            return interest, False
+        _, known, new = self.read(np.array(sorted(interest), ">u8").tobytes(), len(interest))
+        return known, new
 
 
 class TellingInterests:
@@ -150,12 +186,42 @@ class HearingInterests:
         self._names = names
         self._most = most_topics
         self._topics = 0
+        self._introduced: WeakSet[Interest] = WeakSet()
+        self._introduced_topics = 0
+
+    def full(self, interest: Interest | bytes) -> Interest:
+        """What stands for an interest in a message of this connection."""
+        if isinstance(interest, bytes):
+            known = self.held.get(interest)
+            if known is None:
+                raise ProtocolError("the name of an interest that was never told")
+            return known
+        if len(interest) < LONG:
+            return interest
+        if len(interest) > self._most:
+            raise ProtocolError(f"more than {self._most} topics of one node")
+        known, new = self._names.intern(interest)
+        if new:
+            self._introduce(known)
+        return known
+
+    def _introduce(self, interest: Interest) -> None:
+        """One peer may not fill the memory for all."""
+        share = max(self._names.most_topics // SHARE, self._most)
+        self._introduced.add(interest)
+        self._introduced_topics += len(interest)
+        if self._introduced_topics > share:
+            self._introduced_topics = sum(map(len, self._introduced))
+            if self._introduced_topics > share:
+                raise ProtocolError(f"interests of more than {share} topics")
 
     def hear(self, told: InterestsTold) -> None:
         for name in told.forget:
             self._topics -= len(self.held.pop(name, ()))
         for topics in told.topics:
-            name, interest = self._names.read(topics, self._most)
+            name, interest, new = self._names.read(topics, self._most)
+            if new:
+                self._introduce(interest)
             if name not in self.held:
                 self.held[name] = interest
                 self._topics += len(interest)
@@ -214,18 +280,9 @@ class Shape:
 
         return self._changed(struct, short, lambda shape, item: shape.shortened(item, names))
 
-    def restored(self, twin: msgspec.Struct, held: Mapping[bytes, Interest]) -> msgspec.Struct:
+    def restored(self, twin: msgspec.Struct, full: Callable[[Interest | bytes], Interest]) -> msgspec.Struct:
         """The message that a twin stands for."""
-
-        def full(interest: Interest | bytes) -> Interest:
-            if isinstance(interest, bytes):
-                known = held.get(interest)
-                if known is None:
-                    raise ProtocolError("the name of an interest that was never told")
-                return known
-            return interest
-
-        return self._changed(twin, full, lambda shape, item: shape.restored(item, held))
+        return self._changed(twin, full, lambda shape, item: shape.restored(item, full))
 
     def _changed(
         self,

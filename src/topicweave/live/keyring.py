@@ -1,13 +1,15 @@
-"""Who is who, and who said what: certificates of the swarm and signatures of events.
+"""Who is who, and who said what: certificates of the swarm and signatures of events and addresses.
 
 Rules kept
 ----------
 1. A node's name is in its certificate, its id is the name's: a connection whose certificate says otherwise is closed.
-2. The certificate's Ed25519 key also signs the node's events: over a fixed prefix, publisher, topic, epoch, sequence and payload, so
-   that none of them can be changed and no signature can be used for something else.
-3. A signed event's payload is the signature (64 bytes) followed by what the application gave: to systems it is all payload.
+2. A name may have several certificates in force at a time: one is issued anew before the other ends. Whatever is signed names the certificate it is signed
+   under, by the first 8 bytes of the certificate's BLAKE2b digest.
+3. The certificate's Ed25519 key also signs the node's events: over a fixed prefix, publisher, topic, epoch, sequence and payload, so
+   that none of them can be changed and no signature can be used for something else. A signed event's payload is the certificate's name, the signature
+   (64 bytes) and what the application gave: to systems it is all payload. Addresses are signed in the same way, under a prefix of their own.
 4. Certificates of publishers travel like addresses: before the first of their events on each link. What does not bear the
-   swarm's signature, or has expired, is not learnt.
+   swarm's signature, has expired or was revoked is not believed.
 """
 
 from __future__ import annotations
@@ -28,41 +30,71 @@ from cryptography.x509.oid import NameOID
 
 from topicweave.errors import BadInput
 from topicweave.live.frames import ProtocolError
+from topicweave.live.revocation import Revocations
+from topicweave.live.settings import Address
+from topicweave.live.wire import AddressOf
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, ring_id
 
-SIGNATURE = 64
-CONTEXT = b"topicweave event v1\0"
-UNSIGNED = bytes(SIGNATURE)
-"""Stands where the signature will be."""
+KEY_ID, SIGNATURE = 8, 64
+SEAL = KEY_ID + SIGNATURE
+"""Bytes in front of a signed event's payload."""
+CONTEXT = b"topicweave event v2\0"
+ADDRESS_CONTEXT = b"topicweave address v1\0"
 MOST_VERIFIED = 16_384
 _PROVEN: OrderedDict[bytes, None] = OrderedDict()
 """Digests of what was verified lately: key, signature and signed bytes. That one fits the others is a fact, not an opinion, so all nodes of a
 process share it: of a swarm in one process one node does the arithmetic."""
-MOST_CREDENTIAL = 2048
-"""Bytes; a certificate that `keys issue` makes has about 400."""
+MOST_CREDENTIAL = 4096
+"""Bytes; a certificate that `keys issue` makes has about 400, and what its topics need."""
+MOST_PER_NAME = 4
+CLOCK_SLACK = 300.0
+"""Seconds by which clocks may differ before somebody takes a certificate for expired."""
+PERMISSIONS = x509.ObjectIdentifier("1.3.6.1.4.1.32473.16.1")
+"""The certificate's extension that says what its holder may publish and subscribe to (a number from the range for examples, RFC 5612)."""
 
 CA_FILE = "swarm.crt"
 CERTIFICATE_FILE = "node.crt"
 KEY_FILE = "node.key"
+REVOKED_FILE = "swarm.revoked"
 
 
-Verdict = Literal["good", "forged", "unknown", "expired"]
-"""`unknown`: the publisher's certificate has not come yet; `expired`: it is not in force."""
+Verdict = Literal["good", "forged", "unknown-key", "expired", "revoked"]
+"""`unknown-key`: the publisher's certificate has not come yet; `expired`: it is not in force."""
+
+
+class Permissions(msgspec.Struct, frozen=True):
+    """Beginnings of topics' names; None allows all."""
+
+    publish: tuple[str, ...] | None = None
+    subscribe: tuple[str, ...] | None = None
+
+    def may_publish(self, topic: str) -> bool:
+        return self.publish is None or topic.startswith(self.publish)
+
+    def may_subscribe(self, topic: str) -> bool:
+        return self.subscribe is None or topic.startswith(self.subscribe)
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A publisher's certificate, taken apart."""
+    """A node's certificate, taken apart."""
 
     name: str
     der: bytes
     key: Ed25519PublicKey
     key_bytes: bytes
+    key_id: bytes
+    serial: int
     begins: float
     expires: float
+    permissions: Permissions
 
-    def in_force(self, now: float) -> bool:
-        return self.begins <= now <= self.expires
+    @property
+    def node(self) -> NodeId:
+        return ring_id(self.name)
+
+    def in_force(self, wall: float) -> bool:
+        return self.begins - CLOCK_SLACK <= wall <= self.expires + CLOCK_SLACK
 
 
 def name_of(certificate: x509.Certificate) -> str:
@@ -72,15 +104,54 @@ def name_of(certificate: x509.Certificate) -> str:
     return str(names[0].value)
 
 
+def permissions_of(certificate: x509.Certificate) -> Permissions:
+    try:
+        found = certificate.extensions.get_extension_for_oid(PERMISSIONS).value
+    except x509.ExtensionNotFound:
+        return Permissions()
+    assert isinstance(found, x509.UnrecognizedExtension)
+    try:
+        return msgspec.json.decode(found.value, type=Permissions)
+    except msgspec.DecodeError:
+        raise ProtocolError("a certificate whose permissions make no sense") from None
+
+
 class Keyring:
     """One node's key, its swarm's authority, and the publishers met so far."""
 
     def __init__(self, folder: str | Path, limit: int) -> None:
         self._folder = Path(folder)
+        self._limit = limit
+        self._credentials: OrderedDict[NodeId, dict[bytes, Credential]] = OrderedDict()
+        self._signed: OrderedDict[EventId, Event] = OrderedDict()
+        self.revocations = Revocations()
+        self._read()
+        self.name = self.own.name
+        self.id = ring_id(self.name)
+
+    own: Credential
+    _ca: x509.Certificate
+    _ca_key: Ed25519PublicKey
+    _key: Ed25519PrivateKey
+
+    def reload(self) -> None:
+        """Read the folder again: a certificate issued anew, a list of revoked ones. What does not fit leaves all as it was."""
+        name, before = self.name, (self._ca, self._ca_key, self._key, self.own)
         try:
-            self._ca = x509.load_pem_x509_certificate((self._folder / CA_FILE).read_bytes())
-            own = x509.load_pem_x509_certificate((self._folder / CERTIFICATE_FILE).read_bytes())
-            key = load_pem_private_key((self._folder / KEY_FILE).read_bytes(), password=None)
+            self._read()
+            if self.own.name != name:
+                raise BadInput(f"{self._folder}: the keys are {self.own.name!r}'s, this node is {name!r}")
+        except BadInput:
+            self._ca, self._ca_key, self._key, self.own = before
+            raise
+        self._signed.clear()
+
+    def _read(self) -> None:
+        folder = self._folder
+        try:
+            self._ca = x509.load_pem_x509_certificate((folder / CA_FILE).read_bytes())
+            own = x509.load_pem_x509_certificate((folder / CERTIFICATE_FILE).read_bytes())
+            key = load_pem_private_key((folder / KEY_FILE).read_bytes(), password=None)
             ca_key = self._ca.public_key()
         except (OSError, ValueError) as error:
             raise BadInput(
@@ -88,16 +159,14 @@ class Keyring:
             ) from None
         if not isinstance(key, Ed25519PrivateKey) or not isinstance(ca_key, Ed25519PublicKey):
             raise BadInput(f"{folder}: keys must be Ed25519; make them with `topicweave keys issue`")
-        self._ca_key = ca_key
-        self._key = key
-        self._limit = limit
-        self._credentials: OrderedDict[NodeId, Credential] = OrderedDict()
-        self._signed: OrderedDict[EventId, Event] = OrderedDict()
-        self.name = name_of(own)
-        self.id = ring_id(self.name)
-        self._own = own.public_bytes(Encoding.DER)
+        if own.public_key() != key.public_key():
+            raise BadInput(f"{folder}: {KEY_FILE} is not the key of {CERTIFICATE_FILE}; issue both anew")
+        self._ca_key, self._key = ca_key, key
         try:
-            self.learn(self._own)
+            self.own = self._take_apart(own.public_bytes(Encoding.DER))
+            self._put(self.own)
+            if (folder / REVOKED_FILE).exists():
+                self.revocations.learn((folder / REVOKED_FILE).read_bytes(), ca_key)
         except ProtocolError as error:
             raise BadInput(f"{folder}: {error}; issue the node's keys anew") from None
 
@@ -116,17 +185,18 @@ class Keyring:
             context.num_tickets = 0  # Every connection proves itself anew.
         return context
 
-    def identify(self, der: bytes) -> NodeId:
-        """Whose certificate it is, that TLS has found good."""
-        return self.learn(der)
+    # Certificates.
 
-    # Publishers.
-
-    def learn(self, der: bytes) -> NodeId:
-        """Take a publisher's certificate, if the swarm's authority signed it.
+    def learn(self, der: bytes) -> Credential:
+        """Take a node's certificate, if the swarm's authority signed it.
 
         Whether it is in force is looked at when it is used: peers with other clocks may pass on one that just expired.
         """
+        credential = self._take_apart(der)
+        self._put(credential)
+        return credential
+
+    def _take_apart(self, der: bytes) -> Credential:
         if len(der) > MOST_CREDENTIAL:
             raise ProtocolError(f"a certificate of {len(der)} bytes")
         try:
@@ -138,27 +208,47 @@ class Keyring:
             raise ProtocolError(f"a certificate not of this swarm ({type(error).__name__})") from None
         if not isinstance(key, Ed25519PublicKey) or constraints.ca:
             raise ProtocolError("a certificate that is no node's")
-        name = name_of(certificate)
-        publisher = ring_id(name)
-        self._credentials[publisher] = Credential(
-            name,
+        return Credential(
+            name_of(certificate),
             der,
             key,
             key.public_bytes_raw(),
+            hashlib.blake2b(der, digest_size=KEY_ID).digest(),
+            certificate.serial_number,
             certificate.not_valid_before_utc.timestamp(),
             certificate.not_valid_after_utc.timestamp(),
+            permissions_of(certificate),
         )
-        self._credentials.move_to_end(publisher)
+
+    def _put(self, credential: Credential) -> None:
+        node = credential.node
+        of_name = self._credentials.setdefault(node, {})
+        of_name[credential.key_id] = credential
+        if len(of_name) > MOST_PER_NAME:
+            ends_first = min(of_name.values(), key=lambda one: (one.der == self.own.der, one.expires))
+            del of_name[ends_first.key_id]
+        self._credentials.move_to_end(node)
         if len(self._credentials) > self._limit:
             oldest = next(iter(self._credentials))
             # Our own is always needed.
-            self._credentials.move_to_end(oldest) if oldest == self.id else self._credentials.popitem(
+            self._credentials.move_to_end(oldest) if oldest == self.own.node else self._credentials.popitem(
                 last=False
             )
-        return publisher
 
-    def credential(self, publisher: NodeId) -> Credential | None:
-        return self._credentials.get(publisher)
+    def credential(self, node: NodeId, key_id: bytes | None = None) -> Credential | None:
+        """The certificate of that name, or the one that ends last."""
+        of_name = self._credentials.get(node)
+        if not of_name:
+            return None
+        if key_id is not None:
+            return of_name.get(key_id)
+        return self.own if node == self.own.node else max(of_name.values(), key=lambda one: one.expires)
+
+    def problem(self, credential: Credential, wall: float) -> Literal["", "expired", "revoked"]:
+        """Why a certificate is not to be believed, if so."""
+        if credential.serial in self.revocations:
+            return "revoked"
+        return "" if credential.in_force(wall) else "expired"
 
     # Events.
 
@@ -166,29 +256,55 @@ class Keyring:
         """The same event with the node's signature in its payload; made once per event while it is remembered."""
         signed = self._signed.get(event.id)
         if signed is None:
-            body = event.payload[SIGNATURE:]
+            body = event.payload[SEAL:]
             signature = self._key.sign(_signed_bytes(event, body))
-            signed = msgspec.structs.replace(event, payload=signature + body)
+            signed = msgspec.structs.replace(event, payload=self.own.key_id + signature + body)
             _remember(self._signed, event.id, signed, 64)
         return signed
 
-    def verify(self, event: Event, now: float) -> Verdict:
+    def verify(self, event: Event, wall: float) -> Verdict:
         """Whether the publisher signed the event."""
-        credential = self._credentials.get(event.publisher)
+        payload = event.payload
+        credential = self.credential(event.publisher, payload[:KEY_ID])
         if credential is None:
-            return "unknown"
-        if not credential.in_force(now):
-            return "expired"
-        signature, signed = event.payload[:SIGNATURE], _signed_bytes(event, event.payload[SIGNATURE:])
-        fact = hashlib.blake2b(credential.key_bytes + signature + signed, digest_size=32).digest()
-        if fact not in _PROVEN:
-            try:
-                credential.key.verify(signature, signed)
-            except InvalidSignature:
-                return "forged"
-            _remember(_PROVEN, fact, None, MOST_VERIFIED)
+            return "unknown-key"
+        if problem := self.problem(credential, wall):
+            return problem
+        if not _fits(credential, payload[KEY_ID:SEAL], _signed_bytes(event, payload[SEAL:])):
+            return "forged"
         self._credentials.move_to_end(event.publisher)
         return "good"
+
+    # Addresses.
+
+    def sign_address(self, address: Address, issued: int) -> bytes:
+        record = AddressOf(self.id, address, issued)
+        signature: bytes = self._key.sign(_address_bytes(record))
+        return self.own.key_id + signature
+
+    def verify_address(self, record: AddressOf, wall: float) -> bool:
+        """Whether the node said itself that it listens there."""
+        credential = self.credential(record.id, record.signature[:KEY_ID])
+        return (
+            credential is not None
+            and not self.problem(credential, wall)
+            and _fits(credential, record.signature[KEY_ID:], _address_bytes(record))
+        )
+
+    def learn_revoked(self, data: bytes) -> bool:
+        """Whether a list of revoked certificates is newer than what is known; it must be the authority's."""
+        return self.revocations.learn(data, self._ca_key)
+
+
+def _fits(credential: Credential, signature: bytes, signed: bytes) -> bool:
+    fact = hashlib.blake2b(credential.key_bytes + signature + signed, digest_size=32).digest()
+    if fact not in _PROVEN:
+        try:
+            credential.key.verify(signature, signed)
+        except InvalidSignature:
+            return False
+        _remember(_PROVEN, fact, None, MOST_VERIFIED)
+    return True
 
 
 def _remember(table: OrderedDict[Any, Any], key: Any, value: Any, limit: int) -> None:
@@ -199,3 +315,8 @@ def _remember(table: OrderedDict[Any, Any], key: Any, value: Any, limit: int) ->
 
 def _signed_bytes(event: Event, body: bytes) -> bytes:
     return CONTEXT + struct.pack(">QQQQ", *event.id) + body
+
+
+def _address_bytes(record: AddressOf) -> bytes:
+    numbers = struct.pack(">QHQ", record.id, record.address.port, record.issued)
+    return ADDRESS_CONTEXT + numbers + record.address.host.encode()

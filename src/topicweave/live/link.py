@@ -1,35 +1,45 @@
-"""One connection to a peer: hello, frames in and out, signs of life.
-
-Life of a link: *made* (bytes may flow; the dialler says hello) -> *open* (both said hello and fit together) -> maybe *retired* (another
-connection to the same peer won: nothing is sent any more, what is under way is still read) -> *lost*. An acceptor says nothing
-until a fitting hello has come, so strangers get a closed socket and no more.
-"""
+"""A connection's asyncio shell: bytes in and out, timers. What they mean is decided in `connection`, what follows from it in `transport`."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from topicweave.live.frames import FrameSplitter, Kind, ProtocolError
+from topicweave.live.connection import (
+    Abort,
+    Arrived,
+    Break,
+    Bytes,
+    Close,
+    Connection,
+    Drop,
+    End,
+    Failed,
+    Hold,
+    Input,
+    Lost,
+    Made,
+    Opened,
+    Ponged,
+    Reading,
+    Refuse,
+    Retire,
+    SaidBye,
+    Spend,
+    Tick,
+    Wake,
+    Writable,
+    Write,
+)
+from topicweave.live.frames import Kind, ProtocolError
 from topicweave.live.interests import HearingInterests, TellingInterests
 from topicweave.live.settings import Address
-from topicweave.live.wire import (
-    Bye,
-    Hello,
-    bye_frame,
-    hello_frame,
-    number_frame,
-    read_addresses,
-    read_bye,
-    read_hello,
-    read_interests,
-    read_number,
-)
+from topicweave.live.wire import Bye, Hello, number_frame
 from topicweave.model.ids import NodeId
 
 if TYPE_CHECKING:
+    from topicweave.live.keyring import Credential
     from topicweave.live.transport import Transport
 
 WRITE_BUFFER = 64 * 1024
@@ -43,32 +53,24 @@ MOST_TOLD = 8192
 class Link(asyncio.Protocol):
     """Made by the `Transport`, which decides; the link carries out."""
 
-    def __init__(self, owner: Transport, dialled: bool) -> None:
+    def __init__(self, owner: Transport, dialled: bool, remote: str = "") -> None:
         self.owner = owner
-        self.dialled = dialled
-        self.hello: Hello | None = None
-        self.peer: NodeId | None = None
-        self.credential = b""
+        self.remote = remote
+        """The address that the other side connects from, or was dialled at."""
+        self.connection = Connection(owner.terms, dialled, owner.loop.time())
+        self.credential: Credential | None = None
         """The peer's certificate, as the TLS handshake proved it."""
         self.opened: asyncio.Future[None] = owner.loop.create_future()
         self.opened.add_done_callback(_mark_retrieved)
-        self.retired = False
-        self.bye: Bye | None = None
+        self.greeting: asyncio.Task[None] | None = None
+        """The handshake of TLS, while there is no connection yet."""
         self.error = ""
-        self.last_heard = owner.loop.time()
-        self.last_message = self.last_heard
-        self.paused_since: float | None = None
+        self.last_message = owner.loop.time()
         self.told_addresses: dict[NodeId, Address] = {}
-        self.told_credentials: set[NodeId] = set()
+        self.told_credentials: set[tuple[NodeId, bytes]] = set()
         self.told_interests = TellingInterests()
-        self._interests = HearingInterests(owner.codec.names, owner.limits.topics_per_peer)
+        self.interests = HearingInterests(owner.codec.names, owner.limits.topics_per_peer)
         self._transport: asyncio.Transport | None = None
-        self._splitter = FrameSplitter(owner.limits.hello_bytes)
-        self._hello_timer = owner.loop.call_later(owner.pace.hello_timeout, self._hello_overdue)
-        self._allowance = float(owner.limits.messages_per_second)
-        self._allowance_at = self.last_heard
-        self._held = False
-        self._over_allowance = False
 
     # asyncio's side.
 
@@ -81,46 +83,90 @@ class Link(asyncio.Protocol):
         if (option := getattr(socket, "TCP_NOTSENT_LOWAT", None)) is not None:
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, option, UNSENT)
         try:
-            self.owner.identify(self, transport)
+            proven = self.owner.identify(self, transport)
         except ProtocolError as error:
             self.fail(str(error))
             return
-        if self.dialled:
-            self.write(hello_frame(self.owner.hello()))
+        self.tell(Made(proven))
 
     def data_received(self, data: bytes) -> None:
         self.owner.counters.bytes_received += len(data)
-        self._splitter.feed(data)
-        self._read_frames()
+        self.tell(Bytes(data))
 
     def pause_writing(self) -> None:
-        self.paused_since = self.owner.loop.time()
+        self.tell(Writable(False))
 
     def resume_writing(self) -> None:
-        self.paused_since = None
+        self.tell(Writable(True))
         self.owner.writable(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._hello_timer.cancel()
         self._transport = None  # Nothing can be written any more, whatever is read below.
-        if self._held and error is None:
-            self._read_frames(to_the_end=True)  # It was closed in order: what came before counts.
+        self.tell(Lost(in_order=error is None))
         if not self.opened.done():
-            why = (
-                self.error
-                or (self.bye.reason if self.bye else "")
-                or str(error or "closed by the other side")
-            )
-            self.opened.set_exception(ConnectionError(why))
+            self.opened.set_exception(ConnectionError(self.error or str(error or "closed by the other side")))
         self.owner.link_lost(self)
+
+    def tell(self, what: Input) -> None:
+        """Let the connection decide, and carry out what it wants done."""
+        owner = self.owner
+        for output in self.connection.step(owner.loop.time(), what):
+            match output:
+                case Arrived(kind, body):
+                    owner.counters.frames_received += 1
+                    if not owner.cut(self.peer):
+                        try:
+                            owner.arrived(self, kind, body)
+                        except ProtocolError as error:
+                            self.fail(str(error))
+                case Write(data):
+                    self.write(data)
+                case Opened(hello):
+                    owner.greeted(self, hello)
+                case Ponged(pong):
+                    owner.ponged(self, pong)
+                case Reading(wanted):
+                    self._read(wanted)
+                case Wake(at):
+                    owner.loop.call_at(at, self.tell, Tick())
+                case SaidBye(bye):
+                    owner.said_bye(self, bye)
+                case Failed(reason, broken):
+                    self.error = self.error or reason
+                    owner.failed(self, reason, broken)
+                case Close():
+                    if self._transport is not None:
+                        self._transport.close()
+                case Abort():
+                    if self._transport is not None:
+                        self._transport.abort()
 
     # What the transport does with it.
 
     @property
+    def dialled(self) -> bool:
+        return self.connection.dialled
+
+    @property
+    def hello(self) -> Hello | None:
+        return self.connection.hello
+
+    @property
+    def peer(self) -> NodeId | None:
+        hello = self.connection.hello
+        return hello.id if hello is not None else self.connection.proven
+
+    @property
+    def bye(self) -> Bye | None:
+        return self.connection.bye
+
+    @property
     def open(self) -> bool:
-        return (
-            self.hello is not None and not self.retired and self.bye is None and self._transport is not None
-        )
+        return self.connection.sending and self._transport is not None
+
+    @property
+    def stuck(self) -> bool:
+        return self.connection.stuck_since is not None
 
     @property
     def closing(self) -> bool:
@@ -135,183 +181,68 @@ class Link(asyncio.Protocol):
     def ping(self, number: int = 0) -> None:
         self.write(number_frame(Kind.PING, number))
 
-    def accept(self, hello: Hello) -> None:
-        """The peer's hello fits: the link is open."""
-        self.hello = hello
-        self.peer = hello.id
-        self._hello_timer.cancel()
-        self._splitter.limit = self.owner.limits.frame_bytes
+    def accept(self) -> None:
+        """The peer's hello was found good: answer it, and begin."""
+        if not self.dialled:
+            self.write(self.connection.accept())
         self.hold(self.owner.sender.congestion.holds_up(self.peer))
         if not self.opened.done():
             self.opened.set_result(None)
 
+    def refuse(self, reason: str) -> None:
+        self.tell(Refuse(reason))
+
     def retire(self) -> None:
         """Say that nothing more will come; read on until the other side says the same."""
-        if not self.retired:
-            self.retired = True
-            self.write(bye_frame(Bye("another connection to you won")))
-            if self.bye is not None:
-                self.close()
-            else:
-                self.owner.loop.call_later(self.owner.pace.dead_after, self.abort)
+        self.tell(Retire())
 
     def close(self, bye: Bye | None = None) -> None:
         """End in order: what was written is sent."""
-        if bye is not None and self.hello is not None:
-            self.write(bye_frame(bye))
+        self.tell(End(bye))
+
+    def evict(self) -> None:
+        """Another one needs the place."""
+        self.error = "others came, and it had not said hello"
         if self._transport is not None:
-            self._transport.close()
+            self.abort()
+        elif self.greeting is not None:
+            self.greeting.cancel()
 
     def dismiss(self) -> None:
         """It never came to a connection."""
-        self._hello_timer.cancel()
         self.opened.cancel()
 
     def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
+        self.tell(Drop())
 
     def fail(self, error: str) -> None:
         """The other side broke the protocol."""
-        self.error = error
-        self.owner.protocol_error(self, error)
-        self.abort()
+        self.tell(Break(error))
 
-    # Frames.
-
-    def _hello_overdue(self) -> None:
-        self.error = "no hello in time"
-        self.owner.counters.connections_refused += 1
-        self.abort()
-
-    def _read_frames(self, to_the_end: bool = False) -> None:
-        """All whole frames that are there, unless others can't be sent what would follow from them."""
-        self.last_heard = self.owner.loop.time()
-        try:
-            while to_the_end or not (self._held or self.closing):
-                found = self._splitter.next()
-                if found is None:
-                    break
-                self.owner.counters.frames_received += 1
-                if not self.owner.cut(self.peer):
-                    self._frame(*found)
-        except ProtocolError as error:
-            self.fail(str(error))
-        if self._allowance < 0 and not self.closing:
-            self._wait_for_allowance()
-
-    def _frame(self, kind: int, body: bytes) -> None:
-        if self.hello is None:
-            if kind == Kind.BYE and self.dialled:
-                self.bye = read_bye(body)
-                self.close()
-                return
-            if kind != Kind.HELLO:
-                raise ProtocolError(f"a frame of kind {kind} instead of a hello")
-            self.owner.greeted(self, read_hello(body))
-            return
-        handler = _HANDLERS.get(kind)
-        if handler is None:
-            raise ProtocolError(f"a frame of unknown kind {kind}")
-        handler(self, body)
-
-    def _messages(self, body: bytes) -> None:
-        messages = self.owner.codec.decode(body, self._interests.held)
-        self.last_message = self.last_heard
-        self._spend(len(messages))
-        assert self.peer is not None
-        self.owner.received(self.peer, messages)
-
-    def _addresses(self, body: bytes) -> None:
-        self._spend(1)
-        for entry in read_addresses(body):
-            self.owner.book.hear(entry.id, entry.address)
-            if len(self.told_addresses) < MOST_TOLD:
-                self.told_addresses[entry.id] = entry.address  # Who told us need not be told.
-
-    def _credential(self, body: bytes) -> None:
-        self._spend(1)
-        if self.owner.keyring is None:
-            raise ProtocolError("a credential in a swarm without keys")
-        publisher = self.owner.keyring.learn(body)
-        if len(self.told_credentials) < MOST_TOLD:
-            self.told_credentials.add(publisher)
-
-    def _need_credential(self, body: bytes) -> None:
-        self._spend(1)
-        self.told_credentials.discard(read_number(body))
-        self.owner.sender.tell_credential(self, read_number(body))
-
-    def _interests_told(self, body: bytes) -> None:
-        self._spend(1)
-        self._interests.hear(read_interests(body))
-
-    def _pinged(self, body: bytes) -> None:
-        self._spend(1)
-        self.write(number_frame(Kind.PONG, read_number(body)))
-
-    def _ponged(self, body: bytes) -> None:
-        assert self.peer is not None
-        self.owner.sender.passed(self.peer, read_number(body))
-
-    def _said_bye(self, body: bytes) -> None:
-        self.bye = read_bye(body)
-        self.owner.said_bye(self)
-        self.close()
-
-    # The rate limit: a bucket of one second's messages.
-
-    def _spend(self, messages: int) -> None:
-        rate = self.owner.limits.messages_per_second
-        elapsed = self.last_heard - self._allowance_at
-        self._allowance_at = self.last_heard
-        self._allowance = min(float(rate), self._allowance + elapsed * rate) - messages
-
-    def _wait_for_allowance(self) -> None:
-        if self._over_allowance:
-            return
-        self.owner.counters.rate_limited += 1
-        self._over_allowance = True
-        self._read_or_not()
-        self.owner.loop.call_later(-self._allowance / self.owner.limits.messages_per_second, self._read_on)
-
-    def _read_on(self) -> None:
-        self._over_allowance = False
-        self._read_or_not()
-
-    # Backpressure: see `congestion`.
+    def spend(self, units: int) -> None:
+        self.tell(Spend(units))
 
     def hold(self, held: bool) -> None:
         """Read nothing while others can't be sent what would follow from it."""
-        if held != self._held:
-            self._held = held
-            self.last_heard = self.owner.loop.time()  # It was not silent: we did not listen.
-            self._read_or_not()
-            if not held and len(self._splitter):
-                # Not at once: this may be called from within the handling of a message.
-                self.owner.loop.call_soon(self._read_frames)
+        if held or not self.connection.unread:
+            self.tell(Hold(held))
+        else:
+            # Not at once: this may be called from within the handling of a message.
+            self.owner.loop.call_soon(self._let_go)
 
-    def _read_or_not(self) -> None:
+    def _let_go(self) -> None:
+        self.tell(Hold(self.owner.sender.congestion.holds_up(self.peer)))
+
+    def _read(self, wanted: bool) -> None:
         transport = self._transport
-        if self.closing or transport is None or self.hello is None:
+        if transport is None or transport.is_closing():
             return
-        if self._held or self._over_allowance:
-            if transport.is_reading():
-                transport.pause_reading()
-        elif not transport.is_reading():
-            transport.resume_reading()
-
-
-_HANDLERS: dict[int, Callable[[Link, bytes], None]] = {
-    Kind.MESSAGES: Link._messages,
-    Kind.ADDRESSES: Link._addresses,
-    Kind.CREDENTIAL: Link._credential,
-    Kind.NEED_CREDENTIAL: Link._need_credential,
-    Kind.PING: Link._pinged,
-    Kind.PONG: Link._ponged,
-    Kind.BYE: Link._said_bye,
-    Kind.INTERESTS: Link._interests_told,
-}
+        if wanted:
+            if not transport.is_reading():
+                transport.resume_reading()
+        elif transport.is_reading():
+            self.owner.counters.rate_limited += not self.connection.held
+            transport.pause_reading()
 
 
 def _mark_retrieved(future: asyncio.Future[None]) -> None:

@@ -1,4 +1,4 @@
-"""Listening: connections beyond the limits are closed before anything is read from them."""
+"""Listening: whoever comes is let in, and must say hello in time; see `admission` for who goes when there are too many."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from topicweave.live.link import Link
 from topicweave.live.settings import Address
+from topicweave.live.troubles import why
 
 if TYPE_CHECKING:
     from topicweave.live.transport import Transport
@@ -22,7 +23,7 @@ class Listener:
 
     def __init__(self, owner: Transport, listen: Address) -> None:
         self._owner = owner
-        self._context = owner.keyring.context(server=True) if owner.keyring else None
+        self.use_keys()
         family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
         self._socket = socket.socket(family, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -36,6 +37,10 @@ class Listener:
         self.port: int = self._socket.getsockname()[1]
         self._accepting = owner.spawn(self._accept())
 
+    def use_keys(self) -> None:
+        keyring = self._owner.keyring
+        self._context = keyring.context(server=True) if keyring else None
+
     async def close(self) -> None:
         self._accepting.cancel()
         await asyncio.gather(self._accepting, return_exceptions=True)
@@ -45,15 +50,15 @@ class Listener:
         owner = self._owner
         while True:
             try:
-                accepted, _ = await owner.loop.sock_accept(self._socket)
+                accepted, remote = await owner.loop.sock_accept(self._socket)
             except OSError as error:
                 # Out of file descriptors, most likely: let some be closed first.
                 log.warning("%s: cannot accept a connection: %s", owner.name, error)
                 await asyncio.sleep(0.1)
                 continue
-            link = Link(owner, dialled=False)
+            link = Link(owner, dialled=False, remote=remote[0])
             if owner.admit(link):
-                owner.spawn(self._greet(link, accepted))
+                link.greeting = owner.spawn(self._greet(link, accepted))
             else:
                 link.dismiss()
                 accepted.close()
@@ -69,9 +74,13 @@ class Listener:
                 ssl_handshake_timeout=owner.pace.hello_timeout if self._context else None,
             )
         except (OSError, ssl.SSLError, TimeoutError) as error:
+            link.error = why(error)
             owner.counters.connections_refused += 1
-            log.info("%s: a stranger failed the handshake: %s", owner.name, error)
-            link.error = str(error) or type(error).__name__
+            owner.troubles.note(f"a stranger from {link.remote}", link.error, owner.loop.time())
             accepted.close()
             link.dismiss()
             owner.link_lost(link)
+        except asyncio.CancelledError:
+            accepted.close()
+            link.dismiss()
+            raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from topicweave.errors import BadInput
 from topicweave.model.ids import TopicId, ring_id
@@ -19,6 +19,9 @@ class TopicNames:
         for topic in topics:
             self.id_of(topic)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._ids))
+
     def id_of(self, topic: str) -> TopicId:
         known = self._ids.get(topic)
         if known is not None:
@@ -31,6 +34,10 @@ class TopicNames:
         self._ids[topic] = identifier
         self._names[identifier] = topic
         return identifier
+
+    def known(self, topic: TopicId) -> str | None:
+        """Its name, if the application ever said it."""
+        return self._names.get(topic)
 
     def of(self, topic: TopicId) -> str:
         """Its name, or 16 hexadecimal digits."""

@@ -14,8 +14,8 @@ import contextlib
 import logging
 import random
 import secrets
-import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,21 +23,23 @@ import msgspec
 
 from topicweave.blocks.membership import Membership
 from topicweave.errors import BadInput
-from topicweave.live import catch_up
-from topicweave.live.application import Feed, Receipt, Received
+from topicweave.live import catch_up_messages
+from topicweave.live.application import Feed, Gap, Receipt, Received
 from topicweave.live.clock import Clock
+from topicweave.live.gaps import Missed
 from topicweave.live.names import TopicNames
-from topicweave.live.publisher import SIGNATURE_ROOM, Publisher
-from topicweave.live.settings import Address, Settings
-from topicweave.live.transport import Transport
-from topicweave.live.wire import Codec
+from topicweave.live.publisher import SEAL_ROOM, Publisher
+from topicweave.live.seeds import Resolver, Seeds, resolve
+from topicweave.live.settings import Address, SeedName, Settings
+from topicweave.live.transport import Transport, Who
+from topicweave.live.wire import AddressOf, Codec
 from topicweave.live.world import LiveWorld
-from topicweave.model.event import Event
-from topicweave.model.ids import NodeId, TopicId, ring_id
-from topicweave.port import Node
+from topicweave.model.event import Event, EventId
+from topicweave.model.ids import NodeId, ring_id
 from topicweave.systems.registry import find_system
 
 if TYPE_CHECKING:
+    from topicweave.live.disk import Disk
     from topicweave.live.http import HttpPort
     from topicweave.live.keyring import Keyring
     from topicweave.live.recorder import Recorder
@@ -49,27 +51,91 @@ JOIN_PATIENCE = 1.0
 """Seconds a node waits for a first contact before it begins alone; it goes on trying."""
 SAVE_EVERY = 5.0
 STORED_PEERS = 256
+CHUNK = 256
+"""Topics subscribed to in one turn of the event loop."""
+MOST_HISTORY = 1_000_000
 
 
 class LiveNode:
-    """One node of a swarm. Made by `connect`, or by hand with `start` and `stop`."""
+    """One node of a swarm. Made in a running event loop, by `connect`, or by hand with `start` and `stop`.
 
-    def __init__(self, settings: Settings, *, keep_events: bool = True, seed: str | None = None) -> None:
+    `wall` is the wall clock, `resolver` looks up seeds' names: both are there to be replaced by experiments.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        keep_events: bool = True,
+        seed: str | None = None,
+        wall: Callable[[], float] | None = None,
+        resolver: Resolver = resolve,
+    ) -> None:
         self.settings = settings
         self.system = find_system(settings.system)
-        self._seed = seed
-        self._keep_events = keep_events
-        self._cache_sizes: dict[TopicId, int] = {
-            ring_id(topic): size for topic, size in settings.caches.items()
-        }
+        parameters = settings.system_parameters(self.system)
+        self.keyring = _open_keyring(settings)
+        store = _open_store(settings)
+        try:
+            self.name = _settle_name(settings, self.keyring, store)
+            self.id = ring_id(self.name)
+            earlier = float(store.fact("now") or 0.0) if store else 0.0
+            self.clock = Clock(earlier + SAVE_EVERY + 1.0 if earlier else 0.0, wall)
+            self.topics = TopicNames([*settings.subscribe, *(store.subscriptions() if store else ())])
+            for topic in self.topics:
+                self._check_permission(topic)
+            stored = store.peers() if store else {}
+            if store is not None:
+                for topic in self.topics:
+                    store.add_subscription(topic)
+                store.commit()
+        except BaseException:
+            if store is not None:
+                store.close()
+            raise
+        rng = random.Random(seed if seed is not None else secrets.randbits(128))
+        self.world = LiveWorld(
+            settings, self.clock, rng, self.topics, self._hand_out, self._announce, self.keyring
+        )
+        self.counters = self.world.counters
+        interest = frozenset(map(self.topics.id_of, self.topics))
+        view = Membership(capacity=settings.view).view(self.world, self.id, interest, None)
+        self.node = self.system.build(self.world, self.id, interest, view, parameters)
+        codec = Codec(
+            [*self.node.message_types, *catch_up_messages.TYPES],
+            settings.limits.topics_per_peer,
+            settings.limits.payload_bytes,
+            settings.limits.max_memory,
+        )
+        self.transport = Transport(
+            Who(self.name, settings.swarm, settings.system),
+            codec,
+            settings.limits,
+            settings.pace,
+            rng,
+            self.world,
+            self.clock,
+            self.counters,
+            self.keyring,
+        )
+        for peer, address in stored.items():
+            self.transport.book.remember(AddressOf(peer, address))
+        self.disk = _open_disk(store, self.world)
+        seeds = [SeedName.parse(text) for text in settings.join]
+        known = list(stored.values())
+        self._seeds = Seeds(self.transport, seeds, known, self._met, resolver)
+        self._may_join = bool(seeds or known)
+        self._somebody = asyncio.Event()
         self._feeds: list[Feed] = []
-        self._joining: asyncio.Task[None] | None = None
-        self._saver: asyncio.Task[None] | None = None
+        self._readers: weakref.WeakSet[Feed] = weakref.WeakSet()
+        self._claimed = False
+        self.feed = self.open_feed() if keep_events else None
+        self._publisher = Publisher(self)
+        self._tasks: list[asyncio.Task[None]] = []
         self._contacts: set[NodeId] = set()
         self._started = False
         self._stopped = False
-        self.store: Store | None = None
-        self.keyring: Keyring | None = None
+        self._on_gaps: list[Callable[[Gap], None]] = []
         self.http: HttpPort | None = None
         self.recorder: Recorder | None = None
 
@@ -77,74 +143,20 @@ class LiveNode:
 
     async def start(self) -> None:
         """Listen, join, and be a node of the overlay."""
-        settings = self.settings
-        parameters = settings.system_parameters(self.system)
-        if settings.keys:
-            from topicweave.live.keyring import Keyring
-
-            self.keyring = Keyring(settings.keys, settings.limits.credentials)
-        if settings.data:
-            from topicweave.live.store import Store
-
-            self.store = Store(settings.data)
         try:
-            await self._start(parameters)
+            await self._start()
         except BaseException:
             await self.stop()
             raise
 
-    async def _start(self, parameters: Any) -> None:
+    async def _start(self) -> None:
         settings = self.settings
-        self.name = self._settle_name()
-        self.id = ring_id(self.name)
-        earlier = float(self.store.fact("now") or 0.0) if self.store else 0.0
-        self.clock = Clock(not_before=earlier + SAVE_EVERY + 1.0 if earlier else 0.0)
-        rng = random.Random(self._seed if self._seed is not None else secrets.randbits(128))
-        self.world = LiveWorld(
-            self.clock,
-            rng,
-            self._hand_out,
-            lambda topic: self._cache_sizes.get(topic, settings.cache),
-            settings.limits.cache_bytes,
-            settings.pace.catch_up_period,
-            self.store,
-            self.keyring,
-        )
-        topics = dict.fromkeys([*settings.subscribe, *(self.store.subscriptions() if self.store else ())])
-        self.topics = TopicNames(topics)
-        if self.store:
-            for topic in topics:
-                self.store.add_subscription(topic)
-        interest = frozenset(map(self.topics.id_of, topics))
-        view = Membership(capacity=settings.view).view(self.world, self.id, interest, None)
-        self.node: Node = self.system.build(self.world, self.id, interest, view, parameters)
-        codec = Codec(
-            [*self.node.message_types, *catch_up.TYPES],
-            settings.limits.topics_per_peer,
-            settings.limits.payload_bytes,
-        )
-        self.transport = Transport(
-            self.name,
-            settings.swarm,
-            settings.system,
-            codec,
-            settings.limits,
-            settings.pace,
-            rng,
-            self.world,
-            self.keyring,
-        )
-        self.counters = self.transport.counters
-        self.feed = self.open_feed() if self._keep_events else None
-        self._publisher = Publisher(self)
         advertise = Address.parse(settings.advertise) if settings.advertise else None
         try:
             self.transport.listen(Address.parse(settings.listen), advertise)
         except OSError as error:
             raise BadInput(f"cannot listen on {settings.listen}: {error.strerror or error}") from None
-        self.world.power_on(self.node, self.transport)
-        if self.store:
-            self._resume(self.store)
+        self.world.power_on(self.node, self.transport, self.disk)
         if settings.telemetry:
             from topicweave.live.recorder import Recorder
 
@@ -155,50 +167,43 @@ class LiveNode:
 
             self.http = HttpPort(self)
             await self.http.start()
-        await self._join()
-        if self.store:
-            self._saver = asyncio.create_task(self._keep_saving(self.store))
+        if self._may_join:
+            self._tasks.append(asyncio.create_task(self._seeds.keep_meeting()))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._somebody.wait(), JOIN_PATIENCE)
+        self._start_node()
+        if self.disk is not None:
+            self._tasks.append(asyncio.create_task(self._keep_saving(self.disk)))
 
     async def stop(self) -> None:
         """Leave in order: say goodbye, send what waits, keep what is to be kept."""
         if self._stopped:
             return
         self._stopped = True
-        for task in (self._joining, self._saver):
-            if task is not None:
-                task.cancel()
+        for task in self._tasks:
+            task.cancel()
         if self.http is not None:
             await self.http.stop()
         if self._started:
             self.world.guarded(self.node.leave)
-        if hasattr(self, "transport"):
-            if self.store is not None:
-                self._save(self.store)
-            await self.transport.close()
-            self.world.power_off()
+        if self.disk is not None and self._started:
+            self._save(self.disk)
+        await self.transport.close()
+        self.world.power_off()
         if self.recorder is not None:
             self.recorder.stop()
-        for feed in self._feeds:
+        if self.disk is not None:
+            await self.disk.close()
+        for feed in [*self._feeds, *self._readers]:
             feed.close()
-        if self.store is not None:
-            self.store.close()
 
-    def _settle_name(self) -> str:
-        given = self.settings.name
-        name = given or (str(self.store.fact("name") or "") if self.store else "")
-        if self.keyring is not None:
-            name = self.keyring.name
-            if given and given != name:
-                raise BadInput(f"the keys in {self.settings.keys} are {name!r}'s, not {given!r}'s")
-        name = name or f"node-{secrets.token_hex(6)}"
-        if self.store is not None:
-            for fact, value in (("name", name), ("swarm", self.settings.swarm)):
-                kept = self.store.fact(fact)
-                if kept is not None and kept != value:
-                    raise BadInput(f"the data in {self.settings.data} are of {fact} {kept!r}, not {value!r}")
-                self.store.set_fact(fact, value)
-            self.store.commit()
-        return name
+    def reload_keys(self) -> None:
+        """Read the keys again: certificates issued anew, and revoked ones."""
+        if self.keyring is None:
+            raise BadInput("this node has no keys to read again")
+        self.keyring.reload()
+        self.transport.use_keys()
+        log.warning("%s: the keys were read again", self.name)
 
     # Joining.
 
@@ -206,44 +211,13 @@ class LiveNode:
     def address(self) -> Address:
         return self.transport.address
 
-    async def _join(self) -> None:
-        """Begin with the first contacts that answer; without any, alone, and go on trying."""
-        stored = self.store.peers() if self.store else {}
-        for peer, address in stored.items():
-            self.transport.book.hear(peer, address)
-        addresses = [Address.parse(text) for text in self.settings.join]
-        addresses += [address for address in stored.values() if address not in addresses]
-        if not addresses:
+    def _met(self, peers: set[NodeId]) -> None:
+        """Seeds answered. A node that began alone, or lost everybody, begins anew with them."""
+        alone = not self._contacts & set(self.transport.connected) or not self.node.degree
+        self._contacts |= peers
+        self._somebody.set()
+        if self._started and alone:
             self._start_node()
-            return
-        met = asyncio.Event()
-        self._joining = asyncio.create_task(self._meet(addresses, met))
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(met.wait(), JOIN_PATIENCE)
-        self._start_node()
-
-    async def _meet(self, addresses: list[Address], met: asyncio.Event) -> None:
-        """Dial all given addresses, with growing pauses, until one has answered; those that never do are tried again."""
-        pause = self.settings.pace.first_backoff
-        while not self._contacts:
-            results = await asyncio.gather(*(self._try(address) for address in addresses))
-            self._contacts = {peer for peer in results if peer is not None} - {self.id}
-            if self._contacts:
-                met.set()
-                if self._started:
-                    # It began alone: now there is somebody.
-                    self._start_node()
-                return
-            await asyncio.sleep(pause * self.world.random.uniform(0.5, 1.5))
-            pause = min(2 * pause, 5.0)
-
-    async def _try(self, address: Address) -> NodeId | None:
-        try:
-            return await self.transport.meet(address)
-        except (OSError, ssl.SSLError, TimeoutError) as error:
-            self.counters.dials_failed += 1
-            log.info("%s: %s does not answer: %s", self.name, address, str(error) or type(error).__name__)
-            return None
 
     def _start_node(self) -> None:
         self._started = True
@@ -256,71 +230,147 @@ class LiveNode:
 
     # What applications do.
 
-    async def subscribe(self, topic: str) -> None:
-        """Want a topic from now on, and what neighbours still hold of it."""
-        topic_id = self.topics.id_of(topic)
-        if topic_id in self.node.subscriptions:
-            return
-        if self.store is not None:
-            self.store.add_subscription(topic)
-            self.store.commit()
-        self.node.subscribe(topic_id)
-        self.world.catch_up.changed(topic_id)
+    async def subscribe(
+        self, topic: str | Iterable[str], *, last: int | None = None, since: float | None = None
+    ) -> None:
+        """Want a topic, or many, from now on, and what neighbours still hold of it in their caches.
 
-    async def unsubscribe(self, topic: str) -> None:
-        """Want a topic no more; its cache is dropped."""
-        topic_id = self.topics.id_of(topic)
-        self.node.unsubscribe(topic_id)
-        self.world.log.drop(topic_id)
-        if self.store is not None:
-            self.store.remove_subscription(topic)
-            self.store.commit()
+        `last=N` asks for more: the last N events that neighbours keep, on disk too; `since` (Unix time) for those that came to them later
+        than that. Both ask for what the node has not had.
+        """
+        topics = [topic] if isinstance(topic, str) else list(topic)
+        if last is not None and not 0 <= last <= MOST_HISTORY:
+            raise BadInput(f"last={last}: say 0 to {MOST_HISTORY} events")
+        for name in topics:
+            self._check_permission(name)
+        for start in range(0, len(topics), CHUNK):
+            chunk = topics[start : start + CHUNK]
+            ids = [self.topics.id_of(name) for name in chunk]
+            new = [
+                (name, number)
+                for name, number in zip(chunk, ids, strict=True)
+                if number not in self.node.subscriptions
+            ]
+            if new:
+                self.node.subscribe_all([number for _, number in new])
+            for name, number in new:
+                self.world.catch_up.changed(number)
+                if self.disk is not None:
+                    self.disk.do(self.disk.store.add_subscription, name)
+            if last or since is not None:
+                for number in ids:
+                    self.world.catch_up.ask_history(number, last or MOST_HISTORY, since or 0.0)
+            if start + CHUNK < len(topics):
+                await asyncio.sleep(0)
+        if self.disk is not None:
+            self.disk.committed()
+
+    async def unsubscribe(self, topic: str | Iterable[str]) -> None:
+        """Want a topic, or many, no more; their caches are dropped."""
+        for number, name in enumerate([topic] if isinstance(topic, str) else list(topic), start=1):
+            topic_id = self.topics.id_of(name)
+            self.node.unsubscribe(topic_id)
+            self.world.gate.forget(topic_id)
+            if self.disk is not None:
+                self.disk.do(self.disk.store.remove_subscription, name)
+            if number % CHUNK == 0:
+                await asyncio.sleep(0)
+        if self.disk is not None:
+            self.disk.committed()
+
+    def _check_permission(self, topic: str) -> None:
+        if self.keyring is not None and not self.keyring.own.permissions.may_subscribe(topic):
+            raise BadInput(
+                f"the certificate of {self.keyring.name!r} does not allow to subscribe to {topic!r}"
+            )
 
     @property
     def subscriptions(self) -> list[str]:
         return sorted(self.topics.of(topic) for topic in self.node.subscriptions)
 
     def publish(
-        self, topic: str, payload: bytes, *, wait_for: int = 0, timeout: float = 5.0
+        self, topic: str, payload: bytes, *, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
     ) -> Coroutine[Any, Any, Receipt]:
         """Send an event to everybody who wants the topic.
 
         Waits, but not for long, while a neighbour's queue is more than half full. With `wait_for=k`, returns when k
-        neighbours have said that they have it, or when the time is over.
+        neighbours have accepted it, or when the time is over. `retain` keeps the topic's last event here for those who come later, whatever
+        the limits of the log say.
         """
-        return self._publisher.publish(self.topics.id_of(topic), payload, wait_for, timeout)
+        if self.keyring is not None and not self.keyring.own.permissions.may_publish(topic):
+            raise BadInput(f"the certificate of {self.keyring.name!r} does not allow to publish on {topic!r}")
+        return self._publisher.publish(self.topics.id_of(topic), payload, wait_for, timeout, retain)
 
-    def events(self) -> AsyncIterator[Received]:
-        """Events as they come; for one reader. Others open feeds of their own."""
-        return self._own_feed()
+    @property
+    def refusals(self) -> dict[str, int]:
+        """What neighbours refused of this node's own events, by reason."""
+        return dict(self._publisher.refusals)
+
+    async def acknowledge(self, event: Received) -> None:
+        """With delivery at least once: this event need not be handed over again."""
+        self.world.gate.acknowledge(
+            EventId(event.publisher_id, self.topics.id_of(event.topic), event.epoch, event.sequence)
+        )
+
+    def events(self) -> Feed:
+        """Events as they come. The first reader gets all since the start, others all from now on."""
+        if self.feed is None:
+            raise BadInput("this node keeps no events for its application: open a feed")
+        if not self._claimed:
+            self._claimed = True
+            return self.feed
+        feed = self._make_feed(None, None)
+        self._readers.add(feed)  # Weakly: a reader that went away must not fill up.
+        return feed
 
     async def batches(self) -> AsyncIterator[list[Received]]:
         """The same, all that are there at a time: for those who read very many."""
-        feed = self._own_feed()
+        feed = self.events()
         while events := await feed.get_all():
             yield events
 
-    def _own_feed(self) -> Feed:
-        if self.feed is None:
-            raise BadInput("this node keeps no events for its application: open a feed")
-        return self.feed
+    def open_feed(
+        self,
+        topics: Iterable[str] | None = None,
+        *,
+        last: int = 0,
+        since: float | None = None,
+        on_gap: Callable[[Gap], None] | None = None,
+    ) -> Feed:
+        """One more reader of all events, or of those of some topics, from now on.
 
-    def open_feed(self, topics: Iterable[str] | None = None) -> Feed:
-        """One more reader of all events, or of those of some topics, from now on."""
+        Of these topics it first gets the last events that the node's own cache holds, or those that came after `since`. `on_gap` is told of
+        events that will not come.
+        """
+        feed = self._make_feed(topics, on_gap)
+        self._feeds.append(feed)
+        for topic in topics or () if last or since is not None else ():
+            self.replay(feed, topic, last or MOST_HISTORY, since or 0.0)
+        return feed
+
+    def replay(self, feed: Feed, topic: str, last: int, since: float = 0.0) -> None:
+        """Give a reader what the node's own cache holds of a topic."""
+        logged = self.world.log.history(self.topics.id_of(topic), last, since)
+        feed.put(self._received([one.event for one in logged], again=False))
+
+    def _make_feed(self, topics: Iterable[str] | None, on_gap: Callable[[Gap], None] | None) -> Feed:
         limits = self.settings.limits
-        feed = Feed(
+        return Feed(
             self.counters,
             limits.application_events,
             limits.application_bytes,
             None if topics is None else frozenset(topics),
+            on_gap,
         )
-        self._feeds.append(feed)
-        return feed
 
     def close_feed(self, feed: Feed) -> None:
         feed.close()
         with contextlib.suppress(ValueError):
             self._feeds.remove(feed)
+
+    def on_gap(self, tell: Callable[[Gap], None]) -> None:
+        """From now on, tell of events that will not come."""
+        self._on_gaps.append(tell)
 
     # Names.
 
@@ -332,10 +382,14 @@ class LiveNode:
         known = self.transport.introduction(node)
         return known[0] if known else f"{node:016x}"
 
-    def _hand_out(self, events: list[Event]) -> None:
-        if not self._feeds:
-            return
-        skip = len(SIGNATURE_ROOM) if self.keyring is not None else 0
+    def _hand_out(self, events: list[Event], again: bool) -> None:
+        if self._feeds or self._readers:
+            received = self._received(events, again)
+            for feed in [*self._feeds, *self._readers]:
+                feed.put(received)
+
+    def _received(self, events: Sequence[Event], again: bool) -> list[Received]:
+        skip = len(SEAL_ROOM) if self.keyring is not None else 0
         received = []
         # Of a burst, most events are of one publisher and one topic: their names are looked up once.
         publisher, topic = -1, -1
@@ -348,31 +402,85 @@ class LiveNode:
                 topic = event.topic
                 topic_name = self.topics.of(topic)
             payload = event.payload[skip:] if skip else event.payload
-            received.append(Received(topic_name, payload, publisher_name, event.epoch, event.sequence))
-        for feed in self._feeds:
-            feed.put(received)
+            received.append(
+                Received(topic_name, payload, publisher_name, event.epoch, event.sequence, publisher, again)
+            )
+        return received
+
+    def _announce(self, missed: list[Missed]) -> None:
+        gaps = []
+        for stream, first, last, reason in missed:
+            topic, publisher = self.topics.of(stream.topic), self.name_of_node(stream.publisher)
+            gaps.append(Gap(topic, publisher, stream.epoch, first, last, reason))
+            if reason != "before":
+                log.warning(
+                    "%s: missed %d to %d of %s on %s (%s)", self.name, first, last, publisher, topic, reason
+                )
+        for feed in [*self._feeds, *self._readers]:
+            feed.missed(gaps)
+        for tell in self._on_gaps:
+            for gap in gaps:
+                tell(gap)
 
     # The data folder.
 
-    def _resume(self, store: Store) -> None:
-        epoch = store.fact("epoch")
-        if isinstance(epoch, int):
-            self.node.resume(epoch, store.sequences())
-
-    def _save(self, store: Store) -> None:
+    def _save(self, disk: Disk) -> None:
         connected = self.transport.connected
         first = [peer for peer in connected if self.world.linked(peer)] + connected
         addresses = ((peer, self.transport.book.get(peer)) for peer in dict.fromkeys(first))
         known = {peer: address for peer, address in addresses if address is not None}
         if known:
-            store.set_peers(dict(list(known.items())[:STORED_PEERS]))
-        store.set_fact("now", self.clock.now)
-        store.commit()
+            disk.do(disk.store.set_peers, dict(list(known.items())[:STORED_PEERS]))
+        disk.do(disk.store.set_fact, "now", self.clock.now)
+        disk.committed()
 
-    async def _keep_saving(self, store: Store) -> None:
+    async def _keep_saving(self, disk: Disk) -> None:
         while True:
-            self._save(store)
+            self._save(disk)
+            await disk.committed()  # A disk that takes nothing is not given more of the same.
             await asyncio.sleep(SAVE_EVERY)
+
+
+def _open_keyring(settings: Settings) -> Keyring | None:
+    if not settings.keys:
+        return None
+    from topicweave.live.keyring import Keyring
+
+    return Keyring(settings.keys, settings.limits.credentials)
+
+
+def _open_store(settings: Settings) -> Store | None:
+    if not settings.data:
+        return None
+    from topicweave.live.store import Store
+
+    return Store(settings.data)
+
+
+def _open_disk(store: Store | None, world: LiveWorld) -> Disk | None:
+    if store is None:
+        return None
+    from topicweave.live.disk import Disk
+
+    return Disk(store, world.counters, world.gate.disk_failed)
+
+
+def _settle_name(settings: Settings, keyring: Keyring | None, store: Store | None) -> str:
+    given = settings.name
+    name = given or (str(store.fact("name") or "") if store else "")
+    if keyring is not None:
+        name = keyring.name
+        if given and given != name:
+            raise BadInput(f"the keys in {settings.keys} are {name!r}'s, not {given!r}'s")
+    name = name or f"node-{secrets.token_hex(6)}"
+    if store is not None:
+        for fact, value in (("name", name), ("swarm", settings.swarm)):
+            kept = store.fact(fact)
+            if kept is not None and kept != value:
+                raise BadInput(f"the data in {settings.data} are of {fact} {kept!r}, not {value!r}")
+            store.set_fact(fact, value)
+        store.commit()
+    return name
 
 
 @asynccontextmanager

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from topicweave.errors import BadInput
 from topicweave.live.application import Receipt
-from topicweave.model.event import Event, EventId
+from topicweave.live.gate import FOR_NOW
+from topicweave.live.wire import VerdictOn, ask_frame
+from topicweave.model.event import EventId
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import EventMessage
 
@@ -17,8 +20,32 @@ if TYPE_CHECKING:
 
 TURN = 64 * 1024
 """Bytes published without a pause, before the event loop has a turn to send them."""
-SIGNATURE_ROOM = bytes(64)
+SEAL_ROOM = bytes(72)
 """In front of a payload that will be signed; see `keyring`."""
+ASK_EVERY = 0.05
+"""Seconds between looks whether those who were sent an event can be asked about it."""
+ASK_AGAIN = 0.5
+"""Seconds after which one that refused for now is asked again."""
+
+
+class _Watch:
+    """What becomes of one event among the neighbours."""
+
+    __slots__ = ("asked", "changed", "sent", "verdicts")
+
+    def __init__(self) -> None:
+        self.sent: list[NodeId] = []
+        self.verdicts: dict[NodeId, str] = {}
+        self.asked: dict[NodeId, float] = {}
+        self.changed = asyncio.Event()
+
+    @property
+    def accepted(self) -> int:
+        return sum(not verdict for verdict in self.verdicts.values())
+
+    @property
+    def refused(self) -> dict[str, int]:
+        return dict(Counter(verdict for verdict in self.verdicts.values() if verdict))
 
 
 class Publisher:
@@ -27,48 +54,82 @@ class Publisher:
     def __init__(self, owner: LiveNode) -> None:
         self._owner = owner
         self._transport = owner.transport
-        self._counters = owner.transport.counters
-        self._most_bytes = owner.settings.limits.payload_bytes - len(SIGNATURE_ROOM)
+        self._counters = owner.counters
+        self._most_bytes = owner.settings.limits.payload_bytes - len(SEAL_ROOM)
         self._sent: list[NodeId] = []
         self._refused = 0
-        self._watches: dict[EventId, set[NodeId]] = {}
-        owner.world.on_sent = self._note_sent
-        owner.world.on_refused = self._note_refused
+        self._watches: dict[EventId, _Watch] = {}
+        self.refusals: Counter[str] = Counter()
+        """What neighbours refused of this node's events, by reason."""
+        world = owner.world
+        world.on_sent, world.on_refused, world.on_judged = self._note_sent, self._note_refused, self._judged
 
-    async def publish(self, topic: TopicId, payload: bytes, wait_for: int, timeout: float) -> Receipt:
+    async def publish(
+        self, topic: TopicId, payload: bytes, wait_for: int, timeout: float, retain: bool
+    ) -> Receipt:
         if len(payload) > self._most_bytes:
             raise BadInput(f"a payload of {len(payload)} bytes; at most {self._most_bytes} are sent")
         sender = self._transport.sender
         if sender.congestion.holding_up:
-            await sender.congestion.room()
+            await sender.room()
         elif sender.unflushed > TURN:
             await asyncio.sleep(0)
         owner = self._owner
+        if retain:
+            owner.world.retained.add(topic)
         sent = self._sent = []
         self._refused = 0
-        told = owner.node.publish(topic, payload if owner.keyring is None else SIGNATURE_ROOM + payload)
+        told = owner.node.publish(topic, payload if owner.keyring is None else SEAL_ROOM + payload)
         event = told.event
         self._counters.publishes += 1
-        owner.world.note_own(event)
-        if owner.store is not None:
-            # Before the event leaves (sending waits for the loop's next turn): its number is never used again.
-            owner.store.set_fact("epoch", event.epoch)
-            owner.store.set_sequence(topic, event.sequence + 1)
-            owner.world.flush()
+        permanent = owner.world.note_own(event)
         if owner.recorder is not None:
             owner.recorder.published(event)
-        reason = "" if sent else self._why_nobody(told.reason)
-        if not wait_for:
-            return Receipt(event.id, len(sent), 0, reason)
-        return await self._wait_for(event, set(sent), wait_for, timeout, reason)
+        if not wait_for and permanent is None:
+            return Receipt(event.id, len(sent), 0, {}, "" if sent else self._why_nobody(told.reason))
+        watch = self._watches[event.id] = _Watch()
+        watch.sent += sent
+        try:
+            # Before the event leaves: its number is never used again.
+            if permanent is not None and not await self._is_permanent(permanent, timeout):
+                reason = f"not sent yet: the data folder takes nothing ({self._disk_error()})"
+                return Receipt(event.id, 0, 0, {}, reason)
+            enough = await self._wait_for(event.id, watch, wait_for, timeout)
+        finally:
+            del self._watches[event.id]
+        reason = "" if watch.sent else self._why_nobody(told.reason)
+        if not enough:
+            reason = reason or self._why_too_few(watch, wait_for)
+        return Receipt(event.id, len(set(watch.sent)), watch.accepted, watch.refused, reason)
+
+    async def _is_permanent(self, permanent: asyncio.Future[None], timeout: float) -> bool:
+        """Whether the event's number is on disk; a disk that fails is not waited for longer than the caller wants to."""
+        while not permanent.done():
+            await asyncio.wait([permanent], timeout=0.1)
+            if self._disk_error():
+                await asyncio.wait([permanent], timeout=timeout)
+                return permanent.done()
+        return True
+
+    def _disk_error(self) -> str:
+        return self._owner.disk.error if self._owner.disk is not None else ""
 
     def _note_sent(self, peer: NodeId, message: EventMessage) -> None:
         self._sent.append(peer)
         if self._watches and (watch := self._watches.get(message.event.id)) is not None:
-            watch.add(peer)
+            watch.sent.append(peer)
+            watch.changed.set()
 
     def _note_refused(self, peer: NodeId, message: EventMessage) -> None:
         self._refused += 1
+
+    def _judged(self, peer: NodeId, verdict: VerdictOn) -> None:
+        if verdict.refusal and verdict.refusal not in FOR_NOW:
+            self.refusals[verdict.refusal] += 1
+        watch = self._watches.get(verdict.event)
+        if watch is not None:
+            watch.verdicts[peer] = verdict.refusal
+            watch.changed.set()
 
     def _why_nobody(self, system_reason: str) -> str:
         if self._refused:
@@ -77,37 +138,34 @@ class Publisher:
             return "not joined: no other node is connected"
         return f"nobody interested known ({system_reason})" if system_reason else "nobody interested known"
 
-    async def _wait_for(
-        self, event: Event, sent: set[NodeId], wanted: int, timeout: float, reason: str
-    ) -> Receipt:
-        """Ask every neighbour that gets the event, now or later, whether it has read that far."""
-        watch = self._watches[event.id] = set(sent)
-        confirmed: set[NodeId] = set()
-        enough = asyncio.Event()
+    def _why_too_few(self, watch: _Watch, wanted: int) -> str:
+        refused = ", ".join(f"{count} refused it as {reason}" for reason, count in watch.refused.items())
+        return f"only {watch.accepted} of {wanted} neighbours accepted it in time" + (
+            f"; {refused}" if refused else ""
+        )
 
-        def passed(peer: NodeId) -> None:
-            confirmed.add(peer)
-            if len(confirmed) >= wanted:
-                enough.set()
-
-        asked: set[NodeId] = set()
-        barriers: list[int] = []
-        try:
+    async def _wait_for(self, event: EventId, watch: _Watch, wanted: int, timeout: float) -> bool:
+        """Ask every neighbour that gets the event, now or later, whether it accepted it."""
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while not enough.is_set():
-                    if news := watch - asked:
-                        asked |= news
-                        barriers.append(self._transport.sender.barrier(sorted(news), passed))
+                while watch.accepted < wanted:
+                    watch.changed.clear()
+                    self._ask(event, watch)
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(enough.wait(), 0.05)
-        except TimeoutError:
-            reason = (
-                reason if not watch else f"only {len(confirmed)} of {wanted} neighbours confirmed in time"
-            )
-        else:
-            reason = ""
-        finally:
-            del self._watches[event.id]
-            for barrier in barriers:
-                self._transport.sender.end_barrier(barrier)
-        return Receipt(event.id, len(watch), len(confirmed), reason)
+                        await asyncio.wait_for(watch.changed.wait(), ASK_EVERY)
+        return watch.accepted >= wanted
+
+    def _ask(self, event: EventId, watch: _Watch) -> None:
+        now = self._transport.loop.time()
+        for peer in dict.fromkeys(watch.sent):
+            verdict = watch.verdicts.get(peer)
+            again = verdict in FOR_NOW and now - watch.asked.get(peer, 0.0) >= ASK_AGAIN
+            if again or (verdict is None and peer not in watch.asked):
+                entry = self._transport.peers.get(peer)
+                if entry is None or entry.link is None:
+                    continue
+                self._transport.sender.flush(entry)
+                # Behind the event, or its verdict is not known yet.
+                if entry.link.open and not len(entry.outbox):
+                    watch.asked[peer] = now
+                    entry.link.write(ask_frame([event]))

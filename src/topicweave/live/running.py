@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import random
 import signal
 import sys
 
 import msgspec
 
+from topicweave.errors import BadInput
+from topicweave.live.application import Gap
 from topicweave.live.node import LiveNode, run
 from topicweave.live.settings import Settings
 from topicweave.live.swarm import draw_interests, run_swarm
+
+log = logging.getLogger("topicweave.live")
 
 
 def _stop_on_signals() -> asyncio.Event:
@@ -38,6 +43,9 @@ def run_node(settings: Settings, show_events: bool = False) -> None:
         stop = _stop_on_signals()
         node = LiveNode(settings, keep_events=show_events)
         await node.start()
+        loop = asyncio.get_running_loop()
+        if hasattr(signal, "SIGHUP"):
+            loop.add_signal_handler(signal.SIGHUP, _reload, node)
         where = {"name": node.name, "listen": str(node.address)}
         if node.http is not None:
             where["http"] = str(node.http.address)
@@ -51,11 +59,23 @@ def run_node(settings: Settings, show_events: bool = False) -> None:
     run(main)
 
 
+def _reload(node: LiveNode) -> None:
+    try:
+        node.reload_keys()
+    except BadInput as error:
+        log.error("the keys stay as they were: %s", error)
+
+
 async def _print_events(node: LiveNode) -> None:
+    def missed(gap: Gap) -> None:
+        print(json.dumps({"gap": msgspec.to_builtins(gap)}, ensure_ascii=False), flush=True)
+
+    node.on_gap(missed)
     async for event in node.events():
         text = event.payload.decode(errors="replace")
         line = {"topic": event.topic, "publisher": event.publisher, "sequence": event.sequence, "text": text}
         print(json.dumps(line, ensure_ascii=False), flush=True)
+        await node.acknowledge(event)
 
 
 def run_shown_swarm(

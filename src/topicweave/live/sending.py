@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from topicweave.live.congestion import ENOUGH, Congestion
@@ -11,7 +11,7 @@ from topicweave.live.frames import Kind, frame
 from topicweave.live.interests import HELD, Named
 from topicweave.live.link import MOST_TOLD, Link
 from topicweave.live.outbox import Outbox
-from topicweave.live.wire import AddressOf, addresses_frame, interests_frame
+from topicweave.live.wire import addresses_frame, interests_frame
 from topicweave.model.ids import NodeId
 from topicweave.port import EventMessage, Message
 
@@ -34,7 +34,7 @@ class Peer:
         self.dialling: asyncio.Task[None] | None = None
         self.addresses: dict[NodeId, None] = {}
         """Whose addresses must arrive before what waits."""
-        self.credentials: dict[NodeId, None] = {}
+        self.credentials: dict[tuple[NodeId, bytes], None] = {}
         self.interests: dict[bytes, Named] = {}
         """Those that what waits mentions by name."""
 
@@ -55,10 +55,10 @@ class Sender:
         self._dirty: dict[NodeId, Peer] = {}
         self.unflushed = 0
         """Bytes handed over since the event loop had its last turn."""
-        self.congestion = Congestion(owner.loop, owner.hold_up)
+        self.congestion = Congestion()
+        self._waiting: list[asyncio.Future[None]] = []
+        self._impatience: asyncio.TimerHandle | None = None
         self._much = min(ENOUGH, owner.limits.queue_bytes // 2)
-        self._barriers: dict[int, Callable[[NodeId], None]] = {}
-        self._barrier_number = 0
 
     def send(self, to: NodeId, message: Message) -> bool:
         """Whether a message without an event was taken: it is sent, or waits for a connection."""
@@ -87,7 +87,7 @@ class Sender:
             self._counters.unroutable += 1
             return False
         if self._owner.keyring is not None and len(peer.credentials) < MOST_TOLD:
-            peer.credentials[message.event.publisher] = None
+            peer.credentials[message.event.publisher, message.event.payload[:8]] = None
         return self._put(peer, self._codec.encode(message), carries_event=True)
 
     def _put(self, peer: Peer, encoded: bytes, carries_event: bool) -> bool:
@@ -96,23 +96,55 @@ class Sender:
         if taken:
             self._counters.messages_sent += 1
             if outbox.size > self._much:
-                self.congestion.filled(peer.id)
+                self._congested(self.congestion.filled(peer.id, self._loop.time()))
         if not self._dirty:
             self._loop.call_soon(self.flush_all)
         self._dirty[peer.id] = peer
         self.unflushed += len(encoded)
         return taken
 
-    def barrier(self, peers: Iterable[NodeId], passed: Callable[[NodeId], None]) -> int:
-        """Calls `passed` for each peer that has read everything sent to it so far."""
-        self._barrier_number += 1
-        self._barriers[self._barrier_number] = passed
-        for peer in peers:
-            self._loop.call_soon(self._send_barrier, peer, self._barrier_number)
-        return self._barrier_number
+    # Backpressure: the shell of `congestion`.
 
-    def end_barrier(self, number: int) -> None:
-        self._barriers.pop(number, None)
+    async def room(self) -> None:
+        """Returns when nobody holds up others."""
+        while self.congestion.holding_up:
+            waiting: asyncio.Future[None] = self._loop.create_future()
+            self._waiting.append(waiting)
+            await waiting
+
+    def gone(self, peer: NodeId) -> None:
+        self._congested(self.congestion.gone(peer, self._loop.time()))
+
+    def close(self) -> None:
+        for peer in list(self.congestion.holding_up):
+            self.gone(peer)
+
+    def _congested(self, changed: bool) -> None:
+        """Those who hold up others have become others, perhaps."""
+        if not changed:
+            return
+        if not self.congestion.holding_up:
+            waiting, self._waiting = self._waiting, []
+            for future in waiting:
+                if not future.done():
+                    future.set_result(None)
+        self._owner.hold_up()
+        self._look_again()
+
+    def _look_again(self) -> None:
+        if self._impatience is not None:
+            self._impatience.cancel()
+            self._impatience = None
+        deadline = self.congestion.deadline(self._loop.time())
+        if deadline is not None:
+            self._impatience = self._loop.call_at(deadline, self._tick)
+
+    def _tick(self) -> None:
+        self._impatience = None
+        changed = self.congestion.tick(self._loop.time())
+        self._congested(changed)
+        if not changed:
+            self._look_again()
 
     def flush_all(self) -> None:
         owner = self._owner
@@ -128,61 +160,53 @@ class Sender:
         link = peer.link
         if link is None or not link.open or not len(peer.outbox):
             return
-        if link.paused_since is None:
-            self._tell_first(peer, link)
-            link.last_message = self._loop.time()
-        while len(peer.outbox) and link.paused_since is None:
+        if link.stuck:
+            return
+        self._tell_first(peer, link)
+        link.last_message = self._loop.time()
+        while len(peer.outbox) and not link.stuck:
             link.write(self._codec.batch(peer.outbox.take(BATCH)))
         if not len(peer.outbox):
             peer.interests.clear()
+        if self.congestion.holding_up:
+            self.congestion.progressed(peer.id, self._loop.time())
         if peer.outbox.size <= self._much // 2:
-            self.congestion.drained(peer.id)
+            self._congested(self.congestion.drained(peer.id, self._loop.time()))
 
     def _tell_first(self, peer: Peer, link: Link) -> None:
         """The interests, addresses and credentials that what waits speaks of."""
         if peer.interests:
             for told in link.told_interests.news(peer.interests.values()):
                 link.write(interests_frame(told))
+        if len(link.told_credentials) >= MOST_TOLD:
+            link.told_credentials.clear()
         news = []
         for introduced in peer.addresses:
-            address = self._owner.book.get(introduced)
+            record = self._owner.book.record(introduced)
             if (
-                address is not None
+                record is not None
                 and introduced != peer.id
-                and link.told_addresses.get(introduced) != address
+                and link.told_addresses.get(introduced) != record.address
             ):
                 if len(link.told_addresses) >= MOST_TOLD:
                     link.told_addresses.clear()
-                link.told_addresses[introduced] = address
-                news.append(AddressOf(introduced, address))
+                link.told_addresses[introduced] = record.address
+                news.append(record)
+                if record.signature:
+                    self.tell_credential(link, introduced, record.signature[:8])
         peer.addresses.clear()
         for start in range(0, len(news), 1000):
             link.write(addresses_frame(news[start : start + 1000]))
-        if len(link.told_credentials) >= MOST_TOLD:
-            link.told_credentials = {self._owner.id, peer.id}
-        for publisher in peer.credentials:
-            if publisher not in link.told_credentials:
-                self.tell_credential(link, publisher)
+        for publisher, key_id in peer.credentials:
+            self.tell_credential(link, publisher, key_id)
         peer.credentials.clear()
 
-    def _send_barrier(self, to: NodeId, number: int) -> None:
-        peer = self._owner.peers.get(to)
-        if peer is None or number not in self._barriers:
-            return
-        self.flush(peer)
-        if peer.link is not None and peer.link.open and not len(peer.outbox):
-            peer.link.ping(number)
-        else:
-            # Not connected yet, or the socket is full: try again until the barrier ends.
-            self._loop.call_later(0.05, self._send_barrier, to, number)
-
-    def tell_credential(self, link: Link, publisher: NodeId) -> None:
+    def tell_credential(self, link: Link, publisher: NodeId, key_id: bytes) -> None:
+        """Unless the other side has it."""
         keyring = self._owner.keyring
-        if keyring is not None and (credential := keyring.credential(publisher)) is not None:
+        if keyring is None or (publisher, key_id) in link.told_credentials:
+            return
+        credential = keyring.credential(publisher, key_id)
+        if credential is not None:
             link.write(frame(Kind.CREDENTIAL, credential.der))
-            link.told_credentials.add(publisher)
-
-    def passed(self, peer: NodeId, number: int) -> None:
-        """A peer has read what was sent before a barrier."""
-        if (passed := self._barriers.get(number)) is not None:
-            passed(peer)
+            link.told_credentials.add((publisher, key_id))

@@ -28,7 +28,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Waiting for one peer; see `outbox` for what goes when it is full."""
     connections: int = 512
     half_open: int = 128
-    """Connections that have not said hello yet; more are closed at once."""
+    """Connections that have not said hello yet; for one more, the oldest of the address with most of them goes."""
+    bytes_per_second: int = 256 * 1024 * 1024
+    """Of one peer; as below."""
     messages_per_second: int = 1_000_000
     """Of one peer; beyond that its socket is not read until it is within again, so nothing is lost."""
     topics_per_peer: int = 16_384
@@ -39,6 +41,18 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     application_bytes: int = 64 * 1024 * 1024
     cache_bytes: int = 64 * 1024 * 1024
     """Of all topics' caches together."""
+    max_memory: int = 512 * 1024 * 1024
+    """Bytes that peers' interests may take up here, all together; one peer may fill an eighth of it."""
+
+
+class LogLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the data folder keeps of a topic for those who missed it, beyond the cache."""
+
+    events: int = 0
+    """0 keeps what the cache holds."""
+    bytes: int = 256 * 1024 * 1024
+    seconds: float = 0.0
+    """What came longer ago goes; 0 sets no limit."""
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +74,8 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     catch_up_period: float
     parameters: Mapping[str, Any]
     """Of the system, as far as it has parameters of these names."""
+    gap_patience: float = 10.0
+    """For so long a missing event is asked for before it is announced as missed."""
 
 
 CACHED, CACHED_BYTES = 65_536, 16 * 1024 * 1024
@@ -85,6 +101,7 @@ PACES: dict[Preset, Pace] = {
                 "cache_bytes": CACHED_BYTES,
             },
         },
+        gap_patience=4.0,
     ),
     "lan": Pace(
         hello_timeout=3.0,
@@ -122,6 +139,7 @@ PACES: dict[Preset, Pace] = {
             "quarantine": 15.0,
             "tree": {"cache_events": CACHED, "cache_bytes": CACHED_BYTES},
         },
+        gap_patience=30.0,
     ),
 }
 
@@ -160,6 +178,35 @@ class Address(msgspec.Struct, frozen=True, array_like=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class SeedName(msgspec.Struct, frozen=True):
+    """Where to join: the user's word, so names of hosts are looked up."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> SeedName:
+        """From `127.0.0.1:7000`, `[::1]:7000` or `seed.example.org:7000`.
+
+        >>> SeedName.parse("seed.example.org:7000")
+        SeedName(host='seed.example.org', port=7000)
+        """
+        host, _, port = text.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if (
+            not host
+            or not port.isdecimal()
+            or not 1 <= int(port) <= 65535
+            or len(host) > 253
+            or set(host) & set(" /@")
+        ):
+            raise BadInput(f"join {text!r}: say a host and a port, such as seed.example.org:7000")
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything one node is told at its start."""
 
@@ -186,6 +233,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Events kept per topic for those who missed them; 0 turns catching up off."""
     caches: dict[str, int] = {}
     """The same for single topics."""
+    log: LogLimits = LogLimits()
+    """How deep the data folder's log of each topic is."""
+    logs: dict[str, LogLimits] = {}
+    """The same for single topics."""
+    retained: tuple[str, ...] = ()
+    """Topics of which the last event is kept whatever the limits say."""
+    delivery: Literal["at-most-once", "at-least-once"] = "at-most-once"
+    """At least once: what the application has not acknowledged is handed over again."""
+    redeliver_after: float = 30.0
+    """Seconds without an acknowledgement after which that is done."""
+    when_disk_fails: Literal["hold", "hand-over"] = "hold"
+    """What becomes of events while the data folder takes nothing; see docs/delivery-contract.md."""
     http: str = ""
     """Where to serve HTTP; nowhere if empty."""
     token: str = ""
@@ -209,7 +268,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.advertise:
             Address.parse(self.advertise, "advertise")
         for address in self.join:
-            Address.parse(address, "join")
+            SeedName.parse(address)
         if self.http and not Address.parse(self.http, "http").loopback and not self.token:
             raise BadInput(f"http {self.http} is not loopback: set a token")
         if self.cache < 0 or any(size < 0 for size in self.caches.values()):

@@ -6,6 +6,7 @@ Rules kept
    an event was seen before the application gets it. So a killed process never reuses a number and never hands over twice.
 2. One process at a time: the folder is locked.
 3. The write-ahead log survives a killed process. After a power failure the last moments may be missing (synchronous=NORMAL).
+4. While a node runs, only the thread of `disk` works here: a slow disk does not hold up the event loop.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from topicweave.blocks.seen import Gaps
 from topicweave.errors import BadInput
@@ -21,7 +23,7 @@ from topicweave.live.settings import Address
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 
-LAYOUT = 2
+LAYOUT = 3
 """Of the tables below; another one is refused."""
 
 _TABLES = """
@@ -31,14 +33,22 @@ CREATE TABLE IF NOT EXISTS subscriptions (topic TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sequences (topic INTEGER PRIMARY KEY, next INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS seen (
     publisher INTEGER, topic INTEGER, epoch INTEGER NOT NULL, highest INTEGER NOT NULL, gaps BLOB NOT NULL,
+    base INTEGER NOT NULL,
     PRIMARY KEY (publisher, topic)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
     number INTEGER PRIMARY KEY, publisher INTEGER, topic INTEGER, epoch INTEGER, sequence INTEGER,
-    hops INTEGER NOT NULL, payload BLOB NOT NULL,
+    hops INTEGER NOT NULL, payload BLOB NOT NULL, arrived REAL NOT NULL,
     UNIQUE (publisher, topic, epoch, sequence)
 );
+CREATE INDEX IF NOT EXISTS events_by_topic ON events (topic, number);
+CREATE TABLE IF NOT EXISTS unacknowledged (
+    publisher INTEGER, topic INTEGER, epoch INTEGER, sequence INTEGER, payload BLOB NOT NULL,
+    PRIMARY KEY (publisher, topic, epoch, sequence)
+);
 """
+
+_THIS = "publisher = ? AND topic = ? AND epoch = ? AND sequence = ?"
 
 
 def _signed(identifier: int) -> int:
@@ -57,7 +67,7 @@ class Store:
         path = Path(folder) / "node.sqlite"
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=0.5)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
             # Exclusive: a second process finds the folder taken.
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -121,47 +131,89 @@ class Store:
 
     # Events seen.
 
-    def seen(self) -> Iterator[tuple[NodeId, TopicId, tuple[int, int, Gaps]]]:
-        for publisher, topic, epoch, highest, stored in self._db.execute("SELECT * FROM seen"):
+    def seen(self) -> Iterator[tuple[NodeId, TopicId, tuple[int, int, Gaps], int]]:
+        """Streams as they were, each with the first number that counts as missed (see `gaps`)."""
+        for publisher, topic, epoch, highest, stored, base in self._db.execute("SELECT * FROM seen"):
             gaps = tuple(struct.iter_unpack(">QQ", stored))
-            yield _unsigned(publisher), _unsigned(topic), (epoch, highest, gaps)
+            yield _unsigned(publisher), _unsigned(topic), (epoch, highest, gaps), base
 
-    def set_seen(self, publisher: NodeId, topic: TopicId, state: tuple[int, int, Gaps]) -> None:
+    def set_seen(self, publisher: NodeId, topic: TopicId, state: tuple[int, int, Gaps], base: int) -> None:
         epoch, highest, gaps = state
         stored = b"".join(struct.pack(">QQ", first, last) for first, last in gaps)
-        row = (_signed(publisher), _signed(topic), epoch, highest, stored)
-        self._write("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", row)
+        row = (_signed(publisher), _signed(topic), epoch, highest, stored, base)
+        self._write("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    # The caches.
+    # The log.
 
-    def events(self) -> Iterator[tuple[Event, int]]:
-        """Oldest first, with their hops."""
+    def events(self, last: int | None = None) -> Iterator[tuple[Event, int]]:
+        """Oldest first, with their hops; the last so many of each topic."""
+        numbered = (
+            "SELECT *, row_number() OVER (PARTITION BY topic ORDER BY number DESC) AS place FROM events"
+        )
+        most = -1 if last is None else last
         rows = self._db.execute(
-            "SELECT publisher, topic, epoch, sequence, payload, hops FROM events ORDER BY number"
+            f"SELECT publisher, topic, epoch, sequence, payload, hops FROM ({numbered})"
+            " WHERE ?1 < 0 OR place <= ?1 ORDER BY number",
+            (most,),
         )
-        for publisher, topic, epoch, sequence, payload, hops in rows:
-            yield Event(_unsigned(publisher), _unsigned(topic), epoch, sequence, payload), hops
+        for *row, hops in rows:
+            yield _event(row), hops
 
-    def add_event(self, event: Event, hops: int) -> None:
-        row = (
-            _signed(event.publisher),
-            _signed(event.topic),
-            event.epoch,
-            event.sequence,
-            hops,
-            event.payload,
+    def run_of(self, run: tuple[NodeId, TopicId, int, int, int], most: int) -> list[tuple[Event, int]]:
+        """Events of a stream: publisher, topic, epoch, first and last number."""
+        publisher, topic, epoch, first, last = run
+        rows = self._db.execute(
+            "SELECT publisher, topic, epoch, sequence, payload, hops FROM events"
+            " WHERE publisher = ? AND topic = ? AND epoch = ? AND sequence BETWEEN ? AND ? ORDER BY sequence LIMIT ?",
+            (_signed(publisher), _signed(topic), epoch, first, min(last, (1 << 63) - 1), most),
         )
+        return [(_event(row), hops) for *row, hops in rows]
+
+    def history(self, topic: TopicId, last: int, since: float) -> list[tuple[Event, int]]:
+        """The last events of a topic that came after a moment, oldest first."""
+        rows = self._db.execute(
+            "SELECT publisher, topic, epoch, sequence, payload, hops FROM events"
+            " WHERE topic = ? AND arrived >= ? ORDER BY number DESC LIMIT ?",
+            (_signed(topic), since, last),
+        ).fetchall()
+        return [(_event(row), hops) for *row, hops in reversed(rows)]
+
+    def add_event(self, event: Event, hops: int, arrived: float) -> None:
+        row = (*_key(event.id), hops, event.payload, arrived)
         self._write(
-            "INSERT OR IGNORE INTO events (publisher, topic, epoch, sequence, hops, payload)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO events (publisher, topic, epoch, sequence, hops, payload, arrived)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
             row,
         )
 
-    def remove_event(self, event: EventId) -> None:
+    def prune(self, topic: TopicId, events: int, size: int, since: float, spare_last: bool) -> None:
+        """Keep of a topic's log so many events, bytes, and what came after a moment; and, if asked, the last in any case."""
         self._write(
-            "DELETE FROM events WHERE publisher = ? AND topic = ? AND epoch = ? AND sequence = ?",
-            (_signed(event.publisher), _signed(event.topic), event.epoch, event.sequence),
+            "DELETE FROM events WHERE number IN (SELECT number FROM ("
+            " SELECT number, arrived, row_number() OVER newer AS place, sum(length(payload)) OVER newer AS bytes"
+            " FROM events WHERE topic = ?1 WINDOW newer AS (ORDER BY number DESC))"
+            " WHERE (place > ?2 OR bytes > ?3 OR arrived < ?4) AND place > ?5)",
+            (_signed(topic), events, size, since, int(spare_last)),
         )
+
+    def forget_topic(self, topic: TopicId) -> None:
+        self._write("DELETE FROM events WHERE topic = ?", (_signed(topic),))
+
+    # At least once: what the application was handed and has not acknowledged.
+
+    def unacknowledged(self) -> list[Event]:
+        rows = self._db.execute(
+            "SELECT publisher, topic, epoch, sequence, payload FROM unacknowledged ORDER BY rowid"
+        )
+        return [_event(row) for row in rows]
+
+    def add_unacknowledged(self, event: Event) -> None:
+        self._write(
+            "INSERT OR IGNORE INTO unacknowledged VALUES (?, ?, ?, ?, ?)", (*_key(event.id), event.payload)
+        )
+
+    def acknowledge(self, event: EventId) -> None:
+        self._write(f"DELETE FROM unacknowledged WHERE {_THIS}", _key(event))
 
     # Transactions.
 
@@ -174,6 +226,22 @@ class Store:
         if self._db.in_transaction:
             self._db.execute("COMMIT")
 
+    def roll_back(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def limit_pages(self, most: int) -> None:
+        """As if the disk held no more; 0 for as much as there is. For experiments."""
+        self._db.execute(f"PRAGMA max_page_count={most or 1 << 30}")
+
     def close(self) -> None:
-        self.commit()
         self._db.close()
+
+
+def _key(event: EventId) -> tuple[int, int, int, int]:
+    return _signed(event.publisher), _signed(event.topic), event.epoch, event.sequence
+
+
+def _event(row: list[Any] | tuple[Any, ...]) -> Event:
+    publisher, topic, epoch, sequence, payload = row
+    return Event(_unsigned(publisher), _unsigned(topic), epoch, sequence, payload)

@@ -4,11 +4,10 @@ Rules kept
 ----------
 1. A message for a peer without a connection waits in its outbox while the transport dials, with growing and random pauses. If the
    peer can't be reached, what waits is dropped and counted, and the node is told.
-2. When both ends dial at once, the connection made by the node with the lower id stays. The other is retired, not cut: what is
-   under way on it arrives. Of two connections made by the same end the newer stays: the older one's other end is gone.
+2. Which of two connections to the same peer stays: see `connection.arbitrate`. The other is retired, not cut: what is under way on it arrives.
 3. A broken connection is made anew if the overlay has a link there or something waits; only if that fails is the peer lost.
-4. Silence is asked after, and ends a connection when it lasts; so does a peer that takes nothing for as long.
-5. What peers can make this hold is bounded: connections, half-open ones, waiting bytes, addresses.
+4. Silence is asked after, and ends a connection when it lasts; so does a peer that takes nothing for as long, and a certificate that ends or is revoked.
+5. What peers can make this hold is bounded: connections, half-open ones, waiting bytes, addresses. Those who do wrong are banned for a while.
 """
 
 from __future__ import annotations
@@ -19,27 +18,39 @@ import logging
 import random
 import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from topicweave.live.addresses import AddressBook
+from topicweave.live.admission import HalfOpen, reserved
+from topicweave.live.budgets import Reputation
+from topicweave.live.clock import Clock
+from topicweave.live.connection import Terms, Tick, Verdict, arbitrate
 from topicweave.live.counters import Counters
 from topicweave.live.dialling import Dialler
-from topicweave.live.frames import Kind, ProtocolError
-from topicweave.live.link import Link
+from topicweave.live.frames import Kind, ProtocolError, frame
+from topicweave.live.link import MOST_TOLD, Link
 from topicweave.live.listening import Listener
 from topicweave.live.outbox import Outbox
 from topicweave.live.sending import Peer, Sender
 from topicweave.live.settings import Address, Limits, Pace
+from topicweave.live.troubles import Troubles
 from topicweave.live.wire import (
     MAGIC,
     VERSIONS,
+    AddressOf,
     Bye,
     Codec,
     Hello,
-    bye_frame,
-    hello_frame,
+    Pong,
+    VerdictOn,
     number_frame,
+    read_addresses,
+    read_ask,
+    read_interests,
+    read_number,
+    read_verdicts,
 )
+from topicweave.model.event import EventId
 from topicweave.model.ids import NodeId, ring_id
 from topicweave.port import Message
 
@@ -47,6 +58,9 @@ if TYPE_CHECKING:
     from topicweave.live.keyring import Keyring
 
 log = logging.getLogger("topicweave.live")
+
+ROUTINE = frozenset({"idle", "leaving", "another connection to you won"})
+"""Byes that tell of no trouble."""
 
 
 class Events:
@@ -60,40 +74,66 @@ class Events:
         """Whether the overlay has a link to the peer."""
         return False
 
+    def asked(self, peer: NodeId, events: Sequence[EventId]) -> None:
+        """A publisher asks what became of its events."""
+
+    def judged(self, peer: NodeId, verdicts: Sequence[VerdictOn]) -> None:
+        """What became of this node's own events at a peer."""
+
+    def epoch_of(self, peer: NodeId) -> int:
+        """The highest epoch known of a publisher; 0 for none."""
+        return 0
+
+    def epoch_told(self, epoch: int) -> None:
+        """The highest epoch that a peer knows of this node."""
+
+
+class Who(NamedTuple):
+    """Which node this is."""
+
+    name: str
+    swarm: str
+    system: str
+
 
 class Transport:
     """All connections of one node."""
 
     def __init__(
         self,
-        name: str,
-        swarm: str,
-        system: str,
+        who: Who,
         codec: Codec,
         limits: Limits,
         pace: Pace,
         rng: random.Random,
         events: Events,
+        clock: Clock,
+        counters: Counters,
         keyring: Keyring | None = None,
     ) -> None:
         self.loop = asyncio.get_running_loop()
-        self.name, self.id = name, ring_id(name)
-        self.codec, self.limits, self.pace = codec, limits, pace
-        self.counters = Counters()
+        self.name, self.id = who.name, ring_id(who.name)
+        self.codec, self.limits, self.clock = codec, limits, clock
+        self.terms = Terms(self.hello, limits, pace, clock.wall)
+        self.counters = counters
+        self.troubles = Troubles(who.name)
+        self.reputation = Reputation()
         self.keyring = keyring
-        self.book = AddressBook(self.id, limits.addresses, loopback_only=keyring is None)
+        proves = None if keyring is None else lambda record: keyring.verify_address(record, clock.trusted())
+        self.book = AddressBook(self.id, limits.addresses, proves)
         self.address = Address("127.0.0.1", 0)
+        self._record = AddressOf(self.id, self.address)
         self.delay: Callable[[NodeId], float] | None = None
         """Seconds by which what a peer sends is held back: for experiments."""
         self.blocked: Callable[[NodeId], bool] | None = None
         """Whether a peer is behind a firewall: for experiments."""
-        self._swarm, self._system = swarm, system
+        self._who = who
         self.random = rng
         self._events = events
         self._instance = secrets.randbits(63)
         self.peers: dict[NodeId, Peer] = {}
         self._links: set[Link] = set()
-        self._half_open = 0
+        self._half_open: HalfOpen[Link] = HalfOpen(limits.half_open)
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self.closed = False
@@ -103,12 +143,35 @@ class Transport:
 
     # What the node's world does.
 
+    @property
+    def pace(self) -> Pace:
+        return self.terms.pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        self.terms.pace = pace
+
     def listen(self, listen: Address, advertise: Address | None = None) -> None:
         self._listener = Listener(self, listen)
         self.address = Address(listen.host, self._listener.port)
         if advertise is not None:
             self.address = Address(advertise.host, advertise.port or self._listener.port)
+        self._sign_address()
         self._sweep()
+
+    def use_keys(self) -> None:
+        """The keyring was read again: new connections use what it holds, and those that it does not believe any more end."""
+        self.dialler.use_keys()
+        if self._listener is not None:
+            self._listener.use_keys()
+        self._sign_address()
+        self.spread_revocations()
+        self._check_certificates()
+
+    def _sign_address(self) -> None:
+        issued = int(self.clock.wall())
+        signature = self.keyring.sign_address(self.address, issued) if self.keyring else b""
+        self._record = AddressOf(self.id, self.address, issued, signature)
 
     async def meet(self, address: Address) -> NodeId:
         """Dial somebody whose id is not known yet."""
@@ -128,12 +191,14 @@ class Transport:
     def waiting_bytes(self) -> int:
         return sum(peer.outbox.size for peer in self.peers.values())
 
+    def link_to(self, peer: NodeId) -> Link | None:
+        entry = self.peers.get(peer)
+        return None if entry is None else entry.link
+
     def introduction(self, peer: NodeId) -> tuple[str, Address] | None:
         """The name and the address that a connected peer gave."""
-        entry = self.peers.get(peer)
-        if entry is None or entry.link is None or entry.link.hello is None:
-            return None
-        return entry.link.hello.name, entry.link.hello.address
+        link = self.link_to(peer)
+        return None if link is None or link.hello is None else (link.hello.name, link.hello.address)
 
     async def close(self) -> None:
         """Send what waits, say goodbye, and be gone within a moment."""
@@ -143,7 +208,7 @@ class Transport:
         self.closed = True
         if self._sweeper is not None:
             self._sweeper.cancel()
-        self.sender.congestion.close()
+        self.sender.close()
         if self._listener is not None:
             await self._listener.close()
         if tasks := list(self._tasks):
@@ -164,80 +229,102 @@ class Transport:
     # Links.
 
     def hello(self) -> Hello:
+        who, record = self._who, self._record
         return Hello(
-            MAGIC, VERSIONS, self._swarm, self._system, self.id, self.name, self.address, self._instance
+            MAGIC,
+            VERSIONS,
+            who.swarm,
+            who.system,
+            self.id,
+            who.name,
+            record.address,
+            self._instance,
+            self.clock.wall(),
+            record.issued,
+            record.signature,
         )
 
     def cut(self, peer: NodeId | None) -> bool:
         return self.blocked is not None and peer is not None and self.blocked(peer)
 
     def admit(self, link: Link) -> bool:
-        """Whether there is room for one more connection."""
+        """Whether there is room for one more connection; see `admission` for who goes for it."""
         full = len(self._links) >= self.limits.connections and not self._make_room()
-        if self.closed or full or (not link.dialled and self._half_open >= self.limits.half_open):
+        if self.closed or full:
             self.counters.connections_refused += 1
             return False
         self._links.add(link)
-        self._half_open += 1
+        goes = self._half_open.add(link, link.remote) if not link.dialled else None
+        if goes is not None:
+            self.counters.connections_refused += 1
+            goes.evict()
+            self.link_lost(goes)
         return True
 
-    def identify(self, link: Link, transport: asyncio.Transport) -> None:
-        """Keep the certificate that the connection proves."""
-        if self.keyring is not None:
-            tls = transport.get_extra_info("ssl_object")
-            link.credential = (tls.getpeercert(binary_form=True) if tls is not None else None) or b""
-            link.peer = self.keyring.identify(link.credential)
+    def identify(self, link: Link, transport: asyncio.Transport) -> NodeId | None:
+        """Keep the certificate that the connection proves; returns whose it is."""
+        if self.keyring is None:
+            return None
+        tls = transport.get_extra_info("ssl_object")
+        der = (tls.getpeercert(binary_form=True) if tls is not None else None) or b""
+        link.credential = self.keyring.learn(der)
+        return link.credential.node
 
     def greeted(self, link: Link, hello: Hello) -> None:
-        """Hellos are exchanged: see whether the two fit together."""
-        if hello.id != ring_id(hello.name):
-            raise ProtocolError(f"{hello.name!r} claims another's id")
-        if link.peer is not None and link.peer != hello.id:
-            raise ProtocolError(f"a certificate that is not {hello.name!r}'s")
+        """Hellos are exchanged and fit together: see whether its sender is wanted here."""
+        now = self.loop.time()
         if self.cut(hello.id):
             link.abort()
             return
-        version = max(set(hello.versions) & set(VERSIONS), default=None)
-        ours = (self._swarm, self._system)
-        if version is None or (hello.swarm, hello.system) != ours or hello.id == self.id:
-            reason = f"this is node {self.name!r} of swarm {ours[0]!r}, system {ours[1]!r}, wire {VERSIONS}"
-            self.counters.connections_refused += 1
-            if not link.dialled:
-                # Without a hello of ours first: the answer to a hello that does not fit is a word of farewell.
-                link.write(bye_frame(Bye(reason[:200])))
-            link.error = f"{hello.name!r} does not fit: {reason}"
-            link.close()
+        if reason := self._unwanted(link, hello, now):
+            link.refuse(reason)
             return
-        if not link.dialled:
-            answer = self.hello()
-            link.write(
-                hello_frame(
-                    Hello(
-                        answer.magic,
-                        (version,),
-                        answer.swarm,
-                        answer.system,
-                        answer.id,
-                        answer.name,
-                        answer.address,
-                        answer.instance,
-                    )
-                )
-            )
-        link.accept(hello)
-        self._half_open -= 1
-        link.told_credentials |= {self.id, hello.id}
+        self._half_open.remove(link)
+        link.accept()
+        if link.credential is not None:
+            link.told_credentials.add((hello.id, link.credential.key_id))
         self.counters.connections_opened += 1
-        self.book.confirm(hello.id, hello.address)
-        self.dialler.reached(hello.id)
+        self.book.confirm(AddressOf(hello.id, hello.address, hello.issued, hello.signature))
+        self.dialler.reached(hello.id, hello.address)
+        self.troubles.settled(f"dialling {link.remote}")
+        self.clock.told(hello.id, hello.time)
+        if self.keyring is not None and self.keyring.revocations.data:
+            link.write(frame(Kind.REVOKED, self.keyring.revocations.data))
+        if epoch := self._events.epoch_of(hello.id):
+            link.write(number_frame(Kind.EPOCH, epoch))
         self._adopt(link, hello)
+
+    def _unwanted(self, link: Link, hello: Hello, now: float) -> str:
+        """Why a node whose hello fits is not let in, if so."""
+        if self.reputation.banned(hello.id, now):
+            return self.reputation.reason(hello.id, now)
+        if self.keyring is not None and link.credential is not None:
+            problem = self.keyring.problem(link.credential, self.clock.trusted())
+            if problem:
+                return f"the certificate of {hello.name!r} is {problem}"
+        old = self.link_to(hello.id)
+        if (
+            old is not None
+            and arbitrate(self.id, hello.id, old.connection, link.connection, now) is Verdict.DUPLICATE
+        ):
+            self.counters.duplicate_names += 1
+            return f"another node with the name {hello.name!r} is connected, from {old.remote}: names must differ"
+        room = self.limits.connections - reserved(self.limits.connections)
+        if old is None and not link.dialled and len(self.peers) >= room and not self.book.confirmed(hello.id):
+            return (
+                f"full: {len(self.peers)} peers are connected, and the rest of the room is for known members"
+            )
+        return ""
 
     def _adopt(self, link: Link, hello: Hello) -> None:
         peer = self.peers.get(hello.id)
         if peer is None:
             peer = self.peers[hello.id] = self._make_peer(hello.id)
         old = peer.link
-        if old is not None and not old.closing and self._old_wins(old, link, hello):
+        if (
+            old is not None
+            and arbitrate(self.id, hello.id, old.connection, link.connection, self.loop.time()) is Verdict.OLD
+        ):
             link.retire()
             return
         peer.link = link
@@ -245,26 +332,20 @@ class Transport:
             old.retire()
         self.sender.flush(peer)
 
-    def _old_wins(self, old: Link, new: Link, hello: Hello) -> bool:
-        if old.hello is None or old.hello.instance != hello.instance or old.dialled == new.dialled:
-            return False
-        lower_dials = self.id < hello.id
-        return old.dialled == lower_dials
-
     def link_lost(self, link: Link) -> None:
         if link not in self._links:
             return
         self._links.discard(link)
-        if link.hello is None:
-            self._half_open -= 1
-            if not link.dialled and not link.error:
-                self.counters.connections_refused += 1  # It went before it was anybody.
+        self._half_open.remove(link)
+        if link.hello is None and not link.dialled and not link.error:
+            self.counters.connections_refused += 1  # It went before it was anybody.
         peer = self.peers.get(link.peer) if link.peer is not None else None
         if peer is None or peer.link is not link:
             return
         peer.link = None
         if self.closed:
             return
+        self.clock.skews.forget(peer.id)
         in_order = link.bye is not None
         if not in_order:
             self.counters.links_lost += 1
@@ -275,15 +356,108 @@ class Transport:
         else:
             del self.peers[peer.id]
 
-    def said_bye(self, link: Link) -> None:
+    def said_bye(self, link: Link, bye: Bye) -> None:
         """The other end closes in order; what we have for it needs another connection."""
-        if link.bye is not None and link.bye.leaving and link.peer is not None:
+        if bye.leaving and link.peer is not None:
             self.book.failed(link.peer)
+        if bye.reason not in ROUTINE and link.hello is not None:
+            who = f"{link.hello.name!r} at {link.hello.address}"
+            self.troubles.note(who, f"it closed the connection: {bye.reason}", self.loop.time())
 
-    def protocol_error(self, link: Link, error: str) -> None:
-        self.counters.protocol_errors += 1
-        who = link.hello.name if link.hello else "a stranger"
-        log.warning("%s: %s broke the protocol: %s", self.name, who, error[:200])
+    def failed(self, link: Link, reason: str, broken: bool) -> None:
+        """A connection came to nothing, or must end; `broken`: because the other side broke the protocol."""
+        who = (
+            f"{link.hello.name!r} at {link.hello.address}" if link.hello else f"a stranger from {link.remote}"
+        )
+        if broken:
+            self.counters.protocol_errors += 1
+            log.warning("%s: %s broke the protocol: %s", self.name, who, reason[:200])
+            if link.hello is not None:
+                self.fault(link.hello.id, "broke the protocol")
+        elif link.connection.stuck_since is not None and link.hello is not None:
+            self.counters.slow_peers_closed += 1
+        elif not link.opened.done():
+            self.counters.connections_refused += 1
+            known = f"dialling {link.remote}" if link.dialled else who
+            self.troubles.note(known, reason, self.loop.time())
+
+    def fault(self, peer: NodeId, what: str) -> None:
+        """A peer did wrong; who does so again and again is not spoken to for a while."""
+        if self.reputation.fault(peer, what, self.loop.time()):
+            self.counters.bans += 1
+            log.warning("%s: %016x is banned: it %s", self.name, peer, what)
+            self.close_link(peer)
+
+    # What comes over links.
+
+    def arrived(self, link: Link, kind: int, body: bytes) -> None:
+        if kind == Kind.MESSAGES:
+            messages = self.codec.decode(body, link.interests)
+            link.last_message = link.connection.last_heard
+            link.spend(len(messages))
+            assert link.peer is not None
+            self.received(link.peer, messages)
+            return
+        handler = _HANDLERS.get(kind)
+        if handler is None:
+            raise ProtocolError(f"a frame of unknown kind {kind}")
+        link.spend(1)
+        handler(self, link, body)
+
+    def _addresses(self, link: Link, body: bytes) -> None:
+        for record in read_addresses(body):
+            if not self.book.hear(record):
+                self.counters.unproven_addresses += 1
+            elif len(link.told_addresses) < MOST_TOLD:
+                link.told_addresses[record.id] = record.address  # Who told us need not be told.
+
+    def _credential(self, link: Link, body: bytes) -> None:
+        if self.keyring is None:
+            raise ProtocolError("a credential in a swarm without keys")
+        credential = self.keyring.learn(body)
+        if len(link.told_credentials) < MOST_TOLD:
+            link.told_credentials.add((credential.node, credential.key_id))
+
+    def _need_credential(self, link: Link, body: bytes) -> None:
+        if len(body) != 16:
+            raise ProtocolError(f"a need of {len(body)} bytes instead of 16")
+        publisher, key_id = int.from_bytes(body[:8], "big"), body[8:]
+        link.told_credentials.discard((publisher, key_id))
+        self.sender.tell_credential(link, publisher, key_id)
+
+    def _interests(self, link: Link, body: bytes) -> None:
+        link.interests.hear(read_interests(body))
+
+    def _asked(self, link: Link, body: bytes) -> None:
+        asked = read_ask(body)
+        link.spend(len(asked.events))
+        assert link.peer is not None
+        self._events.asked(link.peer, asked.events)
+
+    def _verdicts(self, link: Link, body: bytes) -> None:
+        assert link.peer is not None
+        self._events.judged(link.peer, read_verdicts(body))
+
+    def _revoked(self, link: Link, body: bytes) -> None:
+        if self.keyring is None:
+            raise ProtocolError("a list of revoked certificates in a swarm without keys")
+        if self.keyring.learn_revoked(body):
+            self.spread_revocations()
+            self._check_certificates()
+
+    def _epoch(self, _link: Link, body: bytes) -> None:
+        self._events.epoch_told(read_number(body))
+
+    def ponged(self, link: Link, pong: Pong) -> None:
+        if link.peer is not None:
+            self.clock.told(link.peer, pong.time)
+
+    def spread_revocations(self) -> None:
+        if self.keyring is not None and self.keyring.revocations.data:
+            told = frame(Kind.REVOKED, self.keyring.revocations.data)
+            for peer in self.peers.values():
+                if peer.link is not None and peer.link.open:
+                    peer.link.write(told)
 
     def received(self, sender: NodeId, messages: Sequence[Message]) -> None:
         self.counters.messages_received += len(messages)
@@ -297,16 +471,16 @@ class Transport:
         if not self.closed and not self.cut(sender):
             self._events.received(sender, messages)
 
-    def ask_for_credential(self, peer: NodeId, publisher: NodeId) -> None:
-        entry = self.peers.get(peer)
-        if entry is not None and entry.link is not None:
-            entry.link.write(number_frame(Kind.NEED_CREDENTIAL, publisher))
+    def ask_for_credential(self, peer: NodeId, publisher: NodeId, key_id: bytes) -> None:
+        link = self.link_to(peer)
+        if link is not None and len(key_id) == 8:
+            link.write(frame(Kind.NEED_CREDENTIAL, publisher.to_bytes(8, "big") + key_id))
 
     def close_link(self, peer: NodeId) -> None:
         """End a connection as if it broke: for peers that misbehave."""
-        entry = self.peers.get(peer)
-        if entry is not None and entry.link is not None:
-            entry.link.abort()
+        link = self.link_to(peer)
+        if link is not None:
+            link.abort()
 
     def writable(self, link: Link) -> None:
         peer = self.peers.get(link.peer) if link.peer is not None else None
@@ -325,6 +499,8 @@ class Transport:
 
     def new_peer(self, to: NodeId) -> Peer | None:
         if to == self.id or self.closed or self.book.get(to) is None or self.dialler.cooling(to):
+            return None
+        if self.reputation.banned(to, self.loop.time()):
             return None
         if len(self.peers) >= self.limits.connections and not self._make_room():
             return None
@@ -350,7 +526,7 @@ class Transport:
     def drop(self, peer: Peer) -> None:
         """The peer is out of reach."""
         peer.outbox.clear()
-        self.sender.congestion.drained(peer.id)
+        self.sender.gone(peer.id)
         if self.peers.get(peer.id) is peer:
             del self.peers[peer.id]
         self._events.lost(peer.id)
@@ -363,15 +539,8 @@ class Transport:
         self._sweeper = self.loop.call_later(self.pace.heartbeat / 2, self._sweep)
         now, pace = self.loop.time(), self.pace
         for link in list(self._links):
-            if link.hello is None:
-                continue
-            if link.paused_since is not None and now - link.paused_since > pace.dead_after:
-                self.counters.slow_peers_closed += 1
-                link.abort()
-            elif now - link.last_heard > pace.dead_after:
-                link.abort()
-            elif now - link.last_heard > pace.heartbeat:
-                link.ping()
+            link.tell(Tick())
+        self._check_certificates()
         for peer in list(self.peers.values()):
             link_ = peer.link
             if (
@@ -381,6 +550,23 @@ class Transport:
                 and not self._events.linked(peer.id)
             ):
                 self._close_idle(peer)
+
+    def _check_certificates(self) -> None:
+        """What is not in force any more opens no doors, and keeps none open: neither the peer's nor our own."""
+        if self.keyring is None or self.closed:
+            return
+        wall = self.clock.trusted()
+        own = self.keyring.problem(self.keyring.own, wall)
+        for peer in list(self.peers.values()):
+            link = peer.link
+            if link is None or link.credential is None or link.closing:
+                continue
+            problem = self.keyring.problem(link.credential, wall)
+            if problem or own:
+                who = f"the certificate of {link.credential.name!r}" if problem else "our own certificate"
+                reason = f"{who} is {problem or own}"
+                self.troubles.note(f"{link.credential.name!r} at {link.remote}", reason, self.loop.time())
+                link.close(Bye(reason))
 
     def spawn(self, work: object) -> asyncio.Task[None]:
         task: asyncio.Task[None] = self.loop.create_task(work)  # type: ignore[arg-type]
@@ -394,3 +580,15 @@ class Transport:
             error = task.exception()
             if error is not None:
                 log.error("%s: a task of the transport failed", self.name, exc_info=error)
+
+
+_HANDLERS: dict[int, Callable[[Transport, Link, bytes], None]] = {
+    Kind.ADDRESSES: Transport._addresses,
+    Kind.CREDENTIAL: Transport._credential,
+    Kind.NEED_CREDENTIAL: Transport._need_credential,
+    Kind.INTERESTS: Transport._interests,
+    Kind.ASK: Transport._asked,
+    Kind.VERDICTS: Transport._verdicts,
+    Kind.REVOKED: Transport._revoked,
+    Kind.EPOCH: Transport._epoch,
+}

@@ -6,20 +6,28 @@ Everything is MessagePack, decoded into typed structs by msgspec; nothing is eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Annotated, Any, Union, cast
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, NamedTuple, Union, cast
 
 import msgspec
 
 from topicweave.live.frames import Kind, ProtocolError, frame
-from topicweave.live.interests import InterestNames, InterestsTold, Named, Shape, shape_of
+from topicweave.live.interests import (
+    HearingInterests,
+    InterestNames,
+    InterestsTold,
+    Named,
+    Shape,
+    shape_of,
+)
 from topicweave.live.settings import Address
+from topicweave.model.event import EventId
 from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.port import EventMessage, Message
 
 MAGIC = "topicweave"
-VERSIONS = (2,)
+VERSIONS = (3,)
 """The versions of the wire format that this code speaks."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -29,7 +37,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
     """The first frame on a connection, from either side; the one who dialled speaks first.
 
     `versions` holds what the dialler speaks; the answer holds the one that was chosen. `instance` is drawn at each start of a
-    node, so that a restarted peer is not mistaken for a second connection to the same one.
+    node, so that a restarted peer is not mistaken for a second connection to the same one. `time` is the sender's wall clock; `issued` and `signature`
+    prove `address` to whoever is told of it later (see `AddressOf`).
     """
 
     magic: Annotated[str, msgspec.Meta(max_length=16)]
@@ -40,20 +49,49 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
     name: Name
     address: Address
     instance: int
+    time: float = 0.0
+    issued: int = 0
+    signature: Annotated[bytes, msgspec.Meta(max_length=128)] = b""
+
+    def answer(self, version: int) -> Hello:
+        return msgspec.structs.replace(self, versions=(version,))
 
 
 class AddressOf(msgspec.Struct, frozen=True, array_like=True):
-    """Where a peer listens, as the sender knows it."""
+    """Where a peer listens, as the sender knows it; in a swarm with keys signed by that peer, at `issued` (Unix time)."""
 
     id: NodeId
     address: Address
+    issued: int = 0
+    signature: Annotated[bytes, msgspec.Meta(max_length=128)] = b""
 
 
 class Bye(msgspec.Struct, frozen=True, array_like=True):
     """The last frame on a connection. `reason` is for people; `leaving` says that the node stops for good."""
 
-    reason: Annotated[str, msgspec.Meta(max_length=200)]
+    reason: Annotated[str, msgspec.Meta(max_length=400)]
     leaving: bool = False
+
+
+class Pong(NamedTuple):
+    """The answer to a ping: its number, and the wall clock here."""
+
+    number: int
+    time: float
+
+
+class Ask(msgspec.Struct, frozen=True, array_like=True):
+    """Say of these events whether you accepted them."""
+
+    events: Annotated[tuple[EventId, ...], msgspec.Meta(max_length=1024)]
+
+
+class VerdictOn(msgspec.Struct, frozen=True, array_like=True):
+    """`refusal` is empty for an event that was accepted, else the reason's name; `epoch` is the highest epoch known of the publisher."""
+
+    event: EventId
+    refusal: Annotated[str, msgspec.Meta(max_length=40)] = ""
+    epoch: int = 0
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -61,6 +99,9 @@ _decode_hello = msgspec.msgpack.Decoder(Hello).decode
 _decode_addresses = msgspec.msgpack.Decoder(Annotated[list[AddressOf], msgspec.Meta(max_length=4096)]).decode
 _decode_bye = msgspec.msgpack.Decoder(Bye).decode
 _decode_interests = msgspec.msgpack.Decoder(InterestsTold).decode
+_decode_ask = msgspec.msgpack.Decoder(Ask).decode
+_decode_verdicts = msgspec.msgpack.Decoder(Annotated[list[VerdictOn], msgspec.Meta(max_length=1024)]).decode
+_PONG = struct.Struct(">Qd")
 
 
 def hello_frame(hello: Hello) -> bytes:
@@ -80,8 +121,36 @@ def bye_frame(bye: Bye) -> bytes:
 
 
 def number_frame(kind: Kind, number: int) -> bytes:
-    """A PING, a PONG or a NEED_CREDENTIAL: its body is 8 bytes."""
+    """A PING or an EPOCH: its body is 8 bytes."""
     return frame(kind, number.to_bytes(8, "big"))
+
+
+def pong_frame(pong: Pong) -> bytes:
+    return frame(Kind.PONG, _PONG.pack(*pong))
+
+
+def read_pong(body: bytes) -> Pong:
+    if len(body) != _PONG.size:
+        raise ProtocolError(f"a pong of {len(body)} bytes instead of {_PONG.size}")
+    return Pong(*_PONG.unpack(body))
+
+
+def ask_frame(events: Sequence[EventId]) -> bytes:
+    return frame(Kind.ASK, _encode(Ask(tuple(events))))
+
+
+def read_ask(body: bytes) -> Ask:
+    ask: Ask = _checked(_decode_ask, body, "ask")
+    return ask
+
+
+def verdicts_frame(verdicts: Sequence[VerdictOn]) -> bytes:
+    return frame(Kind.VERDICTS, _encode(verdicts))
+
+
+def read_verdicts(body: bytes) -> list[VerdictOn]:
+    verdicts: list[VerdictOn] = _checked(_decode_verdicts, body, "verdicts")
+    return verdicts
 
 
 def read_number(body: bytes) -> int:
@@ -137,13 +206,16 @@ def array_header(length: int) -> bytes:
     return b"\xdd" + length.to_bytes(4, "big")
 
 
-_NO_INTERESTS: Mapping[bytes, Interest] = MappingProxyType({})
-
-
 class Codec:
     """Encodes and decodes the messages of one system, and of the services that every live node has."""
 
-    def __init__(self, types: Iterable[type[Message]], topics_per_peer: int, payload_bytes: int) -> None:
+    def __init__(
+        self,
+        types: Iterable[type[Message]],
+        topics_per_peer: int,
+        payload_bytes: int,
+        max_memory: int = 1 << 62,
+    ) -> None:
         self.types = tuple(dict.fromkeys(types))
         self._shapes: dict[type, Shape] = {
             type_: shape for type_ in self.types if (shape := shape_of(type_)) is not None
@@ -152,7 +224,7 @@ class Codec:
         decoded = [self._shapes[type_].twin if type_ in self._shapes else type_ for type_ in self.types]
         any_of_them: Any = Union[tuple(decoded)]  # noqa: UP007 - made of whatever the system has
         self._decode = msgspec.msgpack.Decoder(list[any_of_them]).decode
-        self.names = InterestNames()
+        self.names = InterestNames(max_memory)
         self._topics_per_peer = topics_per_peer
         self._payload_bytes = payload_bytes
         self.introducing = frozenset(
@@ -189,22 +261,20 @@ class Codec:
         """One frame that carries messages already encoded."""
         return frame(Kind.MESSAGES, array_header(len(encoded)) + b"".join(encoded))
 
-    def decode(self, body: bytes, held: Mapping[bytes, Interest] = _NO_INTERESTS) -> list[Message]:
-        """`held`: the interests that the sender told, by name."""
+    def decode(self, body: bytes, told: HearingInterests | None = None) -> list[Message]:
+        """`told`: the interests that the sender told, by name."""
         messages: list[Message] = _checked(self._decode, body, "messages")
         if not self._twins.keys().isdisjoint(map(type, messages)):
-            messages = [self._restored(message, held) for message in messages]
+            full = (told or HearingInterests(self.names, self._topics_per_peer)).full
+            messages = [self._restored(message, full) for message in messages]
         if len(body) > self._payload_bytes:
             for message in messages:
                 if isinstance(message, EventMessage) and len(message.event.payload) > self._payload_bytes:
                     raise ProtocolError(f"an event of {len(message.event.payload)} bytes")
         return messages
 
-    def _restored(self, message: Message, held: Mapping[bytes, Interest]) -> Message:
+    def _restored(self, message: Message, full: Callable[[Interest | bytes], Interest]) -> Message:
         shape = self._twins.get(type(message))
         if shape is None:
             return message
-        restored = shape.restored(message, held)
-        if any(len(interest) > self._topics_per_peer for interest in shape.interests(restored)):
-            raise ProtocolError(f"more than {self._topics_per_peer} topics of one node")
-        return cast(Message, restored)
+        return cast(Message, shape.restored(message, full))

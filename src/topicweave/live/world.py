@@ -1,7 +1,7 @@
 """The live world of one node: implements `port.World` on the transport, the event loop and the data folder.
 
-Everything that reaches the application goes through one gate here: only topics it wants, only events it has not had, only what
-their publishers signed. The gate's memory outlives the process if there is a data folder.
+Whatever arrives is looked at here before the node sees it: signed by its publisher, allowed by its certificate, of its publisher's latest life. What the node hands over
+goes to the application through the `gate`.
 """
 
 from __future__ import annotations
@@ -15,20 +15,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from topicweave.blocks.seen import SeenEvents
-from topicweave.live import catch_up
-from topicweave.live.catch_up import CatchUp, CatchUpService
+from topicweave.live import catch_up_messages
+from topicweave.live.catch_up import CatchUpService
+from topicweave.live.catch_up_messages import CatchUp
 from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
+from topicweave.live.gate import Gate, Refusal
+from topicweave.live.names import TopicNames
+from topicweave.live.settings import LogLimits, Settings
 from topicweave.live.transport import Events, Transport
+from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
-from topicweave.model.ids import NodeId, TopicId
+from topicweave.model.ids import NodeId, TopicId, ring_id
 from topicweave.port import EventMessage, Message, Node, TimerKey
 
 if TYPE_CHECKING:
+    from topicweave.live.disk import Disk
+    from topicweave.live.gaps import Missed
     from topicweave.live.keyring import Keyring
-    from topicweave.live.store import Store
 
 log = logging.getLogger("topicweave.live")
 
@@ -40,59 +45,75 @@ LOOK_EVERY = 0.5
 MOST_HOPS = 10_000
 """An event that has crossed more links is dropped, not held against the neighbour it came from: that one counted on honestly from what
 it was told, and what it sends must stay within what decodes."""
+FURTHEST_EPOCH = int(10 * 365 * 86_400 * 1e6)
+"""An epoch further ahead than ten years is nobody's clock."""
 
-_CATCH_UP = frozenset(catch_up.TYPES)
+_CATCH_UP = frozenset(catch_up_messages.TYPES)
 
 Observer = Callable[[NodeId, EventMessage, bool], None]
 """Told of every arriving message that carries an event: sender, message, whether its topic is wanted."""
 
 
 class LiveWorld(Events):
-    """`hand_out(events)` gets what the application is to have, in batches, after it was made permanent."""
+    """`hand_out(events, again)` gets what the application is to have, in batches; `announce(missed)` what it will not have."""
 
     def __init__(
         self,
+        settings: Settings,
         clock: Clock,
         rng: random.Random,
-        hand_out: Callable[[list[Event]], None],
-        cache_size: Callable[[TopicId], int],
-        cache_bytes: int,
-        catch_up_period: float,
-        store: Store | None = None,
+        topics: TopicNames,
+        hand_out: Callable[[list[Event], bool], None],
+        announce: Callable[[list[Missed]], None],
         keyring: Keyring | None = None,
     ) -> None:
         self.random = rng
         self.node: Node | None = None
-        self.store = store
         self.keyring = keyring
         self.observers: list[Observer] = []
         self.on_sent: Callable[[NodeId, EventMessage], None] | None = None
         """Told when an event message of this node's own was taken for a peer."""
         self.on_refused: Callable[[NodeId, EventMessage], None] | None = None
+        self.on_judged: Callable[[NodeId, VerdictOn], None] | None = None
+        """Told what became of this node's own events elsewhere."""
         self.control: dict[str, list[int]] | None = None
         """Messages and bytes sent by kind since somebody looked, if somebody does: for telemetry."""
-        self.last_error = ""
+        self.last_error, self.last_error_at = "", 0.0
+        self.own_epoch = 0
+        """Of the events that this node publishes."""
+        self._settings = settings
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._hand_out = hand_out
+        self._announce = announce
+        self._topics = topics
         self._transport: Transport | None = None
-        self._counters = Counters()  # the transport's, once there is one
+        self.counters = Counters()
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
-        self._seen = SeenEvents()
-        self.log = EventLog(cache_size, cache_bytes, store.remove_event if store is not None else None)
+        self._cache_sizes = {ring_id(topic): size for topic, size in settings.caches.items()}
+        self._logs = {ring_id(topic): limits for topic, limits in settings.logs.items()}
+        self.retained: set[TopicId] = set(map(ring_id, settings.retained))
+        self.log = EventLog(
+            lambda topic: self._cache_sizes.get(topic, settings.cache),
+            settings.limits.cache_bytes,
+            clock.wall,
+            self.retained.__contains__,
+        )
+        self.gate = Gate(settings, clock, self.counters, self.log, self._wants, hand_out, self._log_limits)
         self.catch_up = CatchUpService(
             self.log,
+            self.gate,
             rng,
+            lambda: self.now,
             self.send,
             lambda: self.node.subscriptions if self.node is not None else (),
             self._neighbours,
-            self._has_seen,
             self._take_caught_up,
+            self._unmet,
+            self.may_have,
         )
-        self._catch_up_period = catch_up_period
         self._next_comparison = 0.0
-        self._outgoing: list[tuple[Event, int]] = []
         self._arriving: EventMessage | None = None
+        self._unsent: list[tuple[NodeId, EventMessage]] = []
         self._last_plain: EventMessage | None = None
         self._last_sealed: EventMessage | None = None
         self._stopped = False
@@ -108,10 +129,15 @@ class LiveWorld(Events):
         if transport is None or self._stopped:
             return
         if isinstance(message, EventMessage):
-            if message.event.publisher == transport.id:
+            if not self.may_have(peer, message.event.topic):
+                self.counters.withheld_events += 1
+            elif message.event.publisher != transport.id:
+                transport.sender.send_event(peer, message)
+            elif self.gate.disk is None:
                 self._send_own(transport, peer, message)
             else:
-                transport.sender.send_event(peer, message)
+                # Not before its number and itself are permanent: see `release_own`.
+                self._unsent.append((peer, message))
             return
         if self.control is not None:
             tally = self.control.setdefault(str(message.__struct_config__.tag), [0, 0])
@@ -132,20 +158,25 @@ class LiveWorld(Events):
 
     def deliver(self, event: Event) -> None:
         arriving = self._arriving
-        self._pass_gate(event, arriving.hops if arriving is not None and arriving.event is event else 0)
+        hops = arriving.hops if arriving is not None and arriving.event is event else 0
+        self.gate.take(self._sealed(event) if self.keyring is not None else event, hops)
 
     # What the live node does.
 
-    def power_on(self, node: Node, transport: Transport) -> None:
+    def power_on(self, node: Node, transport: Transport, disk: Disk | None) -> None:
         """Bring back what an earlier life left, and begin."""
         self.node = node
         self._transport = transport
-        self._counters = transport.counters
-        if self.store is not None:
-            for publisher, topic, state in self.store.seen():
-                self._seen.restore(publisher, topic, state)
-            for event, hops in list(self.store.events()):
+        if disk is not None:
+            self.gate.disk = disk
+            self.gate.restore()
+            for event, hops in disk.store.events(max(self._settings.cache, *self._cache_sizes.values(), 1)):
                 self.log.add(event, hops)
+            epoch = disk.store.fact("epoch")
+            if isinstance(epoch, int):
+                self.own_epoch = epoch
+                node.resume(epoch, disk.store.sequences())
+        self.own_epoch = self.own_epoch or 1 + int(self.now * 1e6)
         self._look()
 
     def power_off(self) -> None:
@@ -154,26 +185,32 @@ class LiveWorld(Events):
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        self.flush()
+        self.gate.flush()
 
-    def note_own(self, event: Event) -> None:
-        """Keep an event of this node's own for others, also on a topic that it does not want itself."""
-        if self.log.size_of(event.topic):
-            self._log_event(self._sealed(event), 0)
+    def note_own(self, event: Event) -> asyncio.Future[None] | None:
+        """Keep an event of this node's own for others, also on a topic that it does not want itself. What to wait for before it may leave."""
+        if event.epoch != self.own_epoch:
+            self.own_epoch = event.epoch
+        disk = self.gate.disk
+        if self.log.size_of(event.topic) or event.topic in self.retained or disk is not None:
+            self.gate.log(self._sealed(event), 0)
+        self.gate.publishers.setdefault(event.topic, {})[event.publisher] = None
+        if not self._wants(event.topic):
+            self.gate.seen.first_time(event)
+        if disk is None:
+            return None
+        disk.do(disk.store.set_fact, "epoch", event.epoch)
+        disk.do(disk.store.set_sequence, event.topic, event.sequence + 1)
+        self.gate.flush()
+        promise = disk.committed()
+        waiting, self._unsent = self._unsent, []
+        promise.add_done_callback(lambda _: self._release_own(waiting))
+        return promise
 
-    def flush(self) -> None:
-        """Make permanent what was written, then let the application have what was waiting for that."""
-        arrived, self._outgoing = self._outgoing, []
-        events = [event for event, _ in arrived]
-        if events:
-            self._log_events(arrived)
-        if self.store is not None:
-            for publisher, topic in {(event.publisher, event.topic): None for event in events}:
-                if (state := self._seen.state(publisher, topic)) is not None:
-                    self.store.set_seen(publisher, topic, state)
-            self.store.commit()
-        if events:
-            self._hand_out(events)
+    def _release_own(self, waiting: list[tuple[NodeId, EventMessage]]) -> None:
+        if self._transport is not None and not self._stopped:
+            for peer, message in waiting:
+                self._send_own(self._transport, peer, message)
 
     @property
     def pending_timers(self) -> list[TimerKey]:
@@ -185,6 +222,16 @@ class LiveWorld(Events):
             action(*arguments)
         except Exception as error:
             self._note_error(error)
+
+    def may_have(self, peer: NodeId, topic: TopicId) -> bool:
+        """Whether a peer's certificate lets it have events of a topic; topics whose names are not known here are not judged."""
+        if self.keyring is None or self._transport is None:
+            return True
+        link = self._transport.link_to(peer)
+        if link is None or link.credential is None or link.credential.permissions.subscribe is None:
+            return True
+        name = self._topics.known(topic)
+        return name is None or link.credential.permissions.may_subscribe(name)
 
     # Told by the transport.
 
@@ -205,18 +252,26 @@ class LiveWorld(Events):
                     node.receive(sender, message)
             except Exception as error:
                 self._note_error(error)
+                if isinstance(message, EventMessage):
+                    self.gate.refuse(message.event.id, "failed")
                 if self._transport is not None:
+                    self._transport.fault(sender, "made the node fail")
                     self._transport.close_link(sender)
 
     def _admits(self, node: Node, sender: NodeId, message: EventMessage) -> bool:
         """Whether the node may see an event; in any case somebody may have to know that it came."""
-        event, counters = message.event, self._counters
+        event, counters = message.event, self.counters
         if message.hops > MOST_HOPS:
             counters.far_travelled += 1
-            return False
+            return self._refuse(sender, event, "far-travelled")
         if self.keyring is not None and not self._authentic(self.keyring, sender, event):
             return False
         wanted = event.topic in node.subscriptions
+        if sender == event.publisher:
+            if event.epoch < self.gate.epoch_of(sender):
+                return self._refuse(sender, event, "old-epoch")
+            if not wanted:
+                self.gate.relayed(event)
         if wanted:
             counters.receptions_wanted += 1
         else:
@@ -233,7 +288,49 @@ class LiveWorld(Events):
     def linked(self, peer: NodeId) -> bool:
         return self.node is not None and any(link.peer == peer for link in self.node.links())
 
+    def asked(self, peer: NodeId, events: Sequence[EventId]) -> None:
+        """Answer what is known; what depends on the disk when that is known."""
+        known = {event: self.gate.verdict(event) for event in events if event.publisher == peer}
+        self._tell_verdicts(
+            peer, [(event, verdict) for event, verdict in known.items() if verdict is not None]
+        )
+        later = [event for event, verdict in known.items() if verdict is None]
+        if later:
+            for promise in self.gate.permanent():
+                promise.add_done_callback(lambda _: self.asked(peer, later))
+
+    def judged(self, peer: NodeId, verdicts: Sequence[VerdictOn]) -> None:
+        for verdict in verdicts:
+            if verdict.refusal:
+                self.counters.refused_by_peers += 1
+                if verdict.refusal == "old-epoch":
+                    self.epoch_told(verdict.epoch)
+            if self.on_judged is not None:
+                self.on_judged(peer, verdict)
+
+    def epoch_of(self, peer: NodeId) -> int:
+        return self.gate.epoch_of(peer)
+
+    def epoch_told(self, epoch: int) -> None:
+        """An earlier life of this node had a clock ahead of this one: its events would be taken for old ones, so go on above that."""
+        if (
+            self.node is None
+            or not self.own_epoch < epoch < int(self._clock.trusted() * 1e6) + FURTHEST_EPOCH
+        ):
+            return
+        log.warning(
+            "an earlier life of this node had a clock ahead of this one; numbering goes on from there"
+        )
+        self.own_epoch = epoch + 1
+        self.node.resume(self.own_epoch, {})
+
     # Events.
+
+    def _wants(self, topic: TopicId) -> bool:
+        return self.node is not None and topic in self.node.subscriptions
+
+    def _log_limits(self, topic: TopicId) -> tuple[LogLimits, bool]:
+        return self._logs.get(topic, self._settings.log), topic in self.retained
 
     def _send_own(self, transport: Transport, peer: NodeId, message: EventMessage) -> None:
         if self.keyring is not None and not isinstance(message, CatchUp):
@@ -256,64 +353,47 @@ class LiveWorld(Events):
 
     def _authentic(self, keyring: Keyring, sender: NodeId, event: Event) -> bool:
         assert self._transport is not None
-        counters = self._transport.counters
-        verdict = keyring.verify(event, self.now)
+        verdict = keyring.verify(event, self._clock.trusted())
         if verdict == "good":
-            return True
+            credential = keyring.credential(event.publisher, event.payload[:8])
+            name = self._topics.known(event.topic)
+            if name is None or credential is None or credential.permissions.may_publish(name):
+                return True
+            return self._refuse(sender, event, "not-permitted")
         if verdict == "forged":
             # Honest peers verify before they pass on: who sent this is not one.
-            counters.forged_events += 1
+            self.counters.forged_events += 1
             log.warning("%s: an event with a forged signature", self._transport.name)
+            self._transport.fault(sender, "forged an event")
             self._transport.close_link(sender)
         else:
-            counters.unverifiable_events += 1
-            if verdict == "unknown":
-                self._transport.ask_for_credential(sender, event.publisher)
+            self.counters.unverifiable_events += 1
+            if verdict == "unknown-key":
+                self._transport.ask_for_credential(sender, event.publisher, event.payload[:8])
+        return self._refuse(sender, event, verdict)
+
+    def _refuse(self, sender: NodeId, event: Event, reason: Refusal) -> bool:
+        """Note it; the publisher, if it handed the event over itself, is told."""
+        self.gate.refuse(event.id, reason)
+        if sender == event.publisher:
+            self._tell_verdicts(sender, [(event.id, reason)])
         return False
 
-    def _has_seen(self, event: EventId) -> bool:
-        return event in self._seen
+    def _tell_verdicts(self, peer: NodeId, verdicts: Sequence[tuple[EventId, str]]) -> None:
+        link = self._transport.link_to(peer) if self._transport is not None else None
+        if link is not None and verdicts:
+            epoch = self.gate.epoch_of(peer)
+            link.write(verdicts_frame([VerdictOn(event, verdict, epoch) for event, verdict in verdicts]))
 
     def _take_caught_up(self, event: Event, hops: int) -> bool:
-        new = self._pass_gate(event, hops)
-        self._counters.caught_up += new
+        new = self.gate.take(event, hops)
+        self.counters.caught_up += new
         return new
 
-    def _pass_gate(self, event: Event, hops: int) -> bool:
-        """To the application, if it wants the event and has not had it."""
-        assert self.node is not None
-        if event.topic not in self.node.subscriptions:
-            return False
-        if not self._seen.first_time(event):
-            self._counters.replays_dropped += 1
-            return False
-        self._counters.deliveries += 1
-        if self.keyring is not None:
-            event = self._sealed(event)
-        if not self._outgoing:
-            self._loop.call_soon(self.flush)
-        self._outgoing.append((event, hops))
-        return True
-
-    def _log_events(self, arrived: list[tuple[Event, int]]) -> None:
-        """Of a burst, only as many events of a topic as its cache holds."""
-        room: dict[TopicId, int] = {}
-        kept = []
-        topic, left = -1, 0
-        for entry in reversed(arrived):
-            if entry[0].topic != topic:
-                room[topic] = left
-                topic = entry[0].topic
-                left = room[topic] if topic in room else self.log.size_of(topic)
-            if left:
-                left -= 1
-                kept.append(entry)
-        for event, hops in reversed(kept):
-            self._log_event(event, hops)
-
-    def _log_event(self, event: Event, hops: int) -> None:
-        if self.log.add(event, hops) and self.store is not None:
-            self.store.add_event(event, hops)
+    def _unmet(self, peer: NodeId) -> None:
+        self.counters.inventories_unmet += 1
+        if self._transport is not None:
+            self._transport.fault(peer, "offered what it does not have")
 
     # Time.
 
@@ -334,15 +414,26 @@ class LiveWorld(Events):
             return
         self._loop.call_later(LOOK_EVERY, self._look)
         self.guarded(self.catch_up.look)
+        self.guarded(self._look_for_gaps)
+        if self.gate.at_least_once:
+            self.gate.hand_out_again(self._settings.redeliver_after)
         if self.now >= self._next_comparison:
-            self._next_comparison = self.now + self._catch_up_period * self.random.uniform(0.5, 1.5)
+            period = self._settings.pace.catch_up_period
+            self._next_comparison = self.now + period * self.random.uniform(0.5, 1.5)
             self.guarded(self.catch_up.compare)
+
+    def _look_for_gaps(self) -> None:
+        missed = self.gate.gaps.look(self.now, self._settings.pace.gap_patience)
+        if missed:
+            counted = [one for one in missed if one.reason != "before"]
+            self.counters.gaps_announced += len(counted)
+            self.counters.events_missed += sum(one.last - one.first + 1 for one in counted)
+            self._announce(missed)
 
     def _neighbours(self) -> list[NodeId]:
         return [link.peer for link in self.node.links()] if self.node is not None else []
 
     def _note_error(self, error: Exception) -> None:
-        if self._transport is not None:
-            self._transport.counters.node_errors += 1
-        self.last_error = f"{type(error).__name__}: {error}"
+        self.counters.node_errors += 1
+        self.last_error, self.last_error_at = f"{type(error).__name__}: {error}", self._loop.time()
         log.error("the node failed on what it was told: %s", self.last_error, exc_info=error)

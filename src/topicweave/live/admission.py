@@ -1,0 +1,58 @@
+"""Who may come in, and who must go for it: connections that have not said hello yet, and room for members. No I/O, no clock.
+
+Rules kept
+----------
+1. A newcomer is always let in: when there are too many that have not said hello, the oldest of the address with most of them goes. Whoever says hello
+   quickly gets through, however many strangers sit and wait.
+2. When all places are taken, a place that is used by no link of the overlay is freed; the last eighth is kept for members known from before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+Place = TypeVar("Place", bound=Hashable)
+
+
+class HalfOpen(Generic[Place]):
+    """Connections that are nobody's yet, by the address they come from."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._from: dict[Place, str] = {}
+        self._crowds: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._from)
+
+    def __contains__(self, place: Place) -> bool:
+        return place in self._from
+
+    def add(self, place: Place, address: str) -> Place | None:
+        """Who must go to make room."""
+        goes = self._eldest() if len(self._from) >= self.most else None
+        if goes is not None:
+            self.remove(goes)
+        self._from[place] = address
+        self._crowds[address] += 1
+        return goes
+
+    def remove(self, place: Place) -> None:
+        address = self._from.pop(place, None)
+        if address is not None:
+            self._crowds[address] -= 1
+            if not self._crowds[address]:
+                del self._crowds[address]
+
+    def _eldest(self) -> Place | None:
+        if not self._from:
+            return None
+        crowd = max(self._crowds.values())
+        return next(place for place, address in self._from.items() if self._crowds[address] == crowd)
+
+
+def reserved(connections: int) -> int:
+    """Places kept for members known from before."""
+    return connections // 8

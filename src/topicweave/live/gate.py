@@ -1,0 +1,298 @@
+"""The one gate to the application: only topics it wants, only events it has not had, only what is permanent if there is a data folder.
+
+Rules kept
+----------
+1. An event is handed over after the fact that it was seen is permanent. While the disk takes nothing, events wait here (policy `hold`, the default), as many as
+   an application's queue holds; more are refused as `disk-full` and do not count as seen, so they can come again. With the policy `hand-over` they are
+   handed over as they are, and counted (`undurable_events`). In both cases they are not confirmed to their publisher.
+2. Every event that a publisher hands over itself is accepted or refused, and the publisher can ask which (`verdict`). A refusal has a name.
+3. Missing numbers are noticed and announced: see `gaps`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal
+
+from topicweave.blocks.seen import SeenEvents
+from topicweave.live.clock import Clock
+from topicweave.live.counters import Counters
+from topicweave.live.event_log import EventLog
+from topicweave.live.gaps import GapWatch, Stream
+from topicweave.live.settings import LogLimits, Settings
+from topicweave.model.event import Event, EventId
+from topicweave.model.ids import NodeId, TopicId
+
+if TYPE_CHECKING:
+    from topicweave.live.disk import Disk
+
+Refusal = Literal[
+    "forged",
+    "unknown-key",
+    "expired",
+    "revoked",
+    "not-permitted",
+    "old-epoch",
+    "far-travelled",
+    "disk-full",
+    "failed",
+]
+"""Why an event was not accepted; `docs/delivery-contract.md` says what each means."""
+MOST_REFUSALS = 4096
+MOST_RELAYED = 4096
+FOR_NOW: frozenset[str] = frozenset({"unknown-key", "disk-full", "not-received"})
+"""Refusals that may be another answer a moment later."""
+
+
+class Gate:
+    """`hand_out(events, again)` gets what the application is to have; `wants(topic)` says whether it wants it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        counters: Counters,
+        log: EventLog,
+        wants: Callable[[TopicId], bool],
+        hand_out: Callable[[list[Event], bool], None],
+        limits_of: Callable[[TopicId], tuple[LogLimits, bool]],
+    ) -> None:
+        self._limits = settings.limits
+        self._holds = settings.when_disk_fails == "hold"
+        self.at_least_once = settings.delivery == "at-least-once"
+        self._clock = clock
+        self._counters = counters
+        self._log = log
+        self._wants = wants
+        self._hand_out = hand_out
+        self._limits_of = limits_of
+        self._loop = asyncio.get_running_loop()
+        self.disk: Disk | None = None
+        self.seen = SeenEvents()
+        self.gaps = GapWatch(self.seen.unseen, self.seen.highest)
+        self.publishers: dict[TopicId, dict[NodeId, None]] = {}
+        """Those of whom events came, by topic: whose heads there are to tell."""
+        self._epochs: OrderedDict[NodeId, int] = OrderedDict()
+        self._arrived: list[tuple[Event, int]] = []
+        self._waiting: dict[EventId, Event] = {}
+        """Not permanent yet."""
+        self._waiting_bytes = 0
+        self._refused: OrderedDict[EventId, Refusal] = OrderedDict()
+        self._relayed: OrderedDict[Stream, int] = OrderedDict()
+        self.unacknowledged: OrderedDict[EventId, tuple[Event, float]] = OrderedDict()
+        self._pruned: set[TopicId] = set()
+
+    def restore(self) -> None:
+        """Bring back what an earlier life left."""
+        assert self.disk is not None
+        store = self.disk.store
+        for publisher, topic, state, base in store.seen():
+            self.seen.restore(publisher, topic, state)
+            self.gaps.begins(Stream(publisher, topic, state[0]), base)
+            self._note_stream(publisher, topic, state[0])
+        for event in store.unacknowledged():
+            self.unacknowledged[event.id] = (event, 0.0)  # Due at once.
+
+    # What comes in.
+
+    def take(self, event: Event, hops: int) -> bool:
+        """To the application, if it wants the event and has not had it. Whether it was new."""
+        if not self._wants(event.topic):
+            return False
+        if self.disk is not None and self._overfull():
+            if event not in self.seen:
+                self.refuse(event.id, "disk-full")
+            return False
+        known = self.seen.highest(event.publisher, event.topic, event.epoch)
+        if not self.seen.first_time(event):
+            self._counters.replays_dropped += 1
+            return False
+        if event.sequence != known + 1:
+            self._out_of_order(event, known)
+        if not self._arrived:
+            self._loop.call_soon(self.flush)
+        self._arrived.append((event, hops))
+        if self.disk is not None:
+            self._waiting[event.id] = event
+            self._waiting_bytes += len(event.payload)
+        return True
+
+    def _out_of_order(self, event: Event, known: int) -> None:
+        stream = Stream(event.publisher, event.topic, event.epoch)
+        if known < 0:
+            heard_before = event.publisher in self.publishers.get(event.topic, ())
+            self.gaps.begins(stream, 0 if heard_before else event.sequence)
+        else:
+            self.gaps.arrived(stream)
+
+    def _overfull(self) -> bool:
+        return self._holds and (
+            len(self._waiting) >= self._limits.application_events
+            or self._waiting_bytes >= self._limits.application_bytes
+        )
+
+    def flush(self) -> None:
+        """Make permanent what came, then let the application have it."""
+        arrived, self._arrived = self._arrived, []
+        if not arrived:
+            return
+        events = [event for event, _ in arrived]
+        streams = {(event.publisher, event.topic): event.epoch for event in events}
+        for (publisher, topic), epoch in streams.items():
+            self._note_stream(publisher, topic, epoch)
+        self._log_events(arrived)
+        if self.disk is None:
+            self._release(events)
+            return
+        for publisher, topic in streams:
+            if (state := self.seen.state(publisher, topic)) is not None:
+                base = self.gaps.base(Stream(publisher, topic, state[0]))
+                self.disk.do(self.disk.store.set_seen, publisher, topic, state, base)
+        if self.at_least_once:
+            for event in events:
+                self.disk.do(self.disk.store.add_unacknowledged, event)
+        self.disk.committed().add_done_callback(lambda _: self._permanent(events))
+        if self.disk.error:
+            self.disk_failed(self.disk.error)
+
+    def _permanent(self, events: list[Event]) -> None:
+        fresh = []
+        for event in events:
+            if self._waiting.pop(event.id, None) is not None:
+                self._waiting_bytes -= len(event.payload)
+                fresh.append(event)
+        self._release(fresh)
+
+    def disk_failed(self, _reason: str) -> None:
+        """By the policy `hand-over`: what waits for the disk goes to the application without it."""
+        if self._holds or not self._waiting:
+            return
+        assert self.disk is not None
+        waiting, self._waiting, self._waiting_bytes = self._waiting, {}, 0
+        self._counters.undurable_events += len(waiting)
+        for event in waiting:
+            self.refuse(event, "disk-full")
+        self._release(list(waiting.values()))
+
+    def _release(self, events: list[Event]) -> None:
+        if not events:
+            return
+        self._counters.deliveries += len(events)
+        if self.at_least_once:
+            now = self._clock.now
+            for event in events:
+                self.unacknowledged[event.id] = (event, now)
+        self._hand_out(events, False)
+
+    def _note_stream(self, publisher: NodeId, topic: TopicId, epoch: int) -> None:
+        self.publishers.setdefault(topic, {})[publisher] = None
+        if epoch > self._epochs.get(publisher, 0):
+            self._epochs[publisher] = epoch
+            if len(self._epochs) > 1 << 16:
+                self._epochs.popitem(last=False)
+
+    def forget(self, topic: TopicId) -> None:
+        """The topic is not wanted any more."""
+        self._log.drop(topic)
+        self.gaps.forget(topic)
+        self.publishers.pop(topic, None)
+        if self.disk is not None:
+            self.disk.do(self.disk.store.forget_topic, topic)
+
+    # The log.
+
+    def _log_events(self, arrived: list[tuple[Event, int]]) -> None:
+        """Of a burst, only as many events of a topic as its log holds."""
+        room: dict[TopicId, int] = {}
+        kept = []
+        topic, left = -1, 0
+        for entry in reversed(arrived):
+            if entry[0].topic != topic:
+                room[topic] = left
+                topic = entry[0].topic
+                left = room[topic] if topic in room else self._depth(topic)
+            if left:
+                left -= 1
+                kept.append(entry)
+        for event, hops in reversed(kept):
+            self.log(event, hops)
+
+    def _depth(self, topic: TopicId) -> int:
+        size = self._log.size_of(topic)
+        return max(size, self._limits_of(topic)[0].events) if self.disk is not None else size
+
+    def log(self, event: Event, hops: int) -> None:
+        """Keep an event for others."""
+        added = self._log.add(event, hops)
+        if self.disk is None or not (added or self._depth(event.topic)):
+            return
+        self.disk.do(self.disk.store.add_event, event, hops, self._clock.wall())
+        if event.topic not in self._pruned:
+            self._pruned.add(event.topic)
+            self._loop.call_later(1.0, self._prune, event.topic)
+
+    def _prune(self, topic: TopicId) -> None:
+        """Once a second at most, for each topic that got events."""
+        self._pruned.discard(topic)
+        if self.disk is not None:
+            limits, retained = self._limits_of(topic)
+            since = self._clock.wall() - limits.seconds if limits.seconds else 0.0
+            depth = max(self._depth(topic), int(retained))
+            self.disk.do(self.disk.store.prune, topic, depth, limits.bytes, since, retained)
+            self.disk.committed()
+
+    # Verdicts.
+
+    def refuse(self, event: EventId, reason: Refusal) -> None:
+        self._counters.refused_events += 1
+        self._refused[event] = reason
+        if len(self._refused) > MOST_REFUSALS:
+            self._refused.popitem(last=False)
+
+    def relayed(self, event: Event) -> None:
+        """A publisher handed over an event on a topic that is not wanted here, and it was passed on."""
+        stream = Stream(event.publisher, event.topic, event.epoch)
+        if event.sequence > self._relayed.get(stream, -1):
+            self._relayed[stream] = event.sequence
+            if len(self._relayed) > MOST_RELAYED:
+                self._relayed.popitem(last=False)
+
+    def epoch_of(self, publisher: NodeId) -> int:
+        return self._epochs.get(publisher, 0)
+
+    def verdict(self, event: EventId) -> str | None:
+        """Empty if it was accepted, else why not; None if that is not known yet."""
+        reason = self._refused.get(event)
+        if reason is not None and not (
+            reason in FOR_NOW and event in self.seen and event not in self._waiting
+        ):
+            return reason
+        if self._wants(event.topic):
+            if event in self._waiting:
+                return "disk-full" if self.disk is not None and self.disk.error else None
+            return "" if event in self.seen else "not-received"
+        highest = self._relayed.get(Stream(event.publisher, event.topic, event.epoch), -1)
+        return "" if event.sequence <= highest else "not-received"
+
+    def permanent(self) -> Iterable[asyncio.Future[None]]:
+        """What to wait for before verdicts that are not known yet can be asked for again."""
+        self.flush()
+        return [self.disk.committed()] if self.disk is not None else []
+
+    # At least once.
+
+    def acknowledge(self, event: EventId) -> None:
+        if self.unacknowledged.pop(event, None) is not None and self.disk is not None:
+            self.disk.do(self.disk.store.acknowledge, event)
+            self.disk.committed()
+
+    def hand_out_again(self, after: float) -> None:
+        """What was handed over so long ago and never acknowledged."""
+        now = self._clock.now
+        late = [event for event, at in self.unacknowledged.values() if now - at >= after]
+        for event in late:
+            self.unacknowledged[event.id] = (event, now)
+        if late:
+            self._hand_out(late, True)
