@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import topicweave
 from topicweave.live import LiveNode, Settings
 from topicweave.live import node as live_node
+from topicweave.live.clock import Clock
 
 PATIENCE = 30.0
 """Seconds after which a condition is taken for one that never comes; far beyond what any takes."""
@@ -44,6 +45,14 @@ def local(**changes: Any) -> Settings:
     return Settings(**{"insecure": True, "preset": "local", **changes})
 
 
+def secure(keys: Path | str, **changes: Any) -> Settings:
+    return Settings(**{"keys": str(keys), "preset": "local", **changes})
+
+
+wall = Clock().wall
+"""The wall clock, to be bent."""
+
+
 def linked(*nodes: LiveNode) -> bool:
     """Whether every node has a link in the overlay to one of the others at least."""
     ids = {node.id for node in nodes}
@@ -63,13 +72,13 @@ def total(nodes: list[LiveNode], counter: str) -> int:
 class Process:
     """A real node in a process of its own."""
 
-    def __init__(self, *arguments: str, script: Path | None = None) -> None:
+    def __init__(self, *arguments: str, script: Path | None = None, prefix: Sequence[str] = ()) -> None:
         command = (
             [sys.executable, str(script)] if script else [sys.executable, "-m", "topicweave.cli", "node"]
         )
         environment = {**os.environ, "PYTHONPATH": str(Path(topicweave.__file__).parents[1])}
         self.process = subprocess.Popen(
-            [*command, *arguments],
+            [*prefix, *command, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -105,8 +114,8 @@ def processes() -> Iterator[Callable[..., Process]]:
     """Start processes; whatever happens, none is left."""
     started: list[Process] = []
 
-    def start(*arguments: str, script: Path | None = None) -> Process:
-        started.append(Process(*arguments, script=script))
+    def start(*arguments: str, script: Path | None = None, prefix: Sequence[str] = ()) -> Process:
+        started.append(Process(*arguments, script=script, prefix=prefix))
         return started[-1]
 
     try:

@@ -213,6 +213,8 @@ class Connection:
         self.dialled = dialled
         self.state = State.GREETING if dialled else State.WAITING
         self.hello: Hello | None = None
+        self.claimed: Hello | None = None
+        """What the other side says it is, whether or not that fits."""
         self.proven: NodeId | None = None
         self.bye: Bye | None = None
         self.last_heard = now
@@ -352,6 +354,7 @@ class Connection:
         if self.state not in (State.WAITING, State.GREETING):
             raise ProtocolError("a second hello")
         ours = self.terms.hello()
+        self.claimed = hello
         if hello.id != ring_id(hello.name):
             raise ProtocolError(f"{hello.name!r} claims another's id")
         if self.proven is not None and self.proven != hello.id:
@@ -374,8 +377,7 @@ class Connection:
         if hello is None or self._move(Sign.MISFIT):
             if said:
                 yield Write(bye_frame(Bye(reason[:400])))
-            who = f"{hello.name!r} at {hello.address} does not fit: " if hello is not None else ""
-            yield Failed(who + reason)
+            yield Failed(reason)
             self.state = State.CLOSING
             yield Close()
 

@@ -59,11 +59,12 @@ class Disk:
         """Write what is noted, if that can be done in a moment."""
         if self._noted:
             self.committed()
-        if self._working is not None:
-            await asyncio.wait([self._working], timeout=patience)
-            if not self._working.done():
-                log.error("%d writes did not reach the data folder: %s", len(self._noted), self.error)
-                self._working.cancel()
+        working = self._working
+        if working is not None:
+            await asyncio.wait([working], timeout=patience)
+            if not working.done():
+                log.error("what was written last did not reach the data folder: %s", self.error)
+                working.cancel()
         await self._loop.run_in_executor(self._thread, self.store.close)
         self._thread.shutdown(wait=False)
 

@@ -79,6 +79,8 @@ class Gate:
         self._waiting: dict[EventId, Event] = {}
         """Not permanent yet."""
         self._waiting_bytes = 0
+        self._undurable: set[EventId] = set()
+        """Handed over, and not permanent yet."""
         self._refused: OrderedDict[EventId, Refusal] = OrderedDict()
         self._relayed: OrderedDict[Stream, int] = OrderedDict()
         self.unacknowledged: OrderedDict[EventId, tuple[Event, float]] = OrderedDict()
@@ -160,6 +162,7 @@ class Gate:
     def _permanent(self, events: list[Event]) -> None:
         fresh = []
         for event in events:
+            self._undurable.discard(event.id)
             if self._waiting.pop(event.id, None) is not None:
                 self._waiting_bytes -= len(event.payload)
                 fresh.append(event)
@@ -172,8 +175,7 @@ class Gate:
         assert self.disk is not None
         waiting, self._waiting, self._waiting_bytes = self._waiting, {}, 0
         self._counters.undurable_events += len(waiting)
-        for event in waiting:
-            self.refuse(event, "disk-full")
+        self._undurable |= waiting.keys()
         self._release(list(waiting.values()))
 
     def _release(self, events: list[Event]) -> None:
@@ -265,11 +267,11 @@ class Gate:
     def verdict(self, event: EventId) -> str | None:
         """Empty if it was accepted, else why not; None if that is not known yet."""
         reason = self._refused.get(event)
-        if reason is not None and not (
-            reason in FOR_NOW and event in self.seen and event not in self._waiting
-        ):
+        if reason is not None and not (reason in FOR_NOW and event in self.seen):
             return reason
         if self._wants(event.topic):
+            if event in self._undurable:
+                return "disk-full"
             if event in self._waiting:
                 return "disk-full" if self.disk is not None and self.disk.error else None
             return "" if event in self.seen else "not-received"

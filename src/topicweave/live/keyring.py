@@ -265,6 +265,8 @@ class Keyring:
     def verify(self, event: Event, wall: float) -> Verdict:
         """Whether the publisher signed the event."""
         payload = event.payload
+        if len(payload) < SEAL:
+            return "forged"
         credential = self.credential(event.publisher, payload[:KEY_ID])
         if credential is None:
             return "unknown-key"

@@ -104,7 +104,15 @@ class Link(asyncio.Protocol):
         self._transport = None  # Nothing can be written any more, whatever is read below.
         self.tell(Lost(in_order=error is None))
         if not self.opened.done():
-            self.opened.set_exception(ConnectionError(self.error or str(error or "closed by the other side")))
+            self.opened.set_exception(
+                ConnectionError(
+                    self.error
+                    or str(
+                        error
+                        or "it closed the connection without a word: are both of one swarm, with keys or without?"
+                    )
+                )
+            )
         self.owner.link_lost(self)
 
     def tell(self, what: Input) -> None:

@@ -79,10 +79,11 @@ class Publisher:
             owner.world.retained.add(topic)
         sent = self._sent = []
         self._refused = 0
-        told = owner.node.publish(topic, payload if owner.keyring is None else SEAL_ROOM + payload)
+        told, permanent = owner.world.publish(
+            topic, payload if owner.keyring is None else SEAL_ROOM + payload
+        )
         event = told.event
         self._counters.publishes += 1
-        permanent = owner.world.note_own(event)
         if owner.recorder is not None:
             owner.recorder.published(event)
         if not wait_for and permanent is None:
@@ -159,8 +160,8 @@ class Publisher:
         now = self._transport.loop.time()
         for peer in dict.fromkeys(watch.sent):
             verdict = watch.verdicts.get(peer)
-            again = verdict in FOR_NOW and now - watch.asked.get(peer, 0.0) >= ASK_AGAIN
-            if again or (verdict is None and peer not in watch.asked):
+            open_ = verdict is None or verdict in FOR_NOW
+            if open_ and now - watch.asked.get(peer, -ASK_AGAIN) >= ASK_AGAIN:
                 entry = self._transport.peers.get(peer)
                 if entry is None or entry.link is None:
                     continue

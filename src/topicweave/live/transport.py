@@ -366,9 +366,8 @@ class Transport:
 
     def failed(self, link: Link, reason: str, broken: bool) -> None:
         """A connection came to nothing, or must end; `broken`: because the other side broke the protocol."""
-        who = (
-            f"{link.hello.name!r} at {link.hello.address}" if link.hello else f"a stranger from {link.remote}"
-        )
+        claimed = link.connection.claimed
+        who = f"{claimed.name!r} at {claimed.address}" if claimed else f"a stranger from {link.remote}"
         if broken:
             self.counters.protocol_errors += 1
             log.warning("%s: %s broke the protocol: %s", self.name, who, reason[:200])

@@ -28,7 +28,7 @@ from topicweave.live.transport import Events, Transport
 from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id
-from topicweave.port import EventMessage, Message, Node, TimerKey
+from topicweave.port import EventMessage, Message, Node, Receipt, TimerKey
 
 if TYPE_CHECKING:
     from topicweave.live.disk import Disk
@@ -113,7 +113,9 @@ class LiveWorld(Events):
         )
         self._next_comparison = 0.0
         self._arriving: EventMessage | None = None
-        self._unsent: list[tuple[NodeId, EventMessage]] = []
+        self._publishing = False
+        self._impermanent: set[EventId] = set()
+        self._unsent: dict[EventId, list[tuple[NodeId, EventMessage]]] = {}
         self._last_plain: EventMessage | None = None
         self._last_sealed: EventMessage | None = None
         self._stopped = False
@@ -133,11 +135,11 @@ class LiveWorld(Events):
                 self.counters.withheld_events += 1
             elif message.event.publisher != transport.id:
                 transport.sender.send_event(peer, message)
-            elif self.gate.disk is None:
-                self._send_own(transport, peer, message)
+            elif self._publishing or message.event.id in self._impermanent:
+                # Not before its number and itself are permanent: see `publish`.
+                self._unsent.setdefault(message.event.id, []).append((peer, message))
             else:
-                # Not before its number and itself are permanent: see `release_own`.
-                self._unsent.append((peer, message))
+                self._send_own(transport, peer, message)
             return
         if self.control is not None:
             tally = self.control.setdefault(str(message.__struct_config__.tag), [0, 0])
@@ -187,8 +189,18 @@ class LiveWorld(Events):
         self._timers.clear()
         self.gate.flush()
 
-    def note_own(self, event: Event) -> asyncio.Future[None] | None:
-        """Keep an event of this node's own for others, also on a topic that it does not want itself. What to wait for before it may leave."""
+    def publish(self, topic: TopicId, payload: bytes) -> tuple[Receipt, asyncio.Future[None] | None]:
+        """Let the node publish. With a data folder the event leaves when it is permanent: the future tells."""
+        assert self.node is not None
+        self._publishing = self.gate.disk is not None
+        try:
+            receipt = self.node.publish(topic, payload)
+        finally:
+            self._publishing = False
+        return receipt, self._note_own(receipt.event)
+
+    def _note_own(self, event: Event) -> asyncio.Future[None] | None:
+        """Keep an event of this node's own for others, also on a topic that it does not want itself."""
         if event.epoch != self.own_epoch:
             self.own_epoch = event.epoch
         disk = self.gate.disk
@@ -203,11 +215,13 @@ class LiveWorld(Events):
         disk.do(disk.store.set_sequence, event.topic, event.sequence + 1)
         self.gate.flush()
         promise = disk.committed()
-        waiting, self._unsent = self._unsent, []
-        promise.add_done_callback(lambda _: self._release_own(waiting))
+        self._impermanent.add(event.id)
+        promise.add_done_callback(lambda _: self._release_own(event.id))
         return promise
 
-    def _release_own(self, waiting: list[tuple[NodeId, EventMessage]]) -> None:
+    def _release_own(self, event: EventId) -> None:
+        self._impermanent.discard(event)
+        waiting = self._unsent.pop(event, ())
         if self._transport is not None and not self._stopped:
             for peer, message in waiting:
                 self._send_own(self._transport, peer, message)

@@ -1,0 +1,514 @@
+"""What a node says is what happened: receipts, gaps, full disks, clocks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import topicweave
+from tests.live.together import eventually, linked, local, processes, run, secure, taken, wall
+from topicweave.live import Gap, LiveNode, LogLimits
+from topicweave.live.client import publish_through
+from topicweave.live.health import health
+from topicweave.live.swarm import run_swarm
+
+
+def payloads(node: LiveNode) -> list[bytes]:
+    return [payload for _, payload in taken(node)]
+
+
+async def set_pages(node: LiveNode, most: int) -> None:
+    """As if the disk held no more than so many pages; 0 for as much as there is."""
+    assert node.disk is not None
+    await node.disk.read(node.disk.store.limit_pages, most)
+
+
+# A full disk.
+
+
+@pytest.mark.parametrize("policy", ["hold", "hand-over"])
+def test_what_a_full_disk_does_not_keep_is_not_confirmed_and_health_says_so(
+    policy: str, tmp_path: Path
+) -> None:
+    async def test() -> None:
+        reader_settings = local(
+            data=str(tmp_path / "reader"), subscribe=("a",), name="reader", when_disk_fails=policy, cache=1000
+        )
+        async with (
+            topicweave.connect(local(subscribe=("a",), name="writer", cache=1000)) as writer,
+            topicweave.connect(reader_settings, join=(str(writer.address),)) as reader,
+        ):
+            await eventually(lambda: linked(writer, reader))
+            first = await writer.publish("a", b"before", wait_for=1, timeout=30)
+            assert first.accepted == 1
+            await set_pages(reader, 1)
+            filler = bytes(4000)
+            receipts = [
+                await writer.publish("a", b"%d" % n + filler, wait_for=1, timeout=0.3) for n in range(20)
+            ]
+            await eventually(lambda: reader.disk is not None and reader.disk.error, "the disk is full")
+            last = await writer.publish("a", b"last" + filler, wait_for=1, timeout=5)
+            assert (last.accepted, last.refused) == (0, {"disk-full": 1})
+            assert "disk-full" in last.reason
+            confirmed = sum(receipt.accepted for receipt in receipts)
+            state = health(reader)
+            assert state["status"] == "failing"
+            assert any("data folder" in reason for reason in state["reasons"])
+            if policy == "hold":
+                assert len(taken(reader)) == reader.counters.deliveries == 1 + confirmed
+            else:
+                await eventually(lambda: len(taken(reader)) == 22)
+                assert reader.counters.undurable_events >= 21 - confirmed
+            await set_pages(reader, 0)
+            await eventually(lambda: len(taken(reader)) == 22, "tried again, until it worked")
+            await eventually(lambda: health(reader)["status"] == "ok")
+            after = await writer.publish("a", b"after", wait_for=1, timeout=30)
+            assert after.accepted == 1
+
+    run(test)
+
+
+def test_a_publisher_whose_disk_is_full_says_so_and_uses_no_number_twice(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(data=str(tmp_path / "data"), subscribe=("a",))
+        async with (
+            topicweave.connect(local(subscribe=("a",))) as reader,
+            topicweave.connect(settings, join=(str(reader.address),)) as writer,
+        ):
+            await eventually(lambda: linked(writer, reader))
+            await set_pages(writer, 1)
+            receipt = await writer.publish("a", bytes(8000), timeout=0.5)
+            while not receipt.reason:  # A few pages may be free.
+                receipt = await writer.publish("a", bytes(8000), timeout=0.5)
+            assert "data folder" in receipt.reason
+            had = len(taken(reader))
+            await set_pages(writer, 0)
+            await eventually(lambda: len(taken(reader)) > had, "it leaves when it is permanent")
+            sequences = [event.sequence for event in reader.feed._queue] if reader.feed else []
+            assert sequences == list(range(len(sequences)))
+
+    run(test)
+
+
+def read_json(http: str, path: str) -> Any:
+    try:
+        with urllib.request.urlopen(f"http://{http}{path}", timeout=30) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        return json.load(error)
+
+
+TMPFS = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size="$0" tmpfs "$1" && shift && exec "$@"']
+
+
+def namespaces_work(folder: Path) -> bool:
+    done = subprocess.run([*TMPFS, "1m", str(folder), "true"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def test_a_small_real_disk_that_is_full(tmp_path: Path) -> None:
+    """A process whose data folder is on a tmpfs of its own, as small as the store can just be."""
+    if not namespaces_work(tmp_path):
+        pytest.skip("no namespaces here: the same is tested with SQLite's own limit")
+
+    async def test() -> None:
+        async with topicweave.connect(local(subscribe=("a",), cache=1000)) as writer:
+            options = ("--insecure", "--preset", "local", "--data", str(tmp_path / "data"))
+            joining = ("--join", str(writer.address), "--subscribe", "a", "--http", "127.0.0.1:0")
+            with processes() as start:
+                node = start(*options, *joining, prefix=[*TMPFS, "300k", str(tmp_path)])
+                http = (await asyncio.to_thread(node.where))["http"]
+                await eventually(lambda: writer.node.degree)
+                accepted, refused = 0, 0
+                for number in range(200):
+                    receipt = await writer.publish(
+                        "a", b"%d " % number + bytes(8000), wait_for=1, timeout=1.0
+                    )
+                    accepted += receipt.accepted
+                    refused += receipt.refused.get("disk-full", 0)
+                    if refused:
+                        break
+                assert refused, "300 kB are full after 40 such events"
+                assert accepted > 0
+                view = await asyncio.to_thread(read_json, http, "/view")
+                assert view["counters"]["deliveries"] == accepted
+                assert "data folder" in str(await asyncio.to_thread(read_json, http, "/health"))
+
+    run(test)
+
+
+# Verdicts.
+
+
+def test_a_publisher_restarted_with_its_clock_behind_is_heard() -> None:
+    """Without a data folder: its neighbours tell it how far its earlier life was."""
+
+    async def test() -> None:
+        async with topicweave.connect(local(subscribe=("a",))) as reader:
+            join = (str(reader.address),)
+            async with topicweave.connect(local(name="writer", subscribe=("a",), join=join)) as writer:
+                await eventually(lambda: linked(writer, reader))
+                await writer.publish("a", b"today", wait_for=1)
+            behind = LiveNode(local(name="writer", subscribe=("a",), join=join), wall=lambda: wall() - 86_400)
+            await behind.start()
+            try:
+                await eventually(lambda: linked(behind, reader))
+                receipt = await behind.publish("a", b"yesterday", wait_for=1, timeout=30)
+                assert receipt.accepted == 1
+                await eventually(lambda: payloads(reader) == [b"today", b"yesterday"])
+            finally:
+                await behind.stop()
+
+    run(test)
+
+
+def test_an_event_of_an_older_life_is_refused_by_name() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(subscribe=("a",))) as reader:
+            join = (str(reader.address),)
+            async with topicweave.connect(local(name="writer", subscribe=("a",), join=join)) as writer:
+                await eventually(lambda: linked(writer, reader))
+                await writer.publish("a", b"new", wait_for=1)
+                writer.node.resume(5, {})  # As if nobody had told it of its later life.
+                receipt = await writer.publish("a", b"old", wait_for=1, timeout=5)
+                assert (receipt.accepted, receipt.refused) == (0, {"old-epoch": 1})
+                assert writer.refusals["old-epoch"] >= 1
+                again = await writer.publish("a", b"newer", wait_for=1, timeout=5)
+                assert again.accepted == 1, "and it goes on above what it was told"
+
+    run(test)
+
+
+def test_nobody_left_to_accept_an_event_shows_in_its_receipt() -> None:
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, local()) as (writer, reader):
+            await eventually(lambda: linked(writer, reader))
+            reader.transport.blocked = lambda peer: True
+            receipt = await writer.publish("a", b"lost", wait_for=1, timeout=0.5)
+            assert (receipt.neighbours, receipt.accepted) == (1, 0)
+            assert receipt.reason == "only 0 of 1 neighbours accepted it in time"
+
+    run(test)
+
+
+# Gaps.
+
+
+def cut_off(one: LiveNode, other: LiveNode) -> None:
+    one.transport.blocked = other.transport.blocked = lambda peer: True
+
+
+def reunite(one: LiveNode, other: LiveNode) -> None:
+    one.transport.blocked = other.transport.blocked = None
+
+
+async def partition(log: LogLimits, tmp_path: Path) -> tuple[list[bytes], list[Gap], int]:
+    """A reader misses 300 events, of which caches hold 100: what it gets, what it is told it missed, and what was counted."""
+    gaps: list[Gap] = []
+    settings = local(subscribe=("a",), log=log)
+    async with (
+        topicweave.connect(settings, name="writer", data=str(tmp_path / "writer")) as writer,
+        topicweave.connect(local(subscribe=("a",), join=(str(writer.address),))) as reader,
+    ):
+        reader.on_gap(gaps.append)
+        await eventually(lambda: linked(writer, reader))
+        await writer.publish("a", b"0", wait_for=1)
+        cut_off(writer, reader)
+        await eventually(lambda: not linked(writer) and not linked(reader))
+        for number in range(1, 301):
+            await writer.publish("a", b"%d" % number)
+        reunite(writer, reader)
+        await eventually(lambda: b"300" in payloads(reader))
+        await eventually(
+            lambda: len(payloads(reader)) + sum(gap.last - gap.first + 1 for gap in gaps) >= 301,
+            "every event came or was announced as missed",
+        )
+        return payloads(reader), gaps, reader.counters.events_missed
+
+
+def test_events_that_left_all_caches_are_announced_as_missed(tmp_path: Path) -> None:
+    async def test() -> None:
+        got, gaps, counted = await partition(LogLimits(), tmp_path)
+        numbers = set(map(int, got))
+        missed = {number for gap in gaps for number in range(gap.first, gap.last + 1)}
+        assert numbers | missed == set(range(301))
+        assert not numbers & missed
+        assert counted == len(missed) == 200
+        assert {(gap.topic, gap.publisher, gap.reason) for gap in gaps} == {("a", "writer", "passed")}
+
+    run(test)
+
+
+def test_a_deeper_log_gives_what_left_the_caches(tmp_path: Path) -> None:
+    async def test() -> None:
+        got, gaps, counted = await partition(LogLimits(events=1000), tmp_path)
+        assert sorted(map(int, got)) == list(range(301))
+        assert (gaps, counted) == ([], 0)
+
+    run(test)
+
+
+def test_a_lost_tail_is_noticed_by_the_heads_that_neighbours_tell() -> None:
+    async def test() -> None:
+        gaps: list[Gap] = []
+        async with run_swarm([["a"]] * 3, local(cache=0), names=["writer", "witness", "reader"], seed=3) as (
+            writer,
+            witness,
+            reader,
+        ):
+            reader.on_gap(gaps.append)
+            await eventually(lambda: linked(writer, witness, reader))
+            await writer.publish("a", b"0", wait_for=2)
+            await eventually(lambda: payloads(reader) == [b"0"])
+            reader.transport.blocked = lambda peer: True
+            await writer.publish("a", b"tail", wait_for=1)
+            await eventually(lambda: b"tail" in payloads(witness))
+            await writer.stop()  # Nobody has the event any more, but one knows that there was one.
+            await eventually(lambda: not linked(reader))
+            reader.transport.blocked = None
+            await eventually(lambda: gaps or b"tail" in payloads(reader))
+            if b"tail" not in payloads(reader):
+                assert [(gap.publisher, gap.first, gap.last, gap.reason) for gap in gaps] == [
+                    (gaps[0].publisher, 1, 1, "told")
+                ]
+
+    run(test)
+
+
+# The past.
+
+
+def test_a_subscriber_can_ask_for_the_last_events_that_are_kept(tmp_path: Path) -> None:
+    async def test() -> None:
+        keeping = local(subscribe=("a",), cache=5, log=LogLimits(events=100), data=str(tmp_path / "data"))
+        async with topicweave.connect(keeping) as keeper:
+            for number in range(200):
+                await keeper.publish("a", b"%d" % number)
+            async with topicweave.connect(local(join=(str(keeper.address),))) as late:
+                # Its caches hold 5, and the system sends the last 64 that found nobody: the rest comes from the disk.
+                await late.subscribe("a", last=100)
+                await eventually(lambda: {b"%d" % n for n in range(100, 200)} <= set(payloads(late)))
+                assert len(payloads(late)) == 100
+
+    run(test)
+
+
+def test_a_retained_topic_keeps_its_last_event_whatever_the_limits_say() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(cache=0)) as keeper:
+            for number in range(3):
+                await keeper.publish("state", b"%d" % number, retain=True)
+            async with topicweave.connect(local(join=(str(keeper.address),), subscribe=("state",))) as late:
+                await eventually(lambda: b"2" in payloads(late))
+
+    run(test)
+
+
+def test_at_least_once_hands_over_again_what_was_not_acknowledged(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(delivery="at-least-once", data=str(tmp_path / "data"), subscribe=("a",))
+        async with topicweave.connect(settings) as node:
+            for number in range(3):
+                await node.publish("a", b"%d" % number)
+            reader = node.events()
+            first = await reader.get()
+            assert first is not None
+            assert (first.payload, first.again) == (b"0", False)
+            await node.acknowledge(first)
+        async with topicweave.connect(settings) as node:
+            reader = node.events()
+            for expected in (b"1", b"2"):
+                event = await reader.get()
+                assert event is not None
+                assert (event.payload, event.again) == (expected, True)
+                await node.acknowledge(event)
+        async with topicweave.connect(settings) as node:
+            await node.publish("a", b"3")
+            event = await node.events().get()
+            assert event is not None
+            assert event.payload == b"3", "what was acknowledged does not come again"
+
+    run(test)
+
+
+def test_at_least_once_hands_over_again_after_a_while() -> None:
+    async def test() -> None:
+        settings = local(delivery="at-least-once", redeliver_after=0.1, subscribe=("a",))
+        async with topicweave.connect(settings) as node:
+            await node.publish("a", b"x")
+            reader = node.events()
+            seen = [await reader.get() for _ in range(2)]
+            assert [event.again for event in seen if event is not None] == [False, True]
+
+    run(test)
+
+
+# Clocks.
+
+
+def test_a_stored_time_far_ahead_spoils_no_event(tmp_path: Path) -> None:
+    from topicweave.live.authority import issue, new_swarm
+    from topicweave.live.store import Store
+
+    async def test() -> None:
+        swarm = new_swarm(tmp_path / "swarm")
+        keys = [str(issue(swarm, name)) for name in ("alice", "bob")]
+        store = Store(tmp_path / "data")
+        store.set_fact("now", wall() + 2 * 365 * 86_400)
+        store.commit()
+        store.close()
+        async with (
+            topicweave.connect(secure(keys[0], subscribe=("a",), data=str(tmp_path / "data"))) as alice,
+            topicweave.connect(secure(keys[1], subscribe=("a",), join=(str(alice.address),))) as bob,
+        ):
+            await eventually(lambda: linked(alice, bob))
+            for writer, reader in ((alice, bob), (bob, alice)):
+                receipt = await writer.publish("a", writer.name.encode(), wait_for=1, timeout=30)
+                assert receipt.accepted == 1
+                await eventually(lambda w=writer, r=reader: w.name.encode() in payloads(r))  # type: ignore[misc]
+            assert any("earlier life" in reason for reason in health(alice)["reasons"])
+
+    run(test)
+
+
+def test_skew_between_neighbours_is_measured_and_reported() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(subscribe=("a",))) as one:
+            settings = local(subscribe=("a",), join=(str(one.address),))
+            behind = LiveNode(settings, wall=lambda: wall() - 7200)
+            async with topicweave.connect(settings), topicweave.connect(settings):
+                await behind.start()
+                try:
+                    await eventually(lambda: len(behind.clock.skews) >= 3)
+                    state = health(behind)
+                    assert 7190 < state["clock_skew"] < 7210
+                    assert any("behind most neighbours" in reason for reason in state["reasons"])
+                    assert behind.clock.skews.correction() == 3600.0, "bounded"
+                    assert abs(health(one)["clock_skew"]) < 30, "one of three does not move the others"
+                finally:
+                    await behind.stop()
+
+    run(test)
+
+
+def test_a_wall_clock_that_jumps_is_reported_and_harms_nothing() -> None:
+    async def test() -> None:
+        jump = [0.0]
+        node = LiveNode(local(subscribe=("a",)), wall=lambda: wall() + jump[0])
+        await node.start()
+        try:
+            await node.publish("a", b"before")
+            jump[0] = -86_400.0
+            await node.publish("a", b"after")
+            await eventually(lambda: payloads(node) == [b"before", b"after"])
+            assert any("set back by 86400 s" in reason for reason in health(node)["reasons"])
+        finally:
+            await node.stop()
+
+    run(test)
+
+
+# Readers.
+
+
+def test_two_readers_get_all_events_each() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(subscribe=("a",))) as node:
+            readers = [node.events(), node.events()]
+            for number in range(10):
+                await node.publish("a", b"%d" % number)
+            for reader in readers:
+                got = [await reader.get() for _ in range(10)]
+                assert [event.payload for event in got if event] == [b"%d" % number for number in range(10)]
+
+    run(test)
+
+
+def subscribing(http: str, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "topicweave.cli", "subscribe", "a", "--node", http, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_subscribe_on_the_shell_gets_the_past_it_asks_for_and_fails_when_its_node_dies() -> None:
+    with processes() as start:
+        node = start("--insecure", "--preset", "local", "--http", "127.0.0.1:0", "--subscribe", "a")
+        http = node.where()["http"]
+        for number in range(5):
+            publish_through(http, "", "a", b"%d" % number)
+        past = subscribing(http, "--last", "3", "--count", "3")
+        output, errors = past.communicate(timeout=60)
+        assert (past.returncode, errors) == (0, "")
+        assert [json.loads(line)["text"] for line in output.splitlines()] == ["2", "3", "4"]
+        orphan = subscribing(http, "--last", "1")
+        assert orphan.stdout is not None
+        orphan.stdout.readline()
+        node.kill()
+        _, errors = orphan.communicate(timeout=60)
+        assert orphan.returncode == 2
+        assert "went away" in errors
+        assert len(errors.splitlines()) == 1
+
+
+# Joining.
+
+
+def test_why_joining_fails_is_told_on_both_sides(tmp_path: Path) -> None:
+    from topicweave.live.authority import issue, new_swarm
+
+    async def test() -> None:
+        swarm, other = new_swarm(tmp_path / "swarm"), new_swarm(tmp_path / "other")
+        async with topicweave.connect(secure(issue(swarm, "alice"))) as alice:
+            join = (str(alice.address),)
+            misfits = {
+                "wrong system": secure(issue(swarm, "bob"), system="random", join=join),
+                "wrong swarm": secure(issue(other, "eve"), join=join),
+                "no keys": local(join=join),
+                "expired": secure(issue(swarm, "late", days=-1), join=join),
+            }
+            words = {
+                "wrong system": "random",
+                "wrong swarm": "certificate",
+                "no keys": "",
+                "expired": "expired",
+            }
+            for case, settings in misfits.items():
+                before = len(alice.transport.troubles.as_list(0.0))
+                async with topicweave.connect(settings) as node:
+                    await eventually(lambda n=node: health(n)["troubles"], case)  # type: ignore[misc]
+                    state = health(node)
+                    assert state["status"] in ("alone", "failing")
+                    told = " ".join(state["reasons"])
+                    assert join[0] in told, (case, told)
+                    assert words[case] in told, (case, told)
+                troubles = alice.transport.troubles.as_list(0.0)
+                assert troubles, (case, before)
+            assert any("'bob' at 127.0.0.1" in one["with"] for one in alice.transport.troubles.as_list(0.0))
+
+    run(test)
+
+
+def test_what_keeps_a_process_from_joining_stands_on_stderr_in_words_and_in_json() -> None:
+    with processes() as start:
+        options = ("--insecure", "--preset", "local", "--join", "127.0.0.1:1")
+        plain, as_json = start(*options), start(*options, "--log-json", "--log-level", "info")
+        for node in (plain, as_json):
+            node.where()
+        plain.stop()
+        as_json.stop()
+        assert plain.process.stderr is not None
+        assert as_json.process.stderr is not None
+        assert "dialling 127.0.0.1:1: nobody listens there" in plain.process.stderr.read()
+        lines = [json.loads(line) for line in as_json.process.stderr.read().splitlines()]
+        assert any("127.0.0.1:1" in line["message"] for line in lines)
