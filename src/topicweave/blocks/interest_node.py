@@ -69,6 +69,10 @@ class InterestNode(Node):
         self.subscriptions.add(topic)
         self._update_interest()
 
+    def subscribe_all(self, topics: Sequence[TopicId]) -> None:
+        self.subscriptions.update(topics)
+        self._update_interest()
+
     def unsubscribe(self, topic: TopicId) -> None:
         self.subscriptions.discard(topic)
         self._update_interest()

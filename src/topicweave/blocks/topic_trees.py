@@ -315,8 +315,8 @@ class TopicTrees:
             return
         accepted, refused, changed = [], [], []
         now = self._world.now
-        for topic, end in zip(topics, ends, strict=True):
-            if topic in self._roots or not _is_place(end):
+        for topic, end in dict(zip(topics, ends, strict=True)).items():
+            if topic in self._roots or not _is_place(end) or not 0 <= topic < RING_SIZE:
                 refused.append(topic)
                 continue
             self._set_parent(topic, sender)
@@ -354,7 +354,7 @@ class TopicTrees:
             self._world.send(sender, kept)
             return
         children, strangers, ends = [], [], []
-        for topic in message.topics:
+        for topic in dict.fromkeys(message.topics):
             end = self._end_for(topic, sender) if sender in below.of.get(topic, ()) else None
             if end is None:
                 strangers.append(topic)
@@ -390,7 +390,7 @@ class TopicTrees:
         if len(message.topics) != len(message.ends) or len(message.topics) > MOST_TOPICS:
             return
         changed = []
-        for topic, end in zip(message.topics, message.ends, strict=True):
+        for topic, end in dict(zip(message.topics, message.ends, strict=True)).items():
             if above.of.get(topic) != sender or not _is_place(end):
                 continue
             if above.set_end(topic, end) and topic in self._children.of:
@@ -401,7 +401,7 @@ class TopicTrees:
             self._check(changed)
 
     def _receive_misplaced(self, sender: NodeId, message: TreeMisplaced) -> None:
-        topics = [topic for topic in message.topics[:MOST_TOPICS] if self._parents.of.get(topic) == sender]
+        topics = [topic for topic in _believable(message.topics) if self._parents.of.get(topic) == sender]
         news = [topic for topic in topics if topic not in self._misplaced]
         for topic in topics:
             self._misplaced[topic] = None
@@ -410,7 +410,7 @@ class TopicTrees:
             self._leave_if_useless(topic)
 
     def _receive_left(self, sender: NodeId, message: TreeLeft) -> None:
-        for topic in message.topics[:MOST_TOPICS]:
+        for topic in _believable(message.topics):
             self._stop_fading(topic, sender)
             if sender in self._children.of.get(topic, ()):
                 self._drop_child(topic, sender)
@@ -500,7 +500,8 @@ class TopicTrees:
 
 
 def _believable(topics: tuple[TopicId, ...]) -> list[TopicId]:
-    return [topic for topic in topics[:MOST_TOPICS] if 0 <= topic < RING_SIZE]
+    """Each once, whatever a peer says."""
+    return [topic for topic in dict.fromkeys(topics[:MOST_TOPICS]) if 0 <= topic < RING_SIZE]
 
 
 def _is_place(place: Place) -> bool:

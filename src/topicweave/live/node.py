@@ -51,8 +51,8 @@ JOIN_PATIENCE = 1.0
 """Seconds a node waits for a first contact before it begins alone; it goes on trying."""
 SAVE_EVERY = 5.0
 STORED_PEERS = 256
-CHUNK = 256
-"""Topics subscribed to in one turn of the event loop."""
+CHUNK = 2500
+"""Topics subscribed to in one turn of the event loop. Neighbours are told of each change, so there should be few."""
 MOST_HISTORY = 1_000_000
 
 

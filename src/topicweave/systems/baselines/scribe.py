@@ -169,6 +169,10 @@ class ScribeNode(ViewNode):
         super().subscribe(topic)
         self.relays.request([topic])
 
+    def subscribe_all(self, topics: Sequence[TopicId]) -> None:
+        super().subscribe_all(topics)
+        self.relays.request(topics)
+
     def _spread(self, event: Event) -> int:
         self._seen.first_time(event)
         return self._pass_on(event, 0, None)
