@@ -46,5 +46,7 @@ def test_a_live_run_is_measured_like_a_simulated_one(tmp_path: Path) -> None:
     assert measures["hops_mean"] >= 1.0
     assert measures["control_messages"] > 0
     assert not list(tmp_path.glob(".*.partial")), "nothing half-written is left"
-    assert len(list((tmp_path / "links.parquet").iterdir())) == 10, "two parts per node"
+    assert len(list((tmp_path / "links.parquet").iterdir())) >= 10, (
+        "two parts per node, or more if it took minutes"
+    )
     assert pytest.approx(0.0, abs=600.0) == measures["latency_max"]
