@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
-from topicweave.data.feed_workloads import SingleFeed
 from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel.feeds import Feeds
 from topicweave.papers.rappel.settings import model, static_run
+from topicweave.papers.rappel.workloads import SingleFeed
 from topicweave.runs import carry_out
 
 MINUTES, GIB = 10.0, 6.0

@@ -18,7 +18,7 @@ from topicweave.data.files import data_file, fingerprint, is_tar, source_files
 from topicweave.data.formats import Format, Options, find_format, find_real
 from topicweave.data.lines import Block, Piece, Wrong, parsed_blocks
 from topicweave.data.opml import opml_block, reader_name
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, UnknownName
 from topicweave.model.workload import Workload
 
 
@@ -130,6 +130,17 @@ def real_workload(name: str) -> Workload:
     """The subscriptions of one of the real data sets; the last two are kept."""
     wanted = find_real(name)
     return _read_once(name, str(fingerprint([data_file(wanted.file)])))
+
+
+GRAPHS = ("facebook", "livejournal", "twitter", "epinions")
+"""The data sets that are graphs of users."""
+
+
+def social_graph(name: str) -> Workload:
+    """Who follows whom among the users of a real data set; friends follow each other."""
+    if name not in GRAPHS:
+        raise UnknownName("social graph", name, list(GRAPHS))
+    return real_workload(name)
 
 
 @lru_cache(maxsize=2)

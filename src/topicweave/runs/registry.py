@@ -36,15 +36,15 @@ SOURCES = {
     "generated": "topicweave.runs.sources:GeneratedWorkload",
     "model": "topicweave.runs.sources:ModelWorkload",
     "stored": "topicweave.runs.sources:StoredWorkload",
-    "omen-lists": "topicweave.data.mending_workloads:SyntheticLists",
-    "social": "topicweave.data.mending_workloads:SocialSample",
+    "omen-lists": "topicweave.papers.omen.workloads:SyntheticLists",
+    "social": "topicweave.papers.omen.workloads:SocialSample",
     "vitis-lists": "topicweave.papers.vitis.workloads:CorrelatedLists",
     "followers": "topicweave.papers.vitis.workloads:FollowersSample",
     "vitis-trace": "topicweave.papers.vitis.workloads:TraceLists",
     "topic-sample": "topicweave.papers.magnet.workloads:TopicSample",
-    "single-feed": "topicweave.data.feed_workloads:SingleFeed",
-    "feed-sample": "topicweave.data.feed_workloads:FeedSample",
-    "community-feeds": "topicweave.data.feed_workloads:CommunityFeeds",
+    "single-feed": "topicweave.papers.rappel.workloads:SingleFeed",
+    "feed-sample": "topicweave.papers.rappel.workloads:FeedSample",
+    "community-feeds": "topicweave.papers.rappel.workloads:CommunityFeeds",
 }
 _GROUPS = {"run kind": (KINDS, "topicweave.runs"), "workload source": (SOURCES, "topicweave.sources")}
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from topicweave.bulk.omen.churn import churn_sequence
 from topicweave.bulk.omen.mending import run_mending
 from topicweave.bulk.omen.overlay import LiveOverlay
 from topicweave.bulk.omen.plan import Mending
 from topicweave.bulk.omen.systems import OMenMender
 from topicweave.data.files import VARIABLE
-from topicweave.data.mending_workloads import SocialSample, SyntheticLists, churn_sequence
 from topicweave.errors import BadInput
 from topicweave.papers.omen.mending import Mended
+from topicweave.papers.omen.workloads import SocialSample, SyntheticLists
 from topicweave.runs import carry_out
 
 LISTS = SyntheticLists(80, 30, "zipf", 3, 12, seed=1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from topicweave.data.feed_workloads import SingleFeed
 from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel import world
 from topicweave.papers.rappel.feeds import ContinuousChurn, Feeds
+from topicweave.papers.rappel.workloads import SingleFeed
 from topicweave.runs import carry_out
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from topicweave.bulk.omen.churn import Happening, churn_sequence
 from topicweave.bulk.omen.overlay import LiveOverlay
 from topicweave.bulk.omen.plan import Handling, Mending
 from topicweave.bulk.omen.spidercast import SpiderCastMender
 from topicweave.bulk.omen.systems import OMenMender, RebuildMender
-from topicweave.data.mending_workloads import Happening, churn_sequence
 from topicweave.designs import low_oda
 from topicweave.measures.diameter import topic_diameters
 from topicweave.model.workload import Workload

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from topicweave.data.mending_workloads import SocialSample, SyntheticLists
 from topicweave.papers.omen.mending import Mended, Rival
+from topicweave.papers.omen.workloads import SocialSample, SyntheticLists
 from topicweave.papers.study import Row, Scale, at_most
 from topicweave.runs.run import Result
 

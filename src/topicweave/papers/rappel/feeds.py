@@ -9,12 +9,12 @@ from typing import Literal
 
 import msgspec
 
-from topicweave.data.feed_workloads import FeedsWorkload
 from topicweave.data.networks import NetworkSpec
 from topicweave.model.event import EventId
 from topicweave.papers.rappel.friend_measures import coordinate_error, coverage, friends
 from topicweave.papers.rappel.traffic_measures import control_traffic, data_traffic, rejoins
 from topicweave.papers.rappel.tree_measures import final, observed, tree_stretch, update_row
+from topicweave.papers.rappel.workloads import FeedsWorkload
 from topicweave.papers.rappel.world import FeedWorld
 from topicweave.runs.run import OnSystem, Result
 

@@ -8,8 +8,8 @@ import random
 import numpy as np
 
 from topicweave.blocks.bloom import may_contain
-from topicweave.data.feed_workloads import LANDMARKS
 from topicweave.model.ids import NodeId
+from topicweave.papers.rappel.workloads import LANDMARKS
 from topicweave.papers.rappel.world import FeedWorld, quantiles
 from topicweave.runs.run import Result
 

@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from topicweave.data.feed_workloads import (
+from topicweave.data.networks import NetworkSpec
+from topicweave.papers.rappel.feeds import ContinuousChurn, Feeds
+from topicweave.papers.rappel.workloads import (
     CommunityFeeds,
     FeedSample,
     FeedsWorkload,
     SingleFeed,
     Source,
 )
-from topicweave.data.networks import NetworkSpec
-from topicweave.papers.rappel.feeds import ContinuousChurn, Feeds
 from topicweave.papers.study import Row, Scale
 from topicweave.runs.run import Result
 

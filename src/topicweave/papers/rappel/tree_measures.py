@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from topicweave.data.feed_workloads import LANDMARKS
 from topicweave.model.event import EventId
 from topicweave.model.ids import NodeId
+from topicweave.papers.rappel.workloads import LANDMARKS
 from topicweave.papers.rappel.world import LANDMARKS_READY, FeedWorld, quantiles
 from topicweave.runs.run import Result
 from topicweave.systems.rappel import RappelNode

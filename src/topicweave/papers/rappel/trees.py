@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from topicweave.data.feed_workloads import SingleFeed
 from topicweave.papers.rappel.feeds import Failure, Feeds
 from topicweave.papers.rappel.settings import (
     HOUR,
@@ -24,6 +23,7 @@ from topicweave.papers.rappel.settings import (
     sizes,
     static_run,
 )
+from topicweave.papers.rappel.workloads import SingleFeed
 from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
 from topicweave.runs.run import Result
 

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from topicweave.data.availability import host_sessions
-from topicweave.data.feed_workloads import LANDMARKS
 from topicweave.data.networks import BuiltNetwork
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId
 from topicweave.model.workload import Workload
+from topicweave.papers.rappel.workloads import LANDMARKS
 from topicweave.port import EventMessage
 from topicweave.runs.run import Result
 from topicweave.sim.churn import Change, Churn

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from topicweave.data.availability import host_sessions
-from topicweave.data.mending_workloads import social_graph
+from topicweave.data.reading import social_graph
 from topicweave.data.sampling import followed
 from topicweave.model.workload import Workload
 from topicweave.workloads.vitis import generate_correlated

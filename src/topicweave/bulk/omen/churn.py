@@ -1,61 +1,15 @@
-"""The workloads and churn of OMen §6.1: social graphs sampled breadth first, synthetic lists, and the Google cluster's machines."""
+"""The churn of OMen §6.1: the Google cluster's machines, or nodes drawn at random; one event after another."""
 
 from __future__ import annotations
 
 import random
 from typing import Literal, NamedTuple
 
-import msgspec
 import pyarrow.compute as pc
 
 from topicweave.data.availability import alternating
-from topicweave.data.reading import real_rows, real_workload
-from topicweave.data.sampling import breadth_first, chances
-from topicweave.errors import UnknownName
-from topicweave.model.workload import Workload
-from topicweave.workloads.catalogue import build
-
-GRAPHS = ("facebook", "livejournal", "twitter", "epinions")
-"""The data sets that are graphs of users."""
-
-
-class SyntheticLists(msgspec.Struct, frozen=True, tag="omen-lists"):
-    """§6.1 (1): `popularity` is uniform, zipf or expo."""
-
-    nodes: int = 2000
-    topics: int = 200
-    popularity: str = "uniform"
-    min_size: int = 10
-    max_size: int = 90
-    seed: int = 0
-
-    def load(self) -> Workload:
-        return build(
-            f"omen-{self.popularity}",
-            self.seed,
-            nodes=self.nodes,
-            topics=self.topics,
-            min_size=self.min_size,
-            max_size=self.max_size,
-        )
-
-
-class SocialSample(msgspec.Struct, frozen=True, tag="social"):
-    """§6.1 (2) and (3): users are topics, friends (or followers) their subscribers."""
-
-    graph: str
-    nodes: int
-    seed: int = 0
-
-    def load(self) -> Workload:
-        return breadth_first(social_graph(self.graph), nodes=self.nodes, seed=self.seed)
-
-
-def social_graph(name: str) -> Workload:
-    """Who follows whom among the users of a real data set; friends follow each other."""
-    if name not in GRAPHS:
-        raise UnknownName("social graph", name, list(GRAPHS))
-    return real_workload(name)
+from topicweave.data.reading import real_rows
+from topicweave.data.sampling import chances
 
 
 class Happening(NamedTuple):
