@@ -20,7 +20,7 @@ import topicweave.blocks
 import topicweave.systems
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId
-from topicweave.port import EventMessage, Link, Message, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.port import EventMessage, Link, Message, Node, Published, Receivers, TimerKey, Timers, World
 from topicweave.systems.registry import SYSTEMS
 
 # Routing.
@@ -81,8 +81,8 @@ class PlainNode(Node):
 
     def unsubscribe(self, topic: TopicId) -> None: ...
 
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
-        return Receipt(Event(1, topic, 0, 0, payload), 0)
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Published:
+        return Published(Event(1, topic, 0, 0, payload), 0)
 
     def peer_lost(self, peer: NodeId) -> None: ...
 

@@ -75,7 +75,7 @@ class World(Protocol):
         """Hand an event to the application."""
 
 
-class Receipt(msgspec.Struct, frozen=True, gc=False):
+class Published(msgspec.Struct, frozen=True, gc=False):
     """What a publisher is told at once: the event, how many neighbours it was handed to, and if none, why."""
 
     event: Event
@@ -165,7 +165,7 @@ class Node(ABC):
         """Want a topic no more."""
 
     @abstractmethod
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Published:
         """Send an event to everybody who wants its topic."""
 
     @abstractmethod

@@ -3,7 +3,12 @@ import math
 import pytest
 
 from tests.measures.builders import telemetry_table
-from topicweave.measures.control import Traffic, control_measures, control_per_operation, traffic_by_kind
+from topicweave.measures.control import (
+    ControlTraffic,
+    control_measures,
+    control_per_operation,
+    traffic_by_kind,
+)
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -22,17 +27,17 @@ CONTROL = telemetry_table(
 
 def test_sums_by_kind() -> None:
     assert traffic_by_kind(CONTROL) == {
-        "Connect": Traffic(4, 200),
-        "Heartbeat": Traffic(15, 1500),
-        "Leave": Traffic(2, 20),
+        "Connect": ControlTraffic(4, 200),
+        "Heartbeat": ControlTraffic(15, 1500),
+        "Leave": ControlTraffic(2, 20),
     }
 
 
 def test_a_row_belongs_to_the_period_that_ends_at_its_time() -> None:
     assert traffic_by_kind(CONTROL, start=10.0, end=20.0) == {
-        "Connect": Traffic(3, 150),
-        "Heartbeat": Traffic(5, 500),
-        "Leave": Traffic(0, 0),
+        "Connect": ControlTraffic(3, 150),
+        "Heartbeat": ControlTraffic(5, 500),
+        "Leave": ControlTraffic(0, 0),
     }
 
 
@@ -50,9 +55,11 @@ def test_rates_per_node_and_second() -> None:
 
 
 def test_traffic_per_churn_operation() -> None:
-    assert control_per_operation(CONTROL, ["Connect", "Leave"], 4) == Traffic(6 / 4, 220 / 4)
-    assert control_per_operation(CONTROL, ["Connect", "Leave"], 3, start=10.0, end=20.0) == Traffic(1, 50)
-    assert control_per_operation(CONTROL, ["Unheard"], 4) == Traffic(0, 0)
+    assert control_per_operation(CONTROL, ["Connect", "Leave"], 4) == ControlTraffic(6 / 4, 220 / 4)
+    assert control_per_operation(CONTROL, ["Connect", "Leave"], 3, start=10.0, end=20.0) == ControlTraffic(
+        1, 50
+    )
+    assert control_per_operation(CONTROL, ["Unheard"], 4) == ControlTraffic(0, 0)
     assert all(map(math.isnan, control_per_operation(CONTROL, ["Connect"], 0)))
 
 

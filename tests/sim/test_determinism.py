@@ -54,10 +54,9 @@ def run(seed: int, folder: Path) -> None:
             seed=seed,
             membership=Membership.parse("gossip:40"),
             latency=Uniform(0.01, 0.1, random.Random(f"latency/{seed}")),
-            churn=exponential(NODES, 40.0, 10.0, SECONDS, seed),
+            churn=exponential(NODES, 40.0, 10.0, SECONDS, seed)._replace(start_window=2.0),
             faults=FAULTS,
             telemetry=telemetry,
-            start_window=2.0,
         )
         draw = random.Random(f"events/{seed}")
         for second in range(4, SECONDS):

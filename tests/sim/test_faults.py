@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.sim.toy_system import Note, Toys
 from topicweave.errors import BadInput
 from topicweave.sim.faults import (
     SECOND_COPY,
@@ -24,6 +23,7 @@ from topicweave.sim.faults import (
     SlowNode,
 )
 from topicweave.sim.latency import Constant
+from topicweave.testing.toys import Note, Toys
 
 TIMES = 10_000
 DELAY = 0.25

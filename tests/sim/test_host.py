@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.sim.toy_system import Flyer, Note, Toys
 from topicweave.model.event import Event
 from topicweave.port import World
 from topicweave.sim.host import Host
 from topicweave.sim.latency import Constant
+from topicweave.testing.toys import Flyer, Note, Toys
 
 KEY = ("toy", "a")
 

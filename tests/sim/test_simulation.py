@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.sim.toy_system import TOY, Flyer, Note, ToyNode, Toys, Wave, toy_workload
 from topicweave.blocks.membership import GOSSIP, Membership
 from topicweave.blocks.views import FullView, GossipView, ShareView
 from topicweave.errors import BadInput
 from topicweave.model.event import Event
 from topicweave.port import Message
-from topicweave.sim.churn import Change, Churn
+from topicweave.sim.churn import Change, Churn, always_up
 from topicweave.sim.faults import Crash, Duplication, Loss
 from topicweave.sim.latency import Constant
 from topicweave.sim.network import EVENT_KEYS
 from topicweave.sim.simulation import CONTACTS, Simulation
 from topicweave.telemetry.schema import event_key
+from topicweave.testing.toys import TOY, Flyer, Note, ToyNode, Toys, Wave, toy_workload
 
 NEWS, SPORT = 0, 1
 
@@ -34,7 +34,7 @@ def test_all_start_at_once_unless_told_otherwise() -> None:
 
 
 def test_a_start_window_spreads_the_starts() -> None:
-    toys = Toys(50, start_window=10.0, seed=3)
+    toys = Toys(50, churn=always_up(50)._replace(start_window=10.0), seed=3)
     toys.run(5.0)
     assert 10 < len(toys.simulation.up()) < 40
     toys.run(10.0)
@@ -47,7 +47,7 @@ def test_a_start_window_spreads_the_starts() -> None:
 @pytest.mark.parametrize("start_window", [0.0, 5.0])
 @pytest.mark.parametrize("nodes", [1, 2, 5, 6, 30])
 def test_contacts_are_a_few_others_never_oneself(nodes: int, start_window: float) -> None:
-    toys = Toys(nodes, start_window=start_window)
+    toys = Toys(nodes, churn=always_up(nodes)._replace(start_window=start_window))
     toys.run(5.0)
     everybody = set(toys.ids)
     for index in range(nodes):

@@ -18,7 +18,7 @@ from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import Node, Receipt, TimerKey, World
+from topicweave.port import Node, Published, TimerKey, World
 
 PUBLISHING = "publishing"
 
@@ -77,14 +77,14 @@ class InterestNode(Node):
         self.subscriptions.discard(topic)
         self._update_interest()
 
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Published:
         if self._publisher_interest is not None and topic not in self.subscriptions:
             self._publishes_on(topic, renew=topic not in self._publishing)
             self._update_interest()
         event = self._numbers.next_event(topic, payload)
         sent_to = self._spread(event)
         self._hand_over(event)
-        return Receipt(event, sent_to, "" if sent_to else self._reached_nobody(topic))
+        return Published(event, sent_to, "" if sent_to else self._reached_nobody(topic))
 
     # For systems.
 

@@ -12,19 +12,19 @@ import pyarrow as pa
 from topicweave.measures.columns import codes, distinct, numbers, ratio
 
 
-class Traffic(NamedTuple):
+class ControlTraffic(NamedTuple):
     """Messages and bytes: sums, or either per something."""
 
     messages: float
     bytes: float
 
-    def per(self, amount: float) -> Traffic:
-        return Traffic(ratio(self.messages, amount), ratio(self.bytes, amount))
+    def per(self, amount: float) -> ControlTraffic:
+        return ControlTraffic(ratio(self.messages, amount), ratio(self.bytes, amount))
 
 
 def traffic_by_kind(
     control: pa.Table, *, start: float = -math.inf, end: float = math.inf
-) -> dict[str, Traffic]:
+) -> dict[str, ControlTraffic]:
     """What was sent in (start, end], by kind of message.
 
     A row stands for the period that ends at its time: hence the interval without its start.
@@ -39,11 +39,13 @@ def traffic_by_kind(
         return [float(value) for value in np.bincount(kind, weights=values, minlength=len(kinds))]
 
     messages, sizes = sums("messages"), sums("bytes")
-    return {name: Traffic(messages[place], sizes[place]) for place, name in enumerate(kinds.to_pylist())}
+    return {
+        name: ControlTraffic(messages[place], sizes[place]) for place, name in enumerate(kinds.to_pylist())
+    }
 
 
-def total(traffic: Collection[Traffic]) -> Traffic:
-    return Traffic(sum(one.messages for one in traffic), sum(one.bytes for one in traffic))
+def total(traffic: Collection[ControlTraffic]) -> ControlTraffic:
+    return ControlTraffic(sum(one.messages for one in traffic), sum(one.bytes for one in traffic))
 
 
 def control_measures(
@@ -69,7 +71,7 @@ def control_per_operation(
     *,
     start: float = -math.inf,
     end: float = math.inf,
-) -> Traffic:
+) -> ControlTraffic:
     """Control traffic of the given kinds per join or leave (SpiderCast §3.8.1). nan without operations.
 
     `kinds` are those that churn causes (connecting, disconnecting, …), not the periodic ones.

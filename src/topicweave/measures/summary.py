@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,25 @@ from topicweave.measures.uptime import Uptime
 from topicweave.telemetry.tables import Tables
 
 
+class Scope(NamedTuple):
+    """What of a run is measured."""
+
+    start: float = 0.0
+    """Events published from `start` to `end`, and the control traffic between them; by default up to the last row of all."""
+    end: float | None = None
+    grace: float = 0.0
+    """For `hit_ratio`; and nodes that joined less than that before the snapshot are not in the overlay (SpiderCast §3.8)."""
+    window: float = math.inf
+    """For `hit_ratio`: how long after an event its receptions count."""
+    snapshot_time: float | None = None
+    """Which moment of the overlay; see `graph.snapshot`."""
+    snapshot_within: float = 0.0
+    link_kinds: Collection[str] | None = None
+    """Which kinds of links make the overlay; by default all."""
+    coverage_k: int = 1
+    """The k of `coverage`."""
+
+
 def measure_run(
     tables: Tables,
     subscriptions: pa.Table,
@@ -34,14 +54,7 @@ def measure_run(
     run: str | None = None,
     nodes: Iterable[str] | None = None,
     churn: pa.Table | None = None,
-    start: float = 0.0,
-    end: float | None = None,
-    grace: float = 0.0,
-    window: float = math.inf,
-    snapshot_time: float | None = None,
-    snapshot_within: float = 0.0,
-    link_kinds: Collection[str] | None = None,
-    coverage_k: int = 1,
+    **scope: Any,
 ) -> dict[str, float]:
     """Every measure of the vocabulary that the tables of one run allow.
 
@@ -51,14 +64,9 @@ def measure_run(
     run             which run, if the tables hold several
     nodes           all nodes there are; by default those that subscribe to something or left a row of their own
     churn           (time, node, change): who came and went; by default everybody stayed
-    start, end      measure the events published from `start` to `end` and the control traffic between them; by
-                    default from 0 to the last row of all
-    grace, window   for `hit_ratio`; and nodes that joined less than `grace` before the snapshot are not in the
-                    overlay (SpiderCast §3.8)
-    snapshot_…      which moment of the overlay to measure; see `graph.snapshot`
-    link_kinds      which kinds of links make the overlay; by default all
-    coverage_k      the k of `coverage`
+    scope           the fields of `Scope`, as keywords
     """
+    start, end, grace, window, snapshot_time, snapshot_within, link_kinds, coverage_k = Scope(**scope)
     tables = _one_run(tables, run)
     if end is None:
         end = _last_time(tables, default=start)

@@ -17,10 +17,13 @@ class Simulated(OnSystem, frozen=True, kw_only=True):
 
     membership: str = "full"
 
-    def simulate(self, workload: Workload, **more: Any) -> tuple[Simulation, MemoryTelemetry]:
+    def simulate(
+        self, workload: Workload, count_control: bool = True, **more: Any
+    ) -> tuple[Simulation, MemoryTelemetry]:
         """The nodes before anything happens, and what will be written down of them."""
         system = find_system(self.system)
         telemetry = self.telemetry(workload)
+        telemetry.counts_control = count_control
         simulation = Simulation(
             workload,
             system,

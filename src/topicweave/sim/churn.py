@@ -24,6 +24,8 @@ class Churn(NamedTuple):
 
     up_at_start: frozenset[int]
     changes: tuple[Change, ...]
+    start_window: float = 0.0
+    """Those that are up at first start within so many seconds."""
 
 
 def always_up(nodes: int) -> Churn:

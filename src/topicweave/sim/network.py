@@ -42,7 +42,6 @@ class Network:
         latency: Latency,
         rng: random.Random,
         telemetry: Telemetry | None,
-        count_control: bool = True,
     ) -> None:
         self.kernel = kernel
         self.faults = FaultyLinks(rng)
@@ -51,7 +50,7 @@ class Network:
         self.reception_observers: list[ReceptionObserver] = []
         self._delay = latency.delay
         self._telemetry = telemetry
-        self._counts = telemetry is not None and count_control
+        self._counts = telemetry is not None and telemetry.counts_control
         self._encode = msgspec.msgpack.Encoder().encode
         # An event is received many times within a short time.
         self._key = lru_cache(maxsize=EVENT_KEYS)(event_key)

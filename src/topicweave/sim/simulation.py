@@ -16,7 +16,7 @@ from topicweave.errors import BadInput
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId
 from topicweave.model.workload import Workload
-from topicweave.port import EventMessage, Node, Receipt
+from topicweave.port import EventMessage, Node, Published
 from topicweave.sim.churn import Change, Churn, always_up
 from topicweave.sim.faults import Crash, Fault, Loss, Partition, SlowNode
 from topicweave.sim.host import Host
@@ -36,10 +36,8 @@ InterestOfLife = Callable[[int, int], Interest]
 class Simulation:
     """Runs the nodes of a system on a workload.
 
-    The nodes that are up at first start within `start_window` seconds. Churn and faults are carried out as
-    planned; events are published by `publish`, at once or at a given time. `snapshot` writes the links and the
-    control traffic to the telemetry; the latter takes an encoding of every message, so whoever has no use for it
-    does without (`count_control`).
+    Churn and faults are carried out as planned; events are published by `publish`, at once or at a given time.
+    `snapshot` writes the links and the control traffic to the telemetry.
     """
 
     def __init__(
@@ -54,8 +52,6 @@ class Simulation:
         churn: Churn | None = None,
         faults: Iterable[Fault] = (),
         telemetry: Telemetry | None = None,
-        count_control: bool = True,
-        start_window: float = 0.0,
         interest_of_life: InterestOfLife | None = None,
     ) -> None:
         self.workload = workload
@@ -68,11 +64,8 @@ class Simulation:
         self.directory = Directory(seed)
         self._membership = membership
         self._random = random.Random(f"run/{seed}")
-        self._network = Network(
-            self.kernel, latency, random.Random(f"faults/{seed}"), telemetry, count_control
-        )
+        self._network = Network(self.kernel, latency, random.Random(f"faults/{seed}"), telemetry)
         self._interest_of_life = interest_of_life or self._workload_interest
-        self._start_window = start_window
         self._lives = [0] * workload.nodes
         # Who is to come back from which crash.
         self._crashed: dict[int, Crash] = {}
@@ -89,7 +82,7 @@ class Simulation:
         self._refuse_unknown("churn", {*churn.up_at_start, *(change.node for change in churn.changes)})
         self._first = sorted(churn.up_at_start)
         for index in self._first:
-            self.kernel.at(self._random.random() * start_window, self._join, index)
+            self.kernel.at(self._random.random() * churn.start_window, self._join, index)
         self._still = False
         self._schedule(churn.changes)
         for fault in faults:
@@ -136,7 +129,7 @@ class Simulation:
     def unsubscribe(self, index: int, topic: int) -> None:
         self.node(index).unsubscribe(self._topic_ids[topic])
 
-    def publish(self, index: int, topic: int, payload: bytes = b"") -> Receipt:
+    def publish(self, index: int, topic: int, payload: bytes = b"") -> Published:
         """Let a node publish on a topic, now."""
         host = self.hosts[index]
         receipt = self.node(index).publish(self._topic_ids[topic], payload)
@@ -189,7 +182,7 @@ class Simulation:
 
     def _contacts(self, newcomer: int) -> list[NodeId]:
         # Those who are there from the start find each other although they start one after another.
-        up = self._first if self.now <= self._start_window else self.up()
+        up = self._first if self.now <= self.churn.start_window else self.up()
         # One more than needed: the newcomer may be among them, and is of no use to itself.
         chosen = self._random.sample(up, min(CONTACTS + 1, len(up)))
         return [self.hosts[index].name for index in chosen if index != newcomer][:CONTACTS]

@@ -38,6 +38,9 @@ class Telemetry(ABC):
     Used as a context manager it is closed at the end of the block, or discarded if the block failed.
     """
 
+    counts_control = True
+    """Whether it wants the control traffic: counting its bytes takes the simulator an encoding of every message."""
+
     def __init__(
         self, run: str, node_names: Mapping[NodeId, str], topic_names: Mapping[TopicId, str]
     ) -> None:

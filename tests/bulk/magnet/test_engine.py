@@ -11,7 +11,7 @@ import pytest
 
 from topicweave.bulk.magnet.engine import build_overlay, run_converged
 from topicweave.bulk.magnet.plan import Converged
-from topicweave.bulk.magnet.trees import Overlay, Trees, greedy_trees, look_at
+from topicweave.bulk.magnet.trees import RingOverlay, Trees, greedy_trees, look_at
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 from topicweave.papers.magnet.runs import ConvergedTrees, Rival, SettledTrees
@@ -25,13 +25,13 @@ def modal(nodes: int = 400, topics: int = 200, size: int = 12, seed: int = 1) ->
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Workload, Overlay, Trees]:
+def made() -> tuple[Workload, RingOverlay, Trees]:
     workload = modal()
     overlay = build_overlay("magnet", workload, Converged(), seed=1)
     return workload, overlay, greedy_trees(workload, overlay)
 
 
-def test_trees_by_networkx_and_plain_routing(made: tuple[Workload, Overlay, Trees]) -> None:
+def test_trees_by_networkx_and_plain_routing(made: tuple[Workload, RingOverlay, Trees]) -> None:
     workload, overlay, trees = made
     nodes = workload.nodes
     place = {int(node): where for where, node in enumerate(overlay.order)}
@@ -58,7 +58,7 @@ def test_trees_by_networkx_and_plain_routing(made: tuple[Workload, Overlay, Tree
 
 
 @pytest.mark.parametrize("damage", ["lost", "twice", "elsewhere", "circle"])
-def test_the_check_sees_damage(made: tuple[Workload, Overlay, Trees], damage: str) -> None:
+def test_the_check_sees_damage(made: tuple[Workload, RingOverlay, Trees], damage: str) -> None:
     workload, overlay, trees = made
     topic, child, parent = trees.topic.copy(), trees.child.copy(), trees.parent.copy()
     # An edge to a subscriber: an edge below which nobody is would not be missed.
@@ -76,7 +76,7 @@ def test_the_check_sees_damage(made: tuple[Workload, Overlay, Trees], damage: st
     assert look_at(workload, overlay, Trees(topic, child, parent)).wrong.tolist() == [True] + [False] * 199
 
 
-def test_everybody_has_fingers_and_likes_stand_together(made: tuple[Workload, Overlay, Trees]) -> None:
+def test_everybody_has_fingers_and_likes_stand_together(made: tuple[Workload, RingOverlay, Trees]) -> None:
     workload, overlay, _ = made
     links = (overlay.tables < workload.nodes).sum(axis=1) - 2
     assert 8 <= links.min() <= links.max() <= 9

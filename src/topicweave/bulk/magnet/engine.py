@@ -25,7 +25,7 @@ from numba import njit
 from topicweave.blocks.growing_ids import Position, mean, position_of, respace
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.bulk.magnet.trees import (
-    Overlay,
+    RingOverlay,
     Trees,
     degree_counts,
     greedy_trees,
@@ -51,7 +51,7 @@ def run_converged(system: str, workload: Workload, spec: Converged, seed: int) -
 
 
 def measure_trees(
-    workload: Workload, overlay: Overlay, trees: Trees, spec: Converged, seed: int
+    workload: Workload, overlay: RingOverlay, trees: Trees, spec: Converged, seed: int
 ) -> dict[str, Any]:
     """What the trees cost: uninterested nodes in them, the home included (§4)."""
     relays, reached, wrong = look_at(workload, overlay, trees)
@@ -86,7 +86,7 @@ def measure_trees(
 
 def build_overlay(
     system: Literal["magnet", "strawman"] | str, workload: Workload, spec: Converged, seed: int
-) -> Overlay:
+) -> RingOverlay:
     if system not in ("magnet", "strawman"):
         raise BadInput(f"system {system!r}: only magnet and strawman have a converged state of their own")
     if workload.nodes < 2 * SIDES:
@@ -117,7 +117,7 @@ def build_overlay(
         spec.choices if magnet else 1,
         rng,
     )
-    return Overlay(np.asarray(order, np.int64), tables, bits, respaced)
+    return RingOverlay(np.asarray(order, np.int64), tables, bits, respaced)
 
 
 def _stand(

@@ -22,7 +22,7 @@ class Trees(msgspec.Struct, frozen=True):
     parent: IntArray
 
 
-class Overlay(msgspec.Struct, frozen=True):
+class RingOverlay(msgspec.Struct, frozen=True):
     """The ring and its fingers."""
 
     order: IntArray
@@ -46,12 +46,12 @@ class Look(NamedTuple):
     """Whether it does not span its subscribers, has a cycle, or leaves a greedy route."""
 
 
-def greedy_trees(workload: Workload, overlay: Overlay) -> Trees:
+def greedy_trees(workload: Workload, overlay: RingOverlay) -> Trees:
     """The greedy routes from every home to all who want its topic, put together."""
     return Trees(*_routes(overlay.tables, *_homes_and_subscribers(workload, overlay)))
 
 
-def look_at(workload: Workload, overlay: Overlay, trees: Trees) -> Look:
+def look_at(workload: Workload, overlay: RingOverlay, trees: Trees) -> Look:
     """Costs and faults of trees, however they were made.
 
     Not by routing down, as `greedy_trees` does: every subscriber climbs over the trees' edges to the home, and meanwhile each edge is
@@ -70,7 +70,7 @@ def look_at(workload: Workload, overlay: Overlay, trees: Trees) -> Look:
     )
 
 
-def places_of(overlay: Overlay) -> IntArray:
+def places_of(overlay: RingOverlay) -> IntArray:
     """Where each node stands."""
     place = np.empty(len(overlay.order), np.int64)
     place[overlay.order] = np.arange(len(overlay.order))
@@ -85,7 +85,7 @@ def owners(workload: Workload) -> IntArray:
     return np.asarray(ring[np.searchsorted(ids[ring], points, side="right") - 1], np.int64)
 
 
-def _homes_and_subscribers(workload: Workload, overlay: Overlay) -> tuple[IntArray, IntArray, IntArray]:
+def _homes_and_subscribers(workload: Workload, overlay: RingOverlay) -> tuple[IntArray, IntArray, IntArray]:
     """Per topic its home, and from where on its subscribers stand in a list of them all."""
     place = places_of(overlay)
     by_topic = np.argsort(workload.topic_index, kind="stable")
@@ -174,7 +174,7 @@ def _climb(tables, homes, starts, subscribers, edge_starts, child, parent):  # t
     return relays, reached, wrong
 
 
-def degree_counts(overlay: Overlay) -> IntArray:
+def degree_counts(overlay: RingOverlay) -> IntArray:
     """Per place: distinct nodes linked to, by its own choice or theirs."""
     nodes = len(overlay.order)
     row, column = np.nonzero(overlay.tables < nodes)
@@ -183,7 +183,7 @@ def degree_counts(overlay: Overlay) -> IntArray:
     return np.bincount(pairs // nodes, minlength=nodes)
 
 
-def mean_hops(overlay: Overlay, seed: int, routes: int = 2000) -> float:
+def mean_hops(overlay: RingOverlay, seed: int, routes: int = 2000) -> float:
     """Of greedy routes between random nodes."""
     nodes = len(overlay.order)
     rng = np.random.default_rng([seed, 0x686F7073])

@@ -23,7 +23,7 @@ from topicweave.bulk.vitis.gossip import (
     EXCHANGE,
     SAMPLE,
     Gossip,
-    Settings,
+    GossipSettings,
     new_gossip,
     pass_time,
 )
@@ -90,10 +90,10 @@ class CycledOverlay:
         rates = self._vitis.topic_rates
         return np.array([rates.get(topic, 0.0) for topic in workload.topic_ids])
 
-    def _kernel_settings(self) -> Settings:
+    def _kernel_settings(self) -> GossipSettings:
         parameters, vitis = self.parameters, self._vitis
         most_hops = vitis.gateway_hops if vitis else 0
-        return Settings(
+        return GossipSettings(
             samples=parameters.samples,
             ring_partners=parameters.ring_partners,
             stale=parameters.suspect_after,

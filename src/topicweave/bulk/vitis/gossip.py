@@ -39,7 +39,7 @@ CHOSEN, FAN = np.uint8(1), np.uint8(2)
 """A link's ends: in the node's own table; the node is in the other's."""
 
 
-class Settings(NamedTuple):
+class GossipSettings(NamedTuple):
     """The parameters of the system that the kernels look at (`RendezvousParameters`, `VitisParameters`)."""
 
     samples: int

@@ -15,7 +15,7 @@ import numpy as np
 
 from topicweave.bulk.magnet.engine import measure_trees
 from topicweave.bulk.magnet.plan import Converged
-from topicweave.bulk.magnet.trees import Overlay, Trees
+from topicweave.bulk.magnet.trees import RingOverlay, Trees
 from topicweave.model.workload import Workload
 from topicweave.sim.churn import Change, Churn
 from topicweave.sim.simulation import Simulation
@@ -89,7 +89,7 @@ def settle(
     return simulation
 
 
-def snapshot(simulation: Simulation) -> tuple[Overlay, Trees]:
+def snapshot(simulation: Simulation) -> tuple[RingOverlay, Trees]:
     """What the nodes have in their tables and trees, as arrays."""
     workload = simulation.workload
     nodes: dict[int, HomeTreeNode] = {}
@@ -119,7 +119,7 @@ def snapshot(simulation: Simulation) -> tuple[Overlay, Trees]:
     topic_column, child, parent = np.array(edges or [(0, 0, 0)], np.int64).T
     longest = max(len(node.overlay.here[0]) for node in nodes.values())
     moves = sum(node.places.moves for node in nodes.values() if isinstance(node, MagnetNode))
-    return Overlay(np.array(order), tables, 8 * longest, moves), Trees(topic_column, child, parent)
+    return RingOverlay(np.array(order), tables, 8 * longest, moves), Trees(topic_column, child, parent)
 
 
 def _hit_ratio(simulation: Simulation) -> float:

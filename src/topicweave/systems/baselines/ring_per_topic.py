@@ -37,7 +37,7 @@ LOOK_AGAIN = 5.0
 could not be reached, and takes them in again, without counting that as a change."""
 
 
-class RingParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
+class RingPerTopicParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     """The rings need no settings of their own."""
 
     bridges: Count = 0
@@ -104,7 +104,7 @@ def build(
     node_id: NodeId,
     subscriptions: Iterable[TopicId],
     view: InterestView,
-    parameters: RingParameters,
+    parameters: RingPerTopicParameters,
 ) -> OverlayNode:
     return OverlayNode(
         world, node_id, subscriptions, view, parameters, {"ring": RingSelection(world, node_id, view)}
@@ -115,7 +115,7 @@ RING_PER_TOPIC = System(
     name="ring-per-topic",
     summary="a ring of its subscribers for each topic, common links merged",
     source="SpiderCast (DEBS 2007) §3.9.2, after Sub-2-Sub",
-    parameters=RingParameters,
+    parameters=RingPerTopicParameters,
     build=build,
     connects_topics=True,
     control_kinds=CONTROL_KINDS,

@@ -19,7 +19,6 @@ from topicweave.port import Receivers, Timers, World
 from topicweave.systems.omen import circle
 from topicweave.systems.omen.churn import ChurnEvents
 from topicweave.systems.omen.local_view import LocalView, Predecessor
-from topicweave.systems.omen.member import ShadowMember
 from topicweave.systems.omen.messages import Handled
 from topicweave.systems.omen.parameters import OMenParameters
 from topicweave.systems.omen.repair import shadow_of_join, shadow_of_leave
@@ -31,8 +30,8 @@ MANY_TOPICS = 256
 
 
 class Coordinator:
-    """`interest` gives what this node wants, `alive` whom it may count on when it looks at the circle, `watches` whether a peer's silence would be noticed,
-    `highest` the highest degree it knows of."""
+    """`interest` gives what this node wants, `alive` whom it may count on when it looks at the circle, `watches` whether a peer's silence would be
+    noticed."""
 
     def __init__(
         self,
@@ -42,11 +41,10 @@ class Coordinator:
         local: LocalView,
         view: InterestView,
         beacons: TopicBeacons,
-        member: ShadowMember,
+        repairs: Repairs,
         interest: Callable[[], Interest],
         alive: Callable[[], set[NodeId]],
         watches: Callable[[NodeId], bool],
-        highest: Callable[[], int],
     ) -> None:
         self._world = world
         self._id = node_id
@@ -67,15 +65,7 @@ class Coordinator:
             self._in_predecessor_range,
             self._departure_done,
         )
-        self.repairs = Repairs(
-            world,
-            node_id,
-            parameters,
-            partial(member.begin, node_id),
-            member.report,
-            partial(member.promise, node_id),
-            highest,
-        )
+        self.repairs = repairs
 
     def receivers(self) -> Receivers:
         return {Handled: self._receive_handled, **self.repairs.receivers()}

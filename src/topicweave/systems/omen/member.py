@@ -11,11 +11,19 @@ from topicweave.systems.omen.labels import LabelSpreading
 from topicweave.systems.omen.links import OverlayLinks
 from topicweave.systems.omen.messages import AddLink, LinkMade, Report, Survey
 from topicweave.systems.omen.parameters import OMenParameters
-from topicweave.systems.omen.repairs import reporting_delay
 
 TIMER = "omen-report"
 REPORTS_AT_A_TIME = 64
 PROMISES_PER_LINK = 8
+
+
+def reporting_delay(survey: Survey, parameters: OMenParameters) -> float:
+    """How long a member waits before it reports."""
+    if survey.since is None or parameters.components == "shadow":
+        return 0.0
+    if parameters.components == "spread":
+        return parameters.label_time
+    return max(parameters.label_time, parameters.fresh_time - survey.since)
 
 
 class ShadowMember:

@@ -38,6 +38,7 @@ from topicweave.systems.omen.messages import (
     LinksQuery,
 )
 from topicweave.systems.omen.parameters import OMenParameters
+from topicweave.systems.omen.repairs import Repairs
 
 TICK = 0.5
 """Seconds between looks at what is to be done."""
@@ -99,12 +100,12 @@ class OMenNode(ViewNode):
             self._link_made,
         )
         self._highest = HighestDegree(world, lambda: self.degree, parameters.most_links)
+        repairs = Repairs(world, node_id, parameters, self._member, lambda: self._highest.tell()[0])
         self.coordinator = Coordinator(
-            *(world, node_id, parameters, self.local, view, self._beacons, self._member),
+            *(world, node_id, parameters, self.local, view, self._beacons, repairs),
             interest=self._topics,
             alive=self._alive,
             watches=lambda peer: peer in self._detector.watched,
-            highest=lambda: self._highest.tell()[0],
         )
         for block in (
             self._tman,

@@ -12,6 +12,7 @@ import msgspec
 
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
+from topicweave.systems.omen.member import ShadowMember, reporting_delay
 from topicweave.systems.omen.messages import AddLink, LinkMade, Report, Survey
 from topicweave.systems.omen.parameters import OMenParameters
 from topicweave.systems.omen.repair import Member, repair
@@ -46,20 +47,10 @@ class Repair(msgspec.Struct):
     attempts: int = 1
 
 
-def reporting_delay(survey: Survey, parameters: OMenParameters) -> float:
-    """How long a member waits before it reports."""
-    if survey.since is None or parameters.components == "shadow":
-        return 0.0
-    if parameters.components == "spread":
-        return parameters.label_time
-    return max(parameters.label_time, parameters.fresh_time - survey.since)
-
-
 class Repairs:
     """The repairs that this node coordinates.
 
-    `own_report(coordinator, survey, age of the survey)` gives what this node itself has to say, as a member of the shadow set; `link(churned, peer)` makes a
-    link of its own; `highest` gives the highest degree it knows of.
+    `member` is this node itself as one of the shadow set; `highest` gives the highest degree it knows of.
     """
 
     def __init__(
@@ -67,17 +58,13 @@ class Repairs:
         world: World,
         node_id: NodeId,
         parameters: OMenParameters,
-        begin: Callable[[Survey], None],
-        own_report: Callable[[NodeId, Survey, float], Report],
-        link: Callable[[NodeId, NodeId], None],
+        member: ShadowMember,
         highest: Callable[[], int],
     ) -> None:
         self._world = world
         self._id = node_id
         self._parameters = parameters
-        self._begin = begin
-        self._own_report = own_report
-        self._link = link
+        self._own = member
         self._highest = highest
         self._running: dict[NodeId, Repair] = {}
         self.completed = 0
@@ -123,7 +110,7 @@ class Repairs:
         own = run.own
         for peer in own.members:
             if peer == self._id:
-                self._begin(own)
+                self._own.begin(self._id, own)
             else:
                 self._world.send(peer, msgspec.structs.replace(own, source=peer in run.sources))
         wait = self._parameters.answer_time + reporting_delay(own, self._parameters)
@@ -167,7 +154,7 @@ class Repairs:
     def _choose(self, run: Repair) -> None:
         """The survey is over: which links are lacking?"""
         if self._id in run.members:
-            run.reports[self._id] = self._own_report(self._id, run.own, self._world.now - run.started)
+            run.reports[self._id] = self._own.report(self._id, run.own, self._world.now - run.started)
         members = {}
         if run.part_of is None or run.part_of in run.reports:
             members = {peer: self._member(run, peer, report) for peer, report in run.reports.items()}
@@ -185,7 +172,7 @@ class Repairs:
         for end, peers in by_end.items():
             if end == self._id:
                 for peer in peers:
-                    self._link(run.churned, peer)
+                    self._own.promise(self._id, run.churned, peer)
             else:
                 self._world.send(end, AddLink(run.churned, tuple(peers)))
 

@@ -23,7 +23,7 @@ from topicweave.port import Receivers, World
 from topicweave.systems.rappel.candidates import Candidates
 from topicweave.systems.rappel.messages import Fetch, FriendReply, FriendRequest, Profile, Unfriend
 from topicweave.systems.rappel.parameters import RappelParameters
-from topicweave.systems.rappel.place import Place
+from topicweave.systems.rappel.place import NetworkPlace
 from topicweave.systems.rappel.rules import Peer, best_swap
 
 _FARTHEST = 3600.0
@@ -46,7 +46,7 @@ class Friendship:
         world: World,
         node_id: NodeId,
         parameters: RappelParameters,
-        place: Place,
+        place: NetworkPlace,
         changed: Callable[[NodeId | None], None],
     ) -> None:
         self._world = world

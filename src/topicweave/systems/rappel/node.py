@@ -24,9 +24,9 @@ from topicweave.port import Link, Node, Receivers, TimerKey, Timers, World
 from topicweave.systems.rappel.friendship import Friendship
 from topicweave.systems.rappel.messages import Ack, BetterRoot, Gone, Ping
 from topicweave.systems.rappel.parameters import RappelParameters
-from topicweave.systems.rappel.place import Place
+from topicweave.systems.rappel.place import NetworkPlace
 from topicweave.systems.rappel.tree import Tree
-from topicweave.systems.rappel.trees import Trees
+from topicweave.systems.rappel.trees import FeedTrees
 from topicweave.systems.rappel.updates import Updates
 
 TICK, CHECK, STAGGER, AUDIT = "ra-tick", "ra-check", "ra-stagger", "ra-audit"
@@ -69,10 +69,10 @@ class RappelNode(ViewNode):
         self._staggered = 0
         self._suspects: dict[NodeId, float] = {}
         self._started = False
-        self.place = Place(world, node_id, parameters, self._placed)
+        self.place = NetworkPlace(world, node_id, parameters, self._placed)
         self.friendship = Friendship(world, node_id, parameters, self.place, self._friends_changed)
         self.friendship.subscribed_to(self.subscriptions)
-        self.trees = Trees(
+        self.trees = FeedTrees(
             world,
             node_id,
             parameters,

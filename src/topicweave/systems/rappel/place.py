@@ -28,7 +28,7 @@ _MOST_OUT = 4096
 _FARTHEST = 3600.0
 
 
-class Place:
+class NetworkPlace:
     """`placed()` is called once per session, when the coordinate is fixed."""
 
     def __init__(

@@ -32,7 +32,7 @@ from topicweave.systems.rappel.messages import (
     NewLineage,
 )
 from topicweave.systems.rappel.parameters import RappelParameters
-from topicweave.systems.rappel.place import Place
+from topicweave.systems.rappel.place import NetworkPlace
 from topicweave.systems.rappel.rules import (
     ROOT,
     Case,
@@ -51,7 +51,7 @@ DEEPEST = 255
 _FARTHEST = 3600.0
 
 
-class Trees:
+class FeedTrees:
     """All trees of a node.
 
     `home(feed)` names the feed's publisher as far as known; `friends(feed)` friends who seem to want it, nearest first.
@@ -64,7 +64,7 @@ class Trees:
         world: World,
         node_id: NodeId,
         parameters: RappelParameters,
-        place: Place,
+        place: NetworkPlace,
         home: Callable[[TopicId], NodeId | None],
         friends: Callable[[TopicId], list[NodeId]],
         joined: Callable[[Tree], None],

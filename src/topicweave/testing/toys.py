@@ -1,4 +1,7 @@
-"""A system that does nothing of its own accord: tests say what its nodes send, and read what they got."""
+"""A system that does nothing of its own accord: a test says what its nodes send, and reads what they got.
+
+For tests of worlds: the simulator, its latency and faults, telemetry.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.model.workload import Workload
-from topicweave.port import EventMessage, Link, Message, Node, Receipt, Receivers, TimerKey, Timers, World
+from topicweave.port import EventMessage, Link, Message, Node, Published, Receivers, TimerKey, Timers, World
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.system import System
 from topicweave.telemetry.tables import Tables
@@ -84,12 +87,12 @@ class ToyNode(Node):
     def unsubscribe(self, topic: TopicId) -> None:
         self.subscriptions.discard(topic)
 
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Published:
         event = Event(self.id, topic, 0, len(self.noted("publish")), payload)
         self._write("publish", event)
         for peer in self.links_to:
             self.world.send(peer, Flyer(event, 1))
-        return Receipt(event, len(self.links_to))
+        return Published(event, len(self.links_to))
 
     def peer_lost(self, peer: NodeId) -> None:
         self._write("lost", peer)
@@ -112,7 +115,7 @@ class ToyNode(Node):
 
 TOY = System(
     name="toy",
-    summary="for tests",
+    summary="does nothing; for tests",
     source="none",
     parameters=ToyParameters,
     build=ToyNode,
@@ -132,7 +135,15 @@ def toy_workload(nodes: int) -> Workload:
 
 
 class Toys:
-    """A simulation of toy nodes, its recorder, and short ways to what tests look at."""
+    """A simulation of toy nodes, its recorder, and short ways to what tests look at.
+
+    >>> toys = Toys(3, seed=1)
+    >>> toys.run(1.0)
+    >>> toys.send(2.0, source=0, target=2, message=Note("hello"))
+    >>> toys.run(3.0)
+    >>> [(time, message.text) for time, (_, message) in toys.node(2).noted("message")]
+    [(2.05, 'hello')]
+    """
 
     def __init__(self, nodes: int = 4, record: bool = False, **simulation: Any) -> None:
         workload = toy_workload(nodes)
