@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from topicweave.blocks.broadcast_tree import (
     BroadcastTree,
     BroadcastTreeParameters,
+    EventRun,
     Graft,
     IHave,
     Push,
-    Run,
 )
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
@@ -25,11 +25,11 @@ NEWS, SPORT = 1, 2
 
 
 def announced_one(event: Event | EventId) -> IHave:
-    return IHave((Run.of(event),))
+    return IHave((EventRun.of(event),))
 
 
 def graft_one(event: Event | EventId) -> Graft:
-    return Graft((Run.of(event),))
+    return Graft((EventRun.of(event),))
 
 
 ANNOUNCE, TIMEOUT = BroadcastTreeParameters().announce_period, BroadcastTreeParameters().graft_timeout

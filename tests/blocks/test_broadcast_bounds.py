@@ -13,11 +13,11 @@ from topicweave.blocks.broadcast_tree import (
     MOST_RUNS,
     BroadcastTree,
     BroadcastTreeParameters,
+    EventRun,
     Graft,
     IHave,
     Prune,
     Push,
-    Run,
 )
 from topicweave.model.event import Event, EventId
 from topicweave.port import Message
@@ -119,7 +119,7 @@ def size(tree: BroadcastTree) -> int:
 def test_strangers_leave_no_trace() -> None:
     swarm = Swarm(nx.empty_graph(2), {0: {NEWS}, 1: {NEWS, SPORT}})
     for number in range(2000):
-        swarm.tell(1, 0, IHave(tuple(Run(number, NEWS, i, 0, 5) for i in range(5))))
+        swarm.tell(1, 0, IHave(tuple(EventRun(number, NEWS, i, 0, 5) for i in range(5))))
         swarm.tell(1, 0, graft_one(EventId(number, NEWS, 0, 0)))
         swarm.tell(1, 0, Prune(NEWS))
         swarm.tell(1, 0, Prune(number))
@@ -133,7 +133,7 @@ def test_a_hostile_neighbour_fills_no_table_beyond_its_bound() -> None:
     swarm = Swarm(nx.path_graph(3), {0: {NEWS}, 1: {NEWS}, 2: {NEWS}}, parameters)
     swarm.wants[1] = set(range(5000))  # it claims to want everything
     for number in range(500):
-        swarm.tell(1, 0, IHave(tuple(Run(number, NEWS, i, 0, 5) for i in range(10))))
+        swarm.tell(1, 0, IHave(tuple(EventRun(number, NEWS, i, 0, 5) for i in range(10))))
         swarm.tell(1, 0, graft_one(EventId(number, number, 0, 0)))
         swarm.tell(1, 0, Prune(number))
     assert size(swarm.trees[0]) <= 2 * 50 + 2
@@ -147,7 +147,7 @@ def test_a_hostile_neighbour_fills_no_table_beyond_its_bound() -> None:
 
 def test_of_a_monstrous_announcement_only_the_beginning_is_read() -> None:
     swarm = Swarm(nx.path_graph(2), parameters=BroadcastTreeParameters(most_missing=100_000))
-    swarm.tell(1, 0, IHave(tuple(Run(9, NEWS, i, 0, 9) for i in range(5000))))
+    swarm.tell(1, 0, IHave(tuple(EventRun(9, NEWS, i, 0, 9) for i in range(5000))))
     assert len(swarm.net.worlds[0].pending) == MOST_RUNS
 
 
@@ -230,7 +230,7 @@ def test_a_restart_forgets_what_waited_for_timers_and_goes_on() -> None:
     [
         Push(Event(2**64 - 1, 3, 4, 5, b"\x00\xff"), 6),
         IHave(()),
-        IHave((Run(2**64 - 1, 2, 3, 4, 4), Run(5, 6, 7, 8, 9))),
+        IHave((EventRun(2**64 - 1, 2, 3, 4, 4), EventRun(5, 6, 7, 8, 9))),
         graft_one(EventId(1, 2**64 - 1, 3, 4)),
         Prune(2**64 - 1),
     ],
@@ -241,4 +241,4 @@ def test_messages_survive_the_wire(message: Message) -> None:
     assert back == message
     assert type(back) is type(message)
     if isinstance(back, IHave):
-        assert all(isinstance(run, Run) for run in back.runs)
+        assert all(isinstance(run, EventRun) for run in back.runs)

@@ -24,10 +24,10 @@ from topicweave.blocks.broadcast_tree import (
     MOST_SEARCHES,
     MOST_SENT,
     BroadcastTreeParameters,
+    EventRun,
     Graft,
     IHave,
     Push,
-    Run,
 )
 from topicweave.model.event import Event, EventId
 
@@ -114,7 +114,7 @@ def test_what_is_merely_late_is_not_asked_for() -> None:
     """A burst announced ahead of its events, which trickle in in order over another link."""
     swarm = Swarm(nx.star_graph(2))
     events = [Event(9, NEWS, 0, number) for number in range(20)]
-    swarm.tell(1, 0, IHave((Run(9, NEWS, 0, 0, 19),)))
+    swarm.tell(1, 0, IHave((EventRun(9, NEWS, 0, 0, 19),)))
     for event in events:
         swarm.net.run(swarm.net.now + TIMEOUT / 3)
         swarm.tell(2, 0, Push(event, 1))
@@ -153,14 +153,14 @@ def test_who_asks_in_vain_has_more_patience_and_less_again_when_asking_helps() -
 
 def test_a_gap_in_a_stream_that_goes_on_is_asked_for() -> None:
     swarm = Swarm(nx.star_graph(2))
-    swarm.tell(1, 0, IHave((Run(9, NEWS, 0, 0, 9),)))
+    swarm.tell(1, 0, IHave((EventRun(9, NEWS, 0, 0, 9),)))
     for number in (0, 1, 2, 6, 7, 8, 9):
         swarm.net.run(swarm.net.now + TIMEOUT / 3)
         swarm.tell(2, 0, Push(Event(9, NEWS, 0, number), 1))
     swarm.net.run(swarm.net.now + 1.1 * TIMEOUT)
     grafts = [message for *_, message in swarm.net.log if isinstance(message, Graft)]
     assert grafts
-    assert set(grafts) == {Graft((Run(9, NEWS, 0, 3, 5),))}, "what is missing, and no more"
+    assert set(grafts) == {Graft((EventRun(9, NEWS, 0, 3, 5),))}, "what is missing, and no more"
 
 
 def test_a_graft_asks_for_no_more_than_its_bound_and_is_answered_with_no_more() -> None:
@@ -172,10 +172,10 @@ def test_a_graft_asks_for_no_more_than_its_bound_and_is_answered_with_no_more() 
         swarm.trees[0].publish(event)
     swarm.net.cut = lambda sender, peer: False
     swarm.net.log.clear()
-    swarm.tell(1, 0, Graft((Run(0, NEWS, 0, 0, 2**63 - 1), Run(0, NEWS, 0, 0, 2**63 - 1))))
+    swarm.tell(1, 0, Graft((EventRun(0, NEWS, 0, 0, 2**63 - 1), EventRun(0, NEWS, 0, 0, 2**63 - 1))))
     assert len(swarm.sent_of(Push)) == MOST_ASKED
     swarm.net.run(1.0)
-    swarm.tell(0, 1, IHave((Run(0, NEWS, 0, 0, 2 * MOST_ASKED - 1),)))
+    swarm.tell(0, 1, IHave((EventRun(0, NEWS, 0, 0, 2 * MOST_ASKED - 1),)))
     swarm.net.run(swarm.net.now + 10.0)
     assert swarm.got[1] == events, "the rest at another time"
 
@@ -205,9 +205,9 @@ def test_large_events_that_were_asked_for_come_in_parts() -> None:
         swarm.trees[0].publish(event)
     swarm.net.cut = lambda sender, peer: False
     swarm.net.log.clear()
-    swarm.tell(1, 0, Graft((Run(0, NEWS, 0, 0, 6),)))
+    swarm.tell(1, 0, Graft((EventRun(0, NEWS, 0, 0, 6),)))
     assert len(swarm.sent_of(Push)) == 2
-    swarm.tell(0, 1, IHave((Run(0, NEWS, 0, 0, 6),)))
+    swarm.tell(0, 1, IHave((EventRun(0, NEWS, 0, 0, 6),)))
     swarm.net.run(swarm.net.now + 10.0)
     assert swarm.got[1] == events
 

@@ -22,11 +22,11 @@ from tests.blocks.broadcast_swarm import (
 from topicweave.blocks.broadcast_tree import (
     MOST_RUNS,
     BroadcastTreeParameters,
+    EventRun,
     Graft,
     IHave,
     Prune,
     Push,
-    Run,
 )
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId
@@ -174,7 +174,7 @@ def test_a_burst_is_announced_as_one_run() -> None:
     for event in events:
         swarm.trees[0].publish(event)
     swarm.net.run(swarm.net.now + 5.0)
-    whole = Run(0, NEWS, 0, events[0].sequence, events[-1].sequence)
+    whole = EventRun(0, NEWS, 0, events[0].sequence, events[-1].sequence)
     assert announced(swarm, 1, 2) == announced(swarm, 2, 1) == [IHave((whole,))]
     assert swarm.sent_of(Graft) == []
     assert swarm.timers() == []
@@ -191,7 +191,7 @@ def test_announcements_are_gathered_and_none_is_left_out() -> None:
     swarm.net.run(swarm.net.now + 5.0)
     batches = announced(swarm, 1, 2)
     assert [len(batch.runs) for batch in batches] == [MOST_RUNS, MOST_RUNS, 10]
-    assert [run for batch in batches for run in batch.runs] == [Run.of(event) for event in events]
+    assert [run for batch in batches for run in batch.runs] == [EventRun.of(event) for event in events]
     assert swarm.timers() == []
 
 
@@ -223,7 +223,7 @@ def test_of_publishers_that_send_at_once_only_the_lowest_ones_second_copies_cut_
 
 def test_who_asks_asks_for_all_it_misses_of_the_topic() -> None:
     swarm = Swarm(nx.star_graph(2), {node: {NEWS, SPORT} for node in range(3)})
-    runs = (Run(8, NEWS, 0, 0, 3), Run(9, NEWS, 0, 5, 5), Run(7, SPORT, 0, 0, 0))
+    runs = (EventRun(8, NEWS, 0, 0, 3), EventRun(9, NEWS, 0, 5, 5), EventRun(7, SPORT, 0, 0, 0))
     swarm.tell(1, 0, IHave(runs))
     while not swarm.sent_of(Graft):
         swarm.net.run(swarm.net.now + TIMEOUT / 10)

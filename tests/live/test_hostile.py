@@ -13,7 +13,7 @@ import pytest
 
 import topicweave
 from tests.live.together import eventually, linked, local, run, taken
-from topicweave.blocks.broadcast_tree import Graft, IHave, Push, Run
+from topicweave.blocks.broadcast_tree import EventRun, Graft, IHave, Push
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
 from topicweave.live import LiveNode, catch_up_messages
@@ -188,7 +188,7 @@ def test_floods_of_events_and_announcements_are_held_in_bounds() -> None:
                 for number in range(3000):
                     attacker.say(Push(Event(number, topic, 1, 0, bytes(500)), 1))
                 attacker.say(
-                    *(IHave(tuple(Run(n, topic, 1, n, n + 9) for n in range(1000))) for _ in range(20))
+                    *(IHave(tuple(EventRun(n, topic, 1, n, n + 9) for n in range(1000))) for _ in range(20))
                 )
                 attacker.say(
                     catch_up_messages.Inventory(tuple(EventId(n, topic, 9, n) for n in range(5000))),
@@ -219,8 +219,8 @@ def test_numbers_at_their_ends_do_not_upset_a_node() -> None:
                     Connect("greedy", end, end, end, frozenset({abs(end) % 2**64})),
                     Connect("no such task", end, end, end, frozenset()),
                     Offer((Descriptor(end, float(end), end, frozenset({ring_id("a")})),)),
-                    IHave((Run(1, ring_id("a"), end, end, end), Run(1, ring_id("a"), 1, 0, end))),
-                    Graft((Run(1, ring_id("a"), end, end, end), Run(1, ring_id("a"), 1, 0, end))),
+                    IHave((EventRun(1, ring_id("a"), end, end, end), EventRun(1, ring_id("a"), 1, 0, end))),
+                    Graft((EventRun(1, ring_id("a"), end, end, end), EventRun(1, ring_id("a"), 1, 0, end))),
                 ):
                     async with Attacker(victim, f"attacker {end}") as attacker:
                         await attacker.enter()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicweave.blocks.broadcast_tree import Graft, IHave, Prune, Push, Run
+from topicweave.blocks.broadcast_tree import EventRun, Graft, IHave, Prune, Push
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
 from topicweave.live import catch_up_messages
@@ -137,7 +137,7 @@ EVENTS = st.builds(Event, IDS, IDS, st.integers(0, 2**53), st.integers(0, 2**40)
 MESSAGES = st.one_of(
     st.builds(Push, EVENTS, st.integers(1, 99)),
     st.builds(Prune, IDS),
-    st.builds(Graft, st.tuples(st.builds(Run, IDS, IDS, *[st.integers(0, 9)] * 3))),
+    st.builds(Graft, st.tuples(st.builds(EventRun, IDS, IDS, *[st.integers(0, 9)] * 3))),
 )
 
 

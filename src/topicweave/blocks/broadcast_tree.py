@@ -64,7 +64,7 @@ class Stream(NamedTuple):
     epoch: int
 
 
-class Run(NamedTuple):
+class EventRun(NamedTuple):
     """Consecutive events of a stream."""
 
     publisher: NodeId
@@ -78,7 +78,7 @@ class Run(NamedTuple):
         return Stream(self.publisher, self.topic, self.epoch)
 
     @classmethod
-    def of(cls, event: Event | EventId) -> Run:
+    def of(cls, event: Event | EventId) -> EventRun:
         """A run of a single event."""
         return cls(event.publisher, event.topic, event.epoch, event.sequence, event.sequence)
 
@@ -90,13 +90,13 @@ class Push(EventMessage, frozen=True, array_like=True, tag="tree-push"):
 class IHave(Message, frozen=True, array_like=True, tag="tree-ihave"):
     """These events can be had from me."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[EventRun, ...]
 
 
 class Graft(Message, frozen=True, array_like=True, tag="tree-graft"):
     """Send me these events of a topic, and push to me from now on."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[EventRun, ...]
 
 
 class Prune(Message, frozen=True, array_like=True, tag="tree-prune"):
@@ -373,12 +373,12 @@ class BroadcastTree:
 
     def _announce(self, _key: TimerKey) -> None:
         news, self._news = self._news, {}
-        told: dict[NodeId, list[Run]] = {}
+        told: dict[NodeId, list[EventRun]] = {}
         for (publisher, topic, epoch, source), runs in news.items():
             lazy = self._lazy.get(topic, ())
             for peer in self._links(topic):
                 if peer in lazy and peer != source:
-                    told.setdefault(peer, []).extend(Run(publisher, topic, epoch, *run) for run in runs)
+                    told.setdefault(peer, []).extend(EventRun(publisher, topic, epoch, *run) for run in runs)
         for peer, announced in told.items():
             for start in range(0, len(announced), MOST_RUNS):
                 self._world.send(peer, IHave(tuple(announced[start : start + MOST_RUNS])))
@@ -426,7 +426,7 @@ class BroadcastTree:
         asked, left = [], MOST_ASKED
         for one, (low, high) in wanted[:MOST_RUNS]:
             high = min(high, low + left - 1)
-            asked.append(Run(*one, low, high))
+            asked.append(EventRun(*one, low, high))
             left -= high - low + 1
             if not left:
                 break

@@ -10,7 +10,7 @@ import ssl
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from topicweave.live.link import Link
+from topicweave.live.link import PeerLink
 from topicweave.live.sending import Peer
 from topicweave.live.settings import Address
 from topicweave.live.troubles import why
@@ -124,13 +124,13 @@ class Dialler:
         pause = self._owner.pace.first_backoff * 2.0 ** (attempt - 1)
         return float(pause * self._owner.random.uniform(0.5, 1.5))
 
-    async def connect(self, address: Address, expected: NodeId | None = None) -> Link:
+    async def connect(self, address: Address, expected: NodeId | None = None) -> PeerLink:
         owner = self._owner
         if owner.cut(expected):
             raise ConnectionRefusedError("behind the firewall")
         async with asyncio.timeout(owner.pace.dial_timeout):
             _, link = await owner.loop.create_connection(
-                lambda: Link(owner, dialled=True, remote=str(address)),
+                lambda: PeerLink(owner, dialled=True, remote=str(address)),
                 address.host,
                 address.port,
                 ssl=self._context,

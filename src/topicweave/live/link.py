@@ -50,7 +50,7 @@ MOST_TOLD = 8192
 """Addresses and credentials remembered as told; beyond that some are told again."""
 
 
-class Link(asyncio.Protocol):
+class PeerLink(asyncio.Protocol):
     """Made by the `Transport`, which decides; the link carries out."""
 
     def __init__(self, owner: Transport, dialled: bool, remote: str = "") -> None:

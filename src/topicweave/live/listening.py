@@ -8,7 +8,7 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
-from topicweave.live.link import Link
+from topicweave.live.link import PeerLink
 from topicweave.live.settings import Address
 from topicweave.live.troubles import why
 
@@ -56,14 +56,14 @@ class Listener:
                 log.warning("%s: cannot accept a connection: %s", owner.name, error)
                 await asyncio.sleep(0.1)
                 continue
-            link = Link(owner, dialled=False, remote=remote[0])
+            link = PeerLink(owner, dialled=False, remote=remote[0])
             if owner.admit(link):
                 link.greeting = owner.spawn(self._greet(link, accepted))
             else:
                 link.dismiss()
                 accepted.close()
 
-    async def _greet(self, link: Link, accepted: socket.socket) -> None:
+    async def _greet(self, link: PeerLink, accepted: socket.socket) -> None:
         owner = self._owner
         try:
             accepted.setblocking(False)

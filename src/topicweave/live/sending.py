@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from topicweave.live.congestion import ENOUGH, Congestion
 from topicweave.live.frames import Kind, frame
 from topicweave.live.interests import HELD, Named
-from topicweave.live.link import MOST_TOLD, Link
+from topicweave.live.link import MOST_TOLD, PeerLink
 from topicweave.live.outbox import Outbox
 from topicweave.live.wire import addresses_frame, interests_frame
 from topicweave.model.ids import NodeId
@@ -30,7 +30,7 @@ class Peer:
     def __init__(self, peer: NodeId, outbox: Outbox) -> None:
         self.id = peer
         self.outbox = outbox
-        self.link: Link | None = None
+        self.link: PeerLink | None = None
         self.dialling: asyncio.Task[None] | None = None
         self.addresses: dict[NodeId, None] = {}
         """Whose addresses must arrive before what waits."""
@@ -173,7 +173,7 @@ class Sender:
         if peer.outbox.size <= self._much // 2:
             self._congested(self.congestion.drained(peer.id, self._loop.time()))
 
-    def _tell_first(self, peer: Peer, link: Link) -> None:
+    def _tell_first(self, peer: Peer, link: PeerLink) -> None:
         """The interests, addresses and credentials that what waits speaks of."""
         if peer.interests:
             for told in link.told_interests.news(peer.interests.values()):
@@ -201,7 +201,7 @@ class Sender:
             self.tell_credential(link, publisher, key_id)
         peer.credentials.clear()
 
-    def tell_credential(self, link: Link, publisher: NodeId, key_id: bytes) -> None:
+    def tell_credential(self, link: PeerLink, publisher: NodeId, key_id: bytes) -> None:
         """Unless the other side has it."""
         keyring = self._owner.keyring
         if keyring is None or (publisher, key_id) in link.told_credentials:

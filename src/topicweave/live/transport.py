@@ -28,7 +28,7 @@ from topicweave.live.connection import Terms, Tick, Verdict, arbitrate
 from topicweave.live.counters import Counters
 from topicweave.live.dialling import Dialler
 from topicweave.live.frames import Kind, ProtocolError, frame
-from topicweave.live.link import MOST_TOLD, Link
+from topicweave.live.link import MOST_TOLD, PeerLink
 from topicweave.live.listening import Listener
 from topicweave.live.outbox import Outbox
 from topicweave.live.sending import Peer, Sender
@@ -132,8 +132,8 @@ class Transport:
         self._events = events
         self._instance = secrets.randbits(63)
         self.peers: dict[NodeId, Peer] = {}
-        self._links: set[Link] = set()
-        self._half_open: HalfOpen[Link] = HalfOpen(limits.half_open)
+        self._links: set[PeerLink] = set()
+        self._half_open: HalfOpen[PeerLink] = HalfOpen(limits.half_open)
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self.closed = False
@@ -191,7 +191,7 @@ class Transport:
     def waiting_bytes(self) -> int:
         return sum(peer.outbox.size for peer in self.peers.values())
 
-    def link_to(self, peer: NodeId) -> Link | None:
+    def link_to(self, peer: NodeId) -> PeerLink | None:
         entry = self.peers.get(peer)
         return None if entry is None else entry.link
 
@@ -247,7 +247,7 @@ class Transport:
     def cut(self, peer: NodeId | None) -> bool:
         return self.blocked is not None and peer is not None and self.blocked(peer)
 
-    def admit(self, link: Link) -> bool:
+    def admit(self, link: PeerLink) -> bool:
         """Whether there is room for one more connection; see `admission` for who goes for it."""
         full = len(self._links) >= self.limits.connections and not self._make_room()
         if self.closed or full:
@@ -261,7 +261,7 @@ class Transport:
             self.link_lost(goes)
         return True
 
-    def identify(self, link: Link, transport: asyncio.Transport) -> NodeId | None:
+    def identify(self, link: PeerLink, transport: asyncio.Transport) -> NodeId | None:
         """Keep the certificate that the connection proves; returns whose it is."""
         if self.keyring is None:
             return None
@@ -270,7 +270,7 @@ class Transport:
         link.credential = self.keyring.learn(der)
         return link.credential.node
 
-    def greeted(self, link: Link, hello: Hello) -> None:
+    def greeted(self, link: PeerLink, hello: Hello) -> None:
         """Hellos are exchanged and fit together: see whether its sender is wanted here."""
         now = self.loop.time()
         if self.cut(hello.id):
@@ -294,7 +294,7 @@ class Transport:
             link.write(number_frame(Kind.EPOCH, epoch))
         self._adopt(link, hello)
 
-    def _unwanted(self, link: Link, hello: Hello, now: float) -> str:
+    def _unwanted(self, link: PeerLink, hello: Hello, now: float) -> str:
         """Why a node whose hello fits is not let in, if so."""
         if self.reputation.banned(hello.id, now):
             return self.reputation.reason(hello.id, now)
@@ -316,7 +316,7 @@ class Transport:
             )
         return ""
 
-    def _adopt(self, link: Link, hello: Hello) -> None:
+    def _adopt(self, link: PeerLink, hello: Hello) -> None:
         peer = self.peers.get(hello.id)
         if peer is None:
             peer = self.peers[hello.id] = self._make_peer(hello.id)
@@ -332,7 +332,7 @@ class Transport:
             old.retire()
         self.sender.flush(peer)
 
-    def link_lost(self, link: Link) -> None:
+    def link_lost(self, link: PeerLink) -> None:
         if link not in self._links:
             return
         self._links.discard(link)
@@ -356,7 +356,7 @@ class Transport:
         else:
             del self.peers[peer.id]
 
-    def said_bye(self, link: Link, bye: Bye) -> None:
+    def said_bye(self, link: PeerLink, bye: Bye) -> None:
         """The other end closes in order; what we have for it needs another connection."""
         if bye.leaving and link.peer is not None:
             self.book.failed(link.peer)
@@ -364,7 +364,7 @@ class Transport:
             who = f"{link.hello.name!r} at {link.hello.address}"
             self.troubles.note(who, f"it closed the connection: {bye.reason}", self.loop.time())
 
-    def failed(self, link: Link, reason: str, broken: bool) -> None:
+    def failed(self, link: PeerLink, reason: str, broken: bool) -> None:
         """A connection came to nothing, or must end; `broken`: because the other side broke the protocol."""
         claimed = link.connection.claimed
         who = f"{claimed.name!r} at {claimed.address}" if claimed else f"a stranger from {link.remote}"
@@ -389,7 +389,7 @@ class Transport:
 
     # What comes over links.
 
-    def arrived(self, link: Link, kind: int, body: bytes) -> None:
+    def arrived(self, link: PeerLink, kind: int, body: bytes) -> None:
         if kind == Kind.MESSAGES:
             messages = self.codec.decode(body, link.interests)
             link.last_message = link.connection.last_heard
@@ -403,51 +403,51 @@ class Transport:
         link.spend(1)
         handler(self, link, body)
 
-    def _addresses(self, link: Link, body: bytes) -> None:
+    def _addresses(self, link: PeerLink, body: bytes) -> None:
         for record in read_addresses(body):
             if not self.book.hear(record):
                 self.counters.unproven_addresses += 1
             elif len(link.told_addresses) < MOST_TOLD:
                 link.told_addresses[record.id] = record.address  # Who told us need not be told.
 
-    def _credential(self, link: Link, body: bytes) -> None:
+    def _credential(self, link: PeerLink, body: bytes) -> None:
         if self.keyring is None:
             raise ProtocolError("a credential in a swarm without keys")
         credential = self.keyring.learn(body)
         if len(link.told_credentials) < MOST_TOLD:
             link.told_credentials.add((credential.node, credential.key_id))
 
-    def _need_credential(self, link: Link, body: bytes) -> None:
+    def _need_credential(self, link: PeerLink, body: bytes) -> None:
         if len(body) != 16:
             raise ProtocolError(f"a need of {len(body)} bytes instead of 16")
         publisher, key_id = int.from_bytes(body[:8], "big"), body[8:]
         link.told_credentials.discard((publisher, key_id))
         self.sender.tell_credential(link, publisher, key_id)
 
-    def _interests(self, link: Link, body: bytes) -> None:
+    def _interests(self, link: PeerLink, body: bytes) -> None:
         link.interests.hear(read_interests(body))
 
-    def _asked(self, link: Link, body: bytes) -> None:
+    def _asked(self, link: PeerLink, body: bytes) -> None:
         asked = read_ask(body)
         link.spend(len(asked.events))
         assert link.peer is not None
         self._events.asked(link.peer, asked.events)
 
-    def _verdicts(self, link: Link, body: bytes) -> None:
+    def _verdicts(self, link: PeerLink, body: bytes) -> None:
         assert link.peer is not None
         self._events.judged(link.peer, read_verdicts(body))
 
-    def _revoked(self, link: Link, body: bytes) -> None:
+    def _revoked(self, link: PeerLink, body: bytes) -> None:
         if self.keyring is None:
             raise ProtocolError("a list of revoked certificates in a swarm without keys")
         if self.keyring.learn_revoked(body):
             self.spread_revocations()
             self._check_certificates()
 
-    def _epoch(self, _link: Link, body: bytes) -> None:
+    def _epoch(self, _link: PeerLink, body: bytes) -> None:
         self._events.epoch_told(read_number(body))
 
-    def ponged(self, link: Link, pong: Pong) -> None:
+    def ponged(self, link: PeerLink, pong: Pong) -> None:
         if link.peer is not None:
             self.clock.told(link.peer, pong.time)
 
@@ -481,7 +481,7 @@ class Transport:
         if link is not None:
             link.abort()
 
-    def writable(self, link: Link) -> None:
+    def writable(self, link: PeerLink) -> None:
         peer = self.peers.get(link.peer) if link.peer is not None else None
         if peer is not None and peer.link is link:
             self.sender.flush(peer)
@@ -581,7 +581,7 @@ class Transport:
                 log.error("%s: a task of the transport failed", self.name, exc_info=error)
 
 
-_HANDLERS: dict[int, Callable[[Transport, Link, bytes], None]] = {
+_HANDLERS: dict[int, Callable[[Transport, PeerLink, bytes], None]] = {
     Kind.ADDRESSES: Transport._addresses,
     Kind.CREDENTIAL: Transport._credential,
     Kind.NEED_CREDENTIAL: Transport._need_credential,

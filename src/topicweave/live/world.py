@@ -28,7 +28,7 @@ from topicweave.live.transport import Events, Transport
 from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id
-from topicweave.port import EventMessage, Message, Node, Receipt, TimerKey
+from topicweave.port import EventMessage, Message, Node, Published, TimerKey
 
 if TYPE_CHECKING:
     from topicweave.live.disk import Disk
@@ -189,7 +189,7 @@ class LiveWorld(Events):
         self._timers.clear()
         self.gate.flush()
 
-    def publish(self, topic: TopicId, payload: bytes) -> tuple[Receipt, asyncio.Future[None] | None]:
+    def publish(self, topic: TopicId, payload: bytes) -> tuple[Published, asyncio.Future[None] | None]:
         """Let the node publish. With a data folder the event leaves when it is permanent: the future tells."""
         assert self.node is not None
         self._publishing = self.gate.disk is not None

@@ -38,7 +38,7 @@ from topicweave.errors import BadInput
 from topicweave.pipeline.parts import write_part
 from topicweave.pipeline.staging import only_one
 from topicweave.pipeline.stream_progress import Progress, Span, Windows
-from topicweave.pipeline.stream_windows import Workload, measured
+from topicweave.pipeline.stream_windows import WorkloadTables, measured
 from topicweave.runs.store import whole
 from topicweave.telemetry.schema import SCHEMAS, file_name
 
@@ -66,7 +66,12 @@ class Stream:
     """Batches of new rows, one after the other."""
 
     def __init__(
-        self, spark: SparkSession, out: Path, windows: Windows, workload: Workload, told: Told | None = None
+        self,
+        spark: SparkSession,
+        out: Path,
+        windows: Windows,
+        workload: WorkloadTables,
+        told: Told | None = None,
     ) -> None:
         self._spark = spark
         self._out = out
@@ -189,7 +194,7 @@ def streaming(
         raise BadInput(f"{folder}: no such folder; give the one that nodes write telemetry to")
     if sign := re.search(r"[\\*?\[\]{}]", str(folder.absolute())):
         raise BadInput(f"{folder}: its path holds {sign[0]!r}, which Spark takes for a pattern; rename it")
-    wanted = Workload.of(workload)
+    wanted = WorkloadTables.of(workload)
     out = out.absolute()
     try:
         (out / "progress").mkdir(parents=True, exist_ok=True)

@@ -76,7 +76,7 @@ class Span(NamedTuple):
     """It takes no more rows than this to measure it."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class StreamedRun(msgspec.Struct, frozen=True):
     """How far one run has come."""
 
     number: int
@@ -94,7 +94,7 @@ class Run(msgspec.Struct, frozen=True):
 class Progress(msgspec.Struct, frozen=True):
     """How far all runs have come."""
 
-    runs: dict[str, Run] = {}
+    runs: dict[str, StreamedRun] = {}
     unplaced: int = 0
     """Rows with a cell missing, or a time that is no time: left out."""
 
@@ -106,7 +106,7 @@ class Progress(msgspec.Struct, frozen=True):
             if place is None:
                 unplaced += rows
                 continue
-            run = runs.get(name) or Run(number=len(runs), first_waiting=place)
+            run = runs.get(name) or StreamedRun(number=len(runs), first_waiting=place)
             if name not in self.runs:  # whatever comes first, no window of it has been measured
                 run = msgspec.structs.replace(run, first_waiting=min(run.first_waiting, place))
             if place < run.first_waiting:

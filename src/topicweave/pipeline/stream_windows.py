@@ -27,7 +27,7 @@ IN_MEMORY = 1_000_000
 """Rows (the workload's included) up to which a window is measured in memory."""
 
 
-class Workload(NamedTuple):
+class WorkloadTables(NamedTuple):
     """Who wants what, and who comes and goes: the tables' places, and how many rows they have."""
 
     subscriptions: Path
@@ -35,7 +35,7 @@ class Workload(NamedTuple):
     rows: int
 
     @classmethod
-    def of(cls, folder: Path) -> Workload:
+    def of(cls, folder: Path) -> WorkloadTables:
         import pyarrow.dataset as ds
 
         subscriptions, churn = (folder.absolute() / f"{name}.parquet" for name in ("subscriptions", "churn"))
@@ -53,7 +53,7 @@ class Workload(NamedTuple):
 
 
 def measured(
-    spark: SparkSession, landed: Path, span: Span, windows: Windows, workload: Workload
+    spark: SparkSession, landed: Path, span: Span, windows: Windows, workload: WorkloadTables
 ) -> dict[str, float]:
     """Every measure of one window."""
     # A few roundings wider than the window: its rows have been picked, none may be lost to a comparison.
@@ -83,7 +83,7 @@ def _files(landed: Path, span: Span, windows: Windows, table: str) -> list[Path]
 
 
 def _in_memory(
-    landed: Path, span: Span, windows: Windows, workload: Workload, options: dict[str, Any]
+    landed: Path, span: Span, windows: Windows, workload: WorkloadTables, options: dict[str, Any]
 ) -> dict[str, float]:
     def read(table: str) -> pa.Table:
         schema = SCHEMAS[table]
@@ -108,7 +108,7 @@ def _on_spark(
     landed: Path,
     span: Span,
     windows: Windows,
-    workload: Workload,
+    workload: WorkloadTables,
     options: dict[str, Any],
 ) -> dict[str, float]:
     from pyspark.sql import functions as sf

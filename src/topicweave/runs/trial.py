@@ -159,7 +159,7 @@ def planned_churn(churn: str, workload: Workload, seed: int) -> Churn:
             )
         return from_workload(workload)
     if churn == SESSIONS:
-        up_at_start, changes = from_workload(workload)
+        up_at_start, changes, _ = from_workload(workload)
         # Whoever comes at the trace's first moment is there while the overlay settles.
         first = {change.node for change in changes if change.time == 0.0 and change.up}
         return Churn(up_at_start | first, tuple(change for change in changes if change.time > 0.0))
