@@ -23,7 +23,7 @@ from tests.pipeline.test_measure import assert_equal
 from topicweave.errors import BadInput
 from topicweave.live.swarm import run_swarm
 from topicweave.measures import measure_run
-from topicweave.model.workload import Workload as ModelWorkload
+from topicweave.model.workload import Workload
 from topicweave.pipeline import stream as streams
 from topicweave.pipeline import stream_windows
 from topicweave.pipeline.stream import streaming
@@ -150,7 +150,7 @@ def test_windows_have_all_measures_of_the_batch(
     of_second = expected(0, 25, 10.0)
     for most in (stream_windows.IN_MEMORY, 0):
         monkeypatch.setattr(stream_windows, "IN_MEMORY", most)
-        wanted = stream_windows.Workload.of(workload)
+        wanted = stream_windows.WorkloadTables.of(workload)
         assert_equal(stream_windows.measured(spark, out / "landed", span, windows, wanted), of_second)
     monkeypatch.undo()
 
@@ -204,7 +204,7 @@ def test_finished_recordings_are_read_where_they_lie(
 def test_live_nodes_and_simulations_write_what_it_reads(spark: SparkSession, tmp_path: Path) -> None:
     """Both in one folder, each by its own clock; all of either run falls into one window."""
     interests = {"n0": ["a", "b"], "n1": ["a"], "n2": ["a", "b"], "n3": ["b"]}
-    workload = ModelWorkload.from_lists(interests)
+    workload = Workload.from_lists(interests)
     workload.save(tmp_path / "workload")
     folder, out = tmp_path / "both", tmp_path / "out"
 
