@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
-from topicweave.bulk.vitis.engine import CycledOverlay
+from topicweave.bulk.vitis.engine import VitisEngine
 from topicweave.papers.vitis.runs import CycledDissemination
 from topicweave.papers.vitis.workloads import CorrelatedLists
 from topicweave.runs import carry_out
@@ -37,12 +37,12 @@ def seconds_of_gossip(level: Level, system: str, pattern: str, nodes: int) -> fl
     """CPU seconds that four virtual ones take."""
     found = find_system(system)
     workload, parameters = _lists(nodes, pattern).load(), found.settings(**_parameters(system))
-    world: Simulation | CycledOverlay
+    world: Simulation | VitisEngine
     if level == "messages":
         world = Simulation(workload, found, parameters)
     else:
         assert isinstance(parameters, RendezvousParameters)
-        world = CycledOverlay(parameters, workload, seed=0)
+        world = VitisEngine(parameters, workload, seed=0)
     with seldom_collected():
         world.run(FIRST)
         start = time.process_time()

@@ -14,7 +14,7 @@ from topicweave.blocks.ring import Ring, RingParameters
 from topicweave.blocks.ring_messages import Contact
 from topicweave.bulk.magnet.engine import build_overlay
 from topicweave.bulk.magnet.plan import Converged
-from topicweave.bulk.magnet.trees import degree_counts, mean_hops
+from topicweave.bulk.magnet.trees import links, mean_hops
 from topicweave.model.ids import RING_SIZE, Interest
 from topicweave.model.workload import Workload
 from topicweave.port import TimerKey
@@ -159,7 +159,7 @@ def test_hops_grow_as_the_square_of_the_logarithm_over_the_fingers() -> None:
 
 def test_in_degrees_are_balanced_at_ten_thousand_nodes() -> None:
     overlay = array_overlay(10_000, 8.5)
-    incoming = degree_counts(overlay) - (overlay.tables < 10_000).sum(axis=1)
+    incoming = links(overlay).degrees - (overlay.tables < 10_000).sum(axis=1)
     assert incoming.mean() == pytest.approx(8.5, abs=0.1)
     # A Poisson law has a deviation of 2.9.
     assert incoming.std() < 3.2

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from statistics import fmean
+from typing import Any
 
 import msgspec
 import networkx as nx
 import numpy as np
 import pytest
 
-from topicweave.bulk.magnet.engine import build_overlay, run_converged
+from topicweave.bulk.engine import run_out
+from topicweave.bulk.magnet.engine import MagnetEngine, build_overlay
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.bulk.magnet.trees import RingOverlay, Trees, greedy_trees, look_at
 from topicweave.errors import BadInput
@@ -22,6 +24,10 @@ from topicweave.workloads.catalogue import build
 
 def modal(nodes: int = 400, topics: int = 200, size: int = 12, seed: int = 1) -> Workload:
     return build("magnet-multi-modal", seed, nodes=nodes, topics=topics, size=size, chosen=1, categories=8)
+
+
+def converged(system: str, workload: Workload, spec: Converged, seed: int) -> dict[str, Any]:
+    return run_out(MagnetEngine(system, workload, spec, seed))
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +95,9 @@ def test_without_views_and_choice_magnet_costs_what_the_strawman_costs() -> None
     """Within 1 %, with draws of their own for each: the means over ten seeds."""
     workload = modal(nodes=1000, topics=400, size=20)
     blind = Converged(samples=0, choices=1)
-    magnet = fmean(run_converged("magnet", workload, blind, seed)["relays_per_topic"] for seed in range(10))
+    magnet = fmean(converged("magnet", workload, blind, seed)["relays_per_topic"] for seed in range(10))
     strawman = fmean(
-        run_converged("strawman", workload, Converged(), seed)["relays_per_topic"] for seed in range(10, 20)
+        converged("strawman", workload, Converged(), seed)["relays_per_topic"] for seed in range(10, 20)
     )
     assert magnet == pytest.approx(strawman, rel=0.01)
 
@@ -114,7 +120,7 @@ def test_weighing_by_rate_helps_the_busy_topics() -> None:
     )
     cost = {
         weighted: fmean(
-            run_converged("magnet", workload, Converged(weighted=weighted), seed)["relays_by_rate"]
+            converged("magnet", workload, Converged(weighted=weighted), seed)["relays_by_rate"]
             for seed in range(3)
         )
         for weighted in (True, False)

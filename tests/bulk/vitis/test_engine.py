@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from topicweave.bulk.vitis.engine import CycledOverlay, run_cycled
+from topicweave.bulk.vitis.engine import VitisEngine, run_cycled
 from topicweave.errors import BadInput
 from topicweave.model.ids import RING_SIZE
 from topicweave.model.workload import Workload
@@ -66,7 +66,7 @@ def test_a_run_is_a_function_of_its_seed(system: str) -> None:
 
 def test_clusters_are_the_components_of_a_topics_subscribers() -> None:
     workload = LISTS.load()
-    overlay = CycledOverlay(VitisParameters(table_size=4, rates="equal"), workload, seed=2)
+    overlay = VitisEngine(VitisParameters(table_size=4, rates="equal"), workload, seed=2)
     overlay.run(20.0)
     result = run_cycled(
         *("vitis", {"table_size": 4, "rates": "equal"}, workload),
@@ -88,12 +88,12 @@ def test_clusters_are_the_components_of_a_topics_subscribers() -> None:
     by_name = [
         graph.degree(int(number[workload.node_names.index(name)])) for name in sorted(workload.node_names)
     ]
-    assert overlay.overlay(workload).graph.degrees.tolist() == by_name
+    assert overlay.overlay().graph.degrees.tolist() == by_name
 
 
 def test_links_have_two_ends_and_lookups_end_at_the_nearest_node() -> None:
     workload = LISTS.load()
-    overlay = CycledOverlay(VitisParameters(table_size=8, rates="equal"), workload, seed=2)
+    overlay = VitisEngine(VitisParameters(table_size=8, rates="equal"), workload, seed=2)
     overlay.run(60.0)
     gossip, nodes = overlay.gossip, workload.nodes
     table = {
@@ -130,7 +130,7 @@ def test_rates_decide_who_is_a_friend() -> None:
     lists = {f"n{node}": ["hot" if node < 20 else "cold", f"t{node % 7}"] for node in range(60)}
     workload = Workload.from_lists(lists, rates={"hot": 1.0, "cold": 0.0, **{f"t{n}": 0.0 for n in range(7)}})
     rates = dict(zip(workload.topic_ids, workload.rates.tolist(), strict=True))
-    overlay = CycledOverlay(VitisParameters(table_size=8, rates="given", topic_rates=rates), workload, seed=0)
+    overlay = VitisEngine(VitisParameters(table_size=8, rates="given", topic_rates=rates), workload, seed=0)
     overlay.run(30.0)
     hot = {int(overlay.number[workload.node_names.index(f"n{node}")]) for node in range(20)}
     for node in hot:
@@ -142,9 +142,9 @@ def test_what_cannot_run_by_cycles_says_so() -> None:
         setting("opt", "cycles")
     churned = Workload.from_lists({"a": ["t"], "b": ["t"]}, churn=[(1.0, "a", "leave")])
     with pytest.raises(BadInput, match="by messages"):
-        CycledOverlay(RVRParameters(), churned, 0)
+        VitisEngine(RVRParameters(), churned, 0)
     with pytest.raises(BadInput, match="too few"):
-        CycledOverlay(RVRParameters(), Workload.from_lists({"a": ["t"]}), 0)
+        VitisEngine(RVRParameters(), Workload.from_lists({"a": ["t"]}), 0)
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 7])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from topicweave.blocks.small_world import Router
-from topicweave.bulk.vitis.engine import CycledOverlay, measured
+from topicweave.bulk.vitis.engine import VitisEngine, measured
 from topicweave.measures import delivery
 from topicweave.measures.columns import names_array
 from topicweave.measures.interests import Interests
@@ -109,14 +109,14 @@ def as_tables(
     return delivery.Receptions.of(publishes, deliveries)
 
 
-def settled(system: str, hand_on: bool, seconds: float) -> tuple[Workload, CycledOverlay]:
+def settled(system: str, hand_on: bool, seconds: float) -> tuple[Workload, VitisEngine]:
     workload = CorrelatedLists(80, 40, "random", 5, 4, seed=3).load()
     parameters: Any = (
         VitisParameters(table_size=6, rates="equal", relays_hand_on=hand_on)
         if system == "vitis"
         else RVRParameters(table_size=6)
     )
-    overlay = CycledOverlay(parameters, workload, seed=5)
+    overlay = VitisEngine(parameters, workload, seed=5)
     overlay.run(seconds)
     return workload, overlay
 
@@ -183,7 +183,7 @@ def test_over_the_links_of_settled_nodes_events_go_where_the_nodes_send_them(sys
     parameters = found.settings(table_size=6, spreading=spreading, **extra)
     simulation = Simulation(workload, found, parameters, seed=4)
     simulation.run(90.0)
-    overlay = CycledOverlay(parameters, workload, seed=4)
+    overlay = VitisEngine(parameters, workload, seed=4)
     copy_links(simulation, overlay)
     received: dict[tuple[int, int], int] = {}
 
@@ -210,7 +210,7 @@ def test_over_the_links_of_settled_nodes_events_go_where_the_nodes_send_them(sys
     assert int(spread.traffic.first_unwanted.sum()) == unwanted
 
 
-def copy_links(simulation: Simulation, overlay: CycledOverlay) -> None:
+def copy_links(simulation: Simulation, overlay: VitisEngine) -> None:
     """Give the arrays the state of nodes."""
     ids = simulation.workload.node_ids
     number = dict(zip(ids, overlay.number.tolist(), strict=True))

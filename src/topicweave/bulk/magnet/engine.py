@@ -27,8 +27,8 @@ from topicweave.bulk.magnet.plan import Converged
 from topicweave.bulk.magnet.trees import (
     RingOverlay,
     Trees,
-    degree_counts,
     greedy_trees,
+    links,
     look_at,
     mean_hops,
 )
@@ -44,10 +44,25 @@ TRIES = 4
 """How often fingers drawn twice are drawn again."""
 
 
-def run_converged(system: str, workload: Workload, spec: Converged, seed: int) -> dict[str, Any]:
-    """The cost of one event on every topic, and by the topics' rates; and that every tree is right."""
-    overlay = build_overlay(system, workload, spec, seed)
-    return measure_trees(workload, overlay, greedy_trees(workload, overlay), spec, seed)
+class MagnetEngine:
+    """One of the two systems at rest: its only round takes it there."""
+
+    def __init__(self, system: str, workload: Workload, spec: Converged, seed: int) -> None:
+        self._given = system, workload, spec, seed
+        self.overlay: RingOverlay | None = None
+
+    def step(self) -> bool:
+        if self.overlay is not None:
+            return False
+        self.overlay = build_overlay(*self._given)
+        return True
+
+    def observe(self) -> dict[str, Any]:
+        """The cost of one event on every topic, and by the topics' rates; and that every tree is right."""
+        _, workload, spec, seed = self._given
+        if self.overlay is None:
+            raise BadInput("nobody has come yet: take the step first")
+        return measure_trees(workload, self.overlay, greedy_trees(workload, self.overlay), spec, seed)
 
 
 def measure_trees(
@@ -58,7 +73,7 @@ def measure_trees(
     rates = workload.rates
     wanted = np.bincount(workload.topic_index, minlength=workload.topics)
     used = wanted > 0
-    degrees = degree_counts(overlay)
+    degrees = links(overlay).degrees
     result: dict[str, Any] = {
         "nodes": workload.nodes,
         "topics": int(used.sum()),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from topicweave.measures.graph import Graph
 from topicweave.model.workload import Workload
 
 IntArray = npt.NDArray[np.int64]
@@ -174,13 +175,11 @@ def _climb(tables, homes, starts, subscribers, edge_starts, child, parent):  # t
     return relays, reached, wrong
 
 
-def degree_counts(overlay: RingOverlay) -> IntArray:
-    """Per place: distinct nodes linked to, by its own choice or theirs."""
+def links(overlay: RingOverlay) -> Graph:
+    """Who is linked to whom, by its own choice or the other's; vertices are places on the ring."""
     nodes = len(overlay.order)
     row, column = np.nonzero(overlay.tables < nodes)
-    to = (row + overlay.tables[row, column]) % nodes
-    pairs = np.unique(np.concatenate([row * nodes + to, to * nodes + row]))
-    return np.bincount(pairs // nodes, minlength=nodes)
+    return Graph.of_edges(nodes, row, (row + overlay.tables[row, column]) % nodes)
 
 
 def mean_hops(overlay: RingOverlay, seed: int, routes: int = 2000) -> float:

@@ -101,13 +101,10 @@ class LiveOverlay:
         nodes = sorted(self.up)
         return nodes, Instance.of_lists([self.interest[node] for node in nodes], self.workload.topics)
 
-    def degrees(self) -> list[int]:
-        return [len(self.links[node]) for node in sorted(self.up)]
-
     def highest_degree(self) -> int:
         return max(map(len, self.links))
 
-    def topic_graph(self) -> TopicGraph:
+    def overlay(self) -> Overlay:
         """For the measures that all overlays share."""
         nodes = sorted(self.up, key=lambda node: self.workload.node_names[node])
         place = {node: number for number, node in enumerate(nodes)}
@@ -116,8 +113,10 @@ class LiveOverlay:
             np.int64,
         ).reshape(-1, 2)
         names = pa.array([self.workload.node_names[node] for node in nodes], pa.string())
-        graph = Graph.of_edges(len(nodes), ends[:, 0], ends[:, 1])
-        return TopicGraph.of(Overlay(names, graph), self.workload.tables()["subscriptions"])
+        return Overlay(names, Graph.of_edges(len(nodes), ends[:, 0], ends[:, 1]))
+
+    def topic_graph(self) -> TopicGraph:
+        return TopicGraph.of(self.overlay(), self.workload.tables()["subscriptions"])
 
     def partitioned_topics(self) -> int:
         return int(np.count_nonzero(topic_components(self.topic_graph()) > 1))

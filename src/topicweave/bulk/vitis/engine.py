@@ -49,8 +49,11 @@ Result = dict[str, Any]
 Times = npt.NDArray[np.float64]
 
 
-class CycledOverlay:
-    """All nodes of a network, at a moment that only grows. The parameters' class says which system they are of."""
+class VitisEngine:
+    """All nodes of a network, at a moment that only grows. The parameters' class says which system they are of.
+
+    A round is a second, in which every node does each of its steps once per period.
+    """
 
     def __init__(self, parameters: RendezvousParameters, workload: Workload, seed: int) -> None:
         if workload.nodes < 2:
@@ -58,6 +61,7 @@ class CycledOverlay:
         if len(workload.churn):
             raise BadInput("the workload has churn: cycle by cycle nobody comes or goes; run it by messages")
         self.parameters = parameters
+        self.workload = workload
         self.now = 0.0
         self.steps = 0
         self._vitis = parameters if isinstance(parameters, VitisParameters) else None
@@ -106,21 +110,42 @@ class CycledOverlay:
             path_kept=(most_hops + 1) * parameters.heartbeat_period,
         )
 
+    def step(self) -> bool:
+        """A second passes. There is always another."""
+        self._pass(self.now + 1.0)
+        return True
+
     def run(self, until: float) -> None:
         """Let time pass."""
         while self.now < until:
-            end = min(self.now + 1.0, until)
-            due = [(step, *_due(*phase, self.now, end)) for step, phase in self._phases.items()]
-            times = np.concatenate([when for _, when, _ in due])
-            nodes = np.concatenate([who for _, _, who in due])
-            steps = np.concatenate([np.full(len(who), step) for step, _, who in due])
-            order = np.argsort(times, kind="stable")
-            pass_time(
-                *(self.subscribers, self.gossip, self._settings),
-                *(times[order], nodes[order], steps[order], self._rng),
-            )
-            self.steps += len(order)
-            self.now = end
+            self._pass(min(self.now + 1.0, until))
+
+    def _pass(self, end: float) -> None:
+        due = [(step, *_due(*phase, self.now, end)) for step, phase in self._phases.items()]
+        times = np.concatenate([when for _, when, _ in due])
+        nodes = np.concatenate([who for _, _, who in due])
+        steps = np.concatenate([np.full(len(who), step) for step, _, who in due])
+        order = np.argsort(times, kind="stable")
+        pass_time(
+            *(self.subscribers, self.gossip, self._settings),
+            *(times[order], nodes[order], steps[order], self._rng),
+        )
+        self.steps += len(order)
+        self.now = end
+
+    def observe(self) -> Result:
+        """The links, the clusters they make, and the paths asked for."""
+        overlay, gossip = self.overlay(), self.gossip
+        topics = TopicGraph.of(overlay, self.workload.tables()["subscriptions"])
+        return {
+            "nodes": self.workload.nodes,
+            "kernel_events": self.steps,
+            **degree_measures(overlay),
+            "clusters_per_topic": float(topic_components(topics).mean()),
+            "table": float(gossip.table_count.mean()),
+            "fans": float((gossip.degree - gossip.table_count).mean()),
+            "requested_paths": self.paths_per_node(),
+        }
 
     def ring_is_right(self) -> float:
         """The share of nodes' ring links that lead to their neighbours on the ring."""
@@ -138,9 +163,13 @@ class CycledOverlay:
             return np.ones(len(self.subscribers.topics), np.bool_)
         return self.gossip.paths_until > self.now
 
-    def overlay(self, workload: Workload) -> Overlay:
+    def paths_per_node(self) -> float:
+        """Relay paths kept up, over nodes."""
+        return float(self.asking().sum()) / self.workload.nodes
+
+    def overlay(self) -> Overlay:
         """The links, those that fade included."""
-        gossip = self.gossip
+        gossip, workload = self.gossip, self.workload
         one = np.repeat(np.arange(len(gossip.degree)), gossip.degree)
         used = np.arange(gossip.links.shape[1]) < gossip.degree[:, np.newaxis]
         # Overlays have their nodes in the order of names.
@@ -209,34 +238,25 @@ def run_cycled(
         raise BadInput(f"system {system!r}: only vitis and rvr run cycle by cycle")
     settings = find_system(system).settings(**parameters)
     assert isinstance(settings, RendezvousParameters)
-    overlay = CycledOverlay(settings, workload, seed)
+    engine = VitisEngine(settings, workload, seed)
     settling = []
     for look in range(1, math.floor(settle / watch_every) + 1):
-        overlay.run(look * watch_every)
-        paths = float(overlay.asking().sum()) / workload.nodes
-        settling.append((overlay.now, overlay.ring_is_right(), paths))
-    overlay.run(settle)
+        engine.run(look * watch_every)
+        settling.append((engine.now, engine.ring_is_right(), engine.paths_per_node()))
+    engine.run(settle)
     published = planned_events(workload, events, seed)
-    spread, topics = overlay.spread(published)
-    graph, gossip = overlay.overlay(workload), overlay.gossip
-    topic_graph = TopicGraph.of(graph, workload.tables()["subscriptions"])
+    spread, topics = engine.spread(published)
     result: Result = {
-        "nodes": workload.nodes,
         "workload": subscription_statistics(workload),
         "settling": settling,
         "events": len(published),
-        "kernel_events": overlay.steps,
         **measured(spread, topics, workload),
-        **degree_measures(graph),
-        "clusters_per_topic": float(topic_components(topic_graph).mean()),
-        "table": float(gossip.table_count.mean()),
-        "fans": float((gossip.degree - gossip.table_count).mean()),
-        "requested_paths": float(overlay.asking().sum()) / workload.nodes,
+        **engine.observe(),
     }
     if distribution:
         result["overhead_by_node"] = histogram(noise_by_node(spread.traffic))
         result["overhead_by_node_all"] = histogram(noise_by_node(spread.traffic, repetitions=True))
-        result["degrees"] = sorted(graph.graph.degrees.tolist())
+        result["degrees"] = sorted(engine.overlay().graph.degrees.tolist())
     return result
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from topicweave.bulk.magnet.engine import run_converged
+from topicweave.bulk.engine import run_out
+from topicweave.bulk.magnet.engine import MagnetEngine
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.papers.magnet.settled import run_settled
 from topicweave.runs.run import Result, Source
@@ -28,7 +29,7 @@ class ConvergedTrees(_Trees, frozen=True, kw_only=True, tag="magnet-trees"):
     """The converged overlay, computed at once (see `topicweave.bulk.magnet.engine`)."""
 
     def run(self) -> Result:
-        return run_converged(self.system, self.workload.load(), self, self.seed)
+        return run_out(MagnetEngine(self.system, self.workload.load(), self, self.seed))
 
 
 class SettledTrees(_Trees, frozen=True, kw_only=True, tag="magnet-messages"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from topicweave.bulk.omen.mending import run_mending
+from topicweave.bulk.omen.engine import run_mending
 from topicweave.bulk.omen.plan import Mending
 from topicweave.runs.run import Result, Source
 

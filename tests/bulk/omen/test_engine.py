@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from topicweave.bulk.omen.churn import churn_sequence
-from topicweave.bulk.omen.mending import run_mending
+from topicweave.bulk.omen.engine import run_mending
 from topicweave.bulk.omen.overlay import LiveOverlay
 from topicweave.bulk.omen.plan import Mending
 from topicweave.bulk.omen.systems import OMenMender

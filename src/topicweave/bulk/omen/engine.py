@@ -19,6 +19,7 @@ from topicweave.bulk.omen.spidercast import SpiderCastMender
 from topicweave.bulk.omen.systems import OMenMender, RebuildMender
 from topicweave.designs import low_oda
 from topicweave.measures.diameter import topic_diameters
+from topicweave.measures.overlay import degree_measures
 from topicweave.model.workload import Workload
 
 Result = dict[str, Any]
@@ -27,47 +28,87 @@ Mender = OMenMender | RebuildMender | SpiderCastMender
 SYSTEMS = ("omen", "lowoda-inc", "lowoda-re", "spidercast")
 
 
+class MendingEngine:
+    """An overlay that starts as LowODA builds it (§6.5). A round is one churn event, or `concurrent` departures at once."""
+
+    def __init__(self, system: str, workload: Workload, plan: Mending, seed: int) -> None:
+        up, happenings = churn_sequence(plan.churn, workload.nodes, plan.rounds, seed)
+        self.overlay = LiveOverlay(workload, up)
+        nodes, instance = self.overlay.instance()
+        self.overlay.link((nodes[u], nodes[v]) for u, v in low_oda(instance, rho=plan.rho).tolist())
+        self._plan = plan
+        self._gossips = system == "omen"
+        self.mender = _mender(system, self.overlay, plan, random.Random(f"mending/{system}/{seed}"))
+        if isinstance(self.mender, OMenMender) and self._gossips:
+            for _ in range(plan.warm_up):
+                self.mender.gossip()
+        self.at_first = len(up)
+        self.happenings = len(happenings)
+        self._ahead = iter(_batches(happenings, plan.concurrent))
+        self.handled: list[Handling] = []
+        self.done = 0
+        self.unrestored = 0
+        """Rounds that ended with a topic in parts."""
+
+    def step(self) -> bool:
+        batch = next(self._ahead, None)
+        if batch is None:
+            return False
+        churned = [happening.node for happening in batch]
+        self.handled += [self.mender.join(churned[0])] if batch[0].joins else self.mender.leave(churned)
+        if not isinstance(self.mender, RebuildMender):
+            touched = {topic for node in churned for topic in self.overlay.interest[node]}
+            self.unrestored += bool(self.overlay.parted(touched))
+        before, self.done = self.done, self.done + len(batch)
+        if self._gossips and self.done // self._plan.gossip_every > before // self._plan.gossip_every:
+            self.mender.gossip()
+        return True
+
+    def observe(self) -> Result:
+        """The overlay after so many rounds."""
+        degrees = degree_measures(self.overlay.overlay())
+        look: Result = {
+            "round": self.done,
+            "nodes": len(self.overlay.up),
+            "degree_max": int(degrees["degree_max"]),
+            "degree_mean": degrees["degree_mean"],
+            "partitioned_topics": self.overlay.partitioned_topics(),
+        }
+        if isinstance(self.mender, OMenMender) and not self.mender.views.global_view:
+            sizes = self.mender.views.sizes()
+            look["local_view_mean"] = sum(sizes) / len(sizes)
+            look["local_view_p95"] = float(np.percentile(sizes, 95))
+        if self._plan.diameters:
+            diameters = topic_diameters(self.overlay.topic_graph())
+            look["topic_diameter_mean"] = float(diameters.mean())
+            look["topic_diameter_max"] = int(diameters.max(initial=0))
+        return look
+
+
 def run_mending(system: str, workload: Workload, plan: Mending, seed: int) -> Result:
-    """Start from a LowODA overlay (§6.5), let nodes come and go, and look at it from time to time."""
-    up, happenings = churn_sequence(plan.churn, workload.nodes, plan.rounds, seed)
-    overlay = LiveOverlay(workload, up)
-    nodes, instance = overlay.instance()
-    overlay.link((nodes[u], nodes[v]) for u, v in low_oda(instance, rho=plan.rho).tolist())
-    mender = _mender(system, overlay, plan, random.Random(f"mending/{system}/{seed}"))
-    for _ in range(plan.warm_up):
-        if isinstance(mender, OMenMender) and system == "omen":
-            mender.gossip()
-    looks, rebuild_seconds = [], []
-    handled: list[Handling] = []
-    unrestored = 0
-    result: Result = {"nodes": len(up), "rounds": len(happenings)}
+    """Let nodes come and go, and look at the overlay from time to time."""
+    engine = MendingEngine(system, workload, plan, seed)
+    mender = engine.mender
+    result: Result = {"nodes": engine.at_first, "rounds": engine.happenings}
     if plan.backups and isinstance(mender, OMenMender):
         result |= _backup_degrees(mender)
-    step = max(1, len(happenings) // plan.looks) if plan.looks else len(happenings) + 1
-    looks.append(_look(mender, 0, plan))
-    done = 0
-    for batch in _batches(happenings, plan.concurrent):
-        churned = [happening.node for happening in batch]
-        news = [mender.join(churned[0])] if batch[0].joins else mender.leave(churned)
-        handled += news
-        if not isinstance(mender, RebuildMender):
-            touched = {topic for node in churned for topic in overlay.interest[node]}
-            unrestored += bool(overlay.parted(touched))
-        before, done = done, done + len(batch)
-        if system == "omen" and done // plan.gossip_every > before // plan.gossip_every:
-            mender.gossip()
-        if done // step > before // step:
+    every = max(1, engine.happenings // plan.looks) if plan.looks else engine.happenings + 1
+    looks, rebuild_seconds = [engine.observe()], []
+    before = 0
+    while engine.step():
+        if engine.done // every > before // every:
             if isinstance(mender, RebuildMender):
                 rebuild_seconds.append(mender.rebuild())
-            looks.append(_look(mender, done, plan))
+            looks.append(engine.observe())
+        before = engine.done
     result |= {
         "looks": looks,
-        "unrestored_rounds": unrestored,
-        "partitioned_topics": overlay.partitioned_topics(),
+        "unrestored_rounds": engine.unrestored,
+        "partitioned_topics": engine.overlay.partitioned_topics(),
         "degree_max_mean": float(np.mean([look["degree_max"] for look in looks])),
         "degree_mean_mean": float(np.mean([look["degree_mean"] for look in looks])),
         "rebuild_seconds": float(np.mean(rebuild_seconds)) if rebuild_seconds else None,
-        **_costs(handled),
+        **_costs(engine.handled),
     }
     if plan.histogram and isinstance(mender, OMenMender):
         result["view_sizes"] = sorted(mender.views.sizes())
@@ -92,26 +133,6 @@ def _batches(happenings: list[Happening], size: int) -> list[list[Happening]]:
         else:
             last.append(happening)
     return batches
-
-
-def _look(mender: Mender, done: int, plan: Mending) -> Result:
-    degrees = mender.overlay.degrees()
-    look: Result = {
-        "round": done,
-        "nodes": len(degrees),
-        "degree_max": max(degrees),
-        "degree_mean": sum(degrees) / len(degrees),
-        "partitioned_topics": mender.overlay.partitioned_topics(),
-    }
-    if isinstance(mender, OMenMender) and not mender.views.global_view:
-        sizes = mender.views.sizes()
-        look["local_view_mean"] = sum(sizes) / len(sizes)
-        look["local_view_p95"] = float(np.percentile(sizes, 95))
-    if plan.diameters:
-        diameters = topic_diameters(mender.overlay.topic_graph())
-        look["topic_diameter_mean"] = float(diameters.mean())
-        look["topic_diameter_max"] = int(diameters.max(initial=0))
-    return look
 
 
 def _backup_degrees(mender: OMenMender) -> Result:
