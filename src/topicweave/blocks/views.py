@@ -299,7 +299,7 @@ class GossipView(InterestView):
                 continue
             made, version = self._made.get(news.id, (-math.inf, -1))
             if news.version > version:
-                self._known.put(news.id, news.profile)
+                self._learn_profile(news.id, news.profile)
                 version = news.version
             self._made[news.id] = (max(made, now - news.age), version)
         if len(self._made) > self.capacity:
@@ -308,6 +308,9 @@ class GossipView(InterestView):
             for peer in by_age[: len(by_age) - max(1, self.capacity * 9 // 10)]:
                 self._drop(peer)
         self._sweep()
+
+    def _learn_profile(self, peer: NodeId, profile: Interest) -> None:
+        self._known.put(peer, profile)
 
     def _sweep(self) -> None:
         """Let go of what is too old, looking a few times per `max_age`."""

@@ -1,0 +1,142 @@
+"""The view that live nodes have: what gossip brings, and for topics that it knows too little of, what their homes tell.
+
+Gossip alone cannot find the third subscriber of a rare topic among thousands of nodes, unless a view holds them all. The topic directory finds it, whatever the
+size. Both together are the *membership service*, which the papers leave open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topicweave.blocks.descriptors import Descriptor
+from topicweave.blocks.peer_sampling import PeerSampling
+from topicweave.blocks.topic_directory import DirectoryParameters, Parts, TopicDirectory
+from topicweave.blocks.topic_directory.messages import Contact
+from topicweave.blocks.views import GossipView
+from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.port import Receivers, Timers, World
+
+CONTACT_LASTS = 120.0
+"""Seconds for which a contact named by a home is believed; gossip or a link may tell more of it meanwhile."""
+GONE = 20.0
+"""Seconds for which one that could not be reached is not taken from a home's answer: it may not have heard of that yet."""
+MOST_REPORTED = 64
+
+
+class DirectoryView(GossipView):
+    """A gossip view of at most `capacity` peers, and up to eight contacts of each topic beside it."""
+
+    def __init__(
+        self,
+        world: World,
+        owner: NodeId,
+        sampling: PeerSampling,
+        capacity: int = 1000,
+        parameters: DirectoryParameters | None = None,
+        max_age: float = 60.0,
+    ) -> None:
+        super().__init__(world, sampling, capacity, max_age)
+        self.directory = TopicDirectory(
+            world, owner, self._known_subscribers, self._named, self._any_peer, parameters
+        )
+        self._interest: Interest = sampling.profile
+        self._profiles: dict[NodeId, Interest] = {}  # as gossip has them, of those that a home named, too
+        self._contacts: dict[NodeId, dict[TopicId, float]] = {}  # those that homes named, until when
+        self._gone: dict[NodeId, float] = {}
+        sampling.listen(self._candidates)
+
+    # What the system tells and asks.
+
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        super().start(contacts)
+        self.directory.set_topics(self._interest)
+        self.directory.start(contacts)
+
+    def set_interest(self, interest: Interest) -> None:
+        super().set_interest(interest)
+        self._interest = interest
+        self.directory.set_topics(interest)
+
+    def lost(self, peer: NodeId) -> None:
+        shared = self._interest & self.interest_of(peer)
+        topics = dict.fromkeys([*self._contacts.pop(peer, ()), *sorted(shared)])
+        super().lost(peer)
+        self._gone[peer] = self.world.now + GONE
+        self.directory.unreachable(peer, list(topics)[:MOST_REPORTED])
+
+    def leave(self) -> None:
+        self.directory.leave()
+
+    def serve(self, parts: Parts) -> None:
+        self.directory.serve(parts)
+
+    def seek(self, topic: TopicId) -> None:
+        self.directory.seek(topic)
+
+    def audience(self, topic: TopicId) -> int | None:
+        return self.directory.audience(topic)
+
+    def contacts(self) -> set[NodeId]:
+        return self.directory.ring.contacts()
+
+    def known_peers(self) -> set[NodeId]:
+        return self.directory.known_peers().union(self.peers())
+
+    def receivers(self) -> Receivers:
+        return {**super().receivers(), **self.directory.receivers()}
+
+    def timers(self) -> Timers:
+        return {**super().timers(), **self.directory.timers()}
+
+    # What is known.
+
+    def _known_subscribers(self, topic: TopicId) -> int:
+        return int((self._known.overlap_counts((topic,)) > 0).sum())
+
+    def _any_peer(self) -> NodeId | None:
+        sample = self.sampling.sample(1)
+        return sample[0] if sample else None
+
+    def _candidates(self, descriptors: Sequence[Descriptor]) -> None:
+        self.directory.candidates([descriptor.id for descriptor in descriptors])
+
+    def _named(self, topic: TopicId, contacts: Sequence[Contact]) -> None:
+        now = self.world.now
+        for contact in contacts:
+            if self._gone.get(contact.id, 0.0) <= now:
+                self._contacts.setdefault(contact.id, {})[topic] = now + CONTACT_LASTS
+                self._put(contact.id)
+
+    def _put(self, peer: NodeId) -> None:
+        """A peer wants what gossip says, and what homes said of it."""
+        gossip = self._profiles.get(peer, frozenset())
+        named = self._contacts.get(peer)
+        interest = gossip.union(named) if named else gossip
+        if interest:
+            self._known.put(peer, interest)
+        else:
+            self._known.discard(peer)
+
+    def _learn_profile(self, peer: NodeId, profile: Interest) -> None:
+        self._profiles[peer] = profile
+        self._known.put(peer, profile.union(self._contacts.get(peer, ())))
+
+    def _drop(self, peer: NodeId) -> None:
+        self._made.pop(peer, None)
+        self._profiles.pop(peer, None)
+        self._put(peer)
+
+    def _sweep(self) -> None:
+        now = self.world.now
+        if now >= self._next_sweep:
+            for peer in [peer for peer, until in self._gone.items() if until <= now]:
+                del self._gone[peer]
+            for peer, topics in list(self._contacts.items()):
+                old = [topic for topic, until in topics.items() if until <= now]
+                for topic in old:
+                    del topics[topic]
+                if not topics:
+                    del self._contacts[peer]
+                if old:
+                    self._put(peer)
+        super()._sweep()

@@ -1,0 +1,220 @@
+"""A node as a subscriber: it announces its topics to their homes, asks for contacts, and hears what homes tell.
+
+Rules kept
+----------
+1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases to lead its part of it. Renewals are
+   spread over time; what is due goes together.
+2. A topic of which the node knows too few others is asked about: with its announcement, and again after a time-out, then in growing pauses. A home
+   that said how many there are is not asked for more than those.
+3. A topic that is only published on is asked about, not announced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from topicweave.blocks.topic_directory.messages import (
+    LEADS,
+    SEEKS,
+    WANTS_CONTACTS,
+    WITHDRAWS,
+    Announcement,
+    Told,
+)
+from topicweave.blocks.topic_directory.parameters import DirectoryParameters
+from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.port import World
+
+MOST_LEADERS = 255
+MOST_ATTEMPTS = 4
+SOUGHT_FOR = 60.0
+"""Seconds for which a topic that was published on is asked about."""
+
+
+class _Own:
+    """One of the node's topics."""
+
+    __slots__ = ("again", "asked", "attempt", "audience", "due", "leads", "led_since", "next_ask", "pause")
+
+    def __init__(self, due: float) -> None:
+        self.due = due  # when to announce it
+        self.asked = -1.0  # when a question went out that was not answered yet
+        self.attempt = 0
+        self.next_ask = 0.0
+        self.pause = 0.0  # between the last question and the next
+        self.again = 0.0
+        self.audience: int | None = None
+        self.leads = False  # as announced
+        self.led_since = -1.0
+
+
+class Announcer:
+    """`known(topic)` says how many others the node knows; `label(topic)` who leads its part of a topic, None if that is not known; `leading()` the
+    topics that it leads itself."""
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        parameters: DirectoryParameters,
+        known: Callable[[TopicId], int],
+    ) -> None:
+        self._world = world
+        self._id = node_id
+        self._parameters = parameters
+        self._known = known
+        self.label: Callable[[TopicId], NodeId | None] = lambda _topic: None
+        self.leading: Callable[[], Iterable[TopicId]] = lambda: ()
+        self.lifetime = 30.0
+        self._epoch = 0
+        self._topics: dict[TopicId, _Own] = {}
+        self._sought: dict[TopicId, tuple[_Own, float]] = {}
+        self._dropped: dict[TopicId, None] = {}
+        self._next_look = 0.0
+
+    def restart(self) -> None:
+        now = self._world.now
+        self._epoch = max(self._epoch + 1, int(now * 1e3))
+        for own in self._topics.values():
+            own.due, own.asked, own.attempt, own.next_ask, own.pause = now, -1.0, 0, 0.0, 0.0
+            own.leads, own.led_since = False, -1.0
+
+    def set_topics(self, topics: Interest) -> None:
+        now = self._world.now
+        for topic in [topic for topic in self._topics if topic not in topics]:
+            del self._topics[topic]
+            self._dropped[topic] = None
+        for topic in sorted(topics - self._topics.keys()):
+            self._topics[topic] = _Own(now)
+            self._dropped.pop(topic, None)
+            self._sought.pop(topic, None)
+
+    def seek(self, topic: TopicId) -> None:
+        """The node publishes on a topic that it does not want."""
+        if topic not in self._topics:
+            now = self._world.now
+            own, _ = self._sought.get(topic, (_Own(now), now))
+            self._sought[topic] = (own, now + SOUGHT_FOR)
+
+    def audience(self, topic: TopicId) -> int | None:
+        """How many others want a topic, as its home said; None before it did."""
+        own = self._own(topic)
+        return own.audience if own is not None else None
+
+    def _own(self, topic: TopicId) -> _Own | None:
+        own = self._topics.get(topic)
+        if own is None and topic in self._sought:
+            own = self._sought[topic][0]
+        return own
+
+    def lacks(self, topic: TopicId) -> None:
+        """A contact on the topic is gone: ask soon, should there be too few now."""
+        own = self._own(topic)
+        if own is not None and own.asked < 0:
+            own.next_ask = own.pause = 0.0
+            self._next_look = 0.0
+
+    @property
+    def renewal(self) -> float:
+        return max(self._parameters.renew, self._parameters.renew_per_topic * len(self._topics))
+
+    # What goes out.
+
+    def due(self) -> list[Announcement]:
+        """What is to be said now."""
+        now = self._world.now
+        look = now >= self._next_look
+        if look:
+            self._next_look = now + 2 * self._parameters.tick
+            self._look_who_leads(now)
+        said: dict[int, dict[TopicId, int]] = {}
+        for topic, own in self._topics.items():
+            asks = self._asks(topic, own, now, look or own.due <= now)
+            if asks or own.due <= now:
+                flags = (WANTS_CONTACTS if asks else 0) | (LEADS if own.leads else 0)
+                said.setdefault(own.attempt if asks else 0, {})[topic] = flags
+                own.due = now + max(self.renewal, own.again) * self._world.random.uniform(0.75, 1.0)
+        for topic, (own, until) in list(self._sought.items()):
+            if until <= now:
+                del self._sought[topic]
+            elif self._asks(topic, own, now, look):
+                said.setdefault(own.attempt, {})[topic] = SEEKS | WANTS_CONTACTS
+        for topic in self._dropped:
+            said.setdefault(0, {})[topic] = WITHDRAWS
+        self._dropped.clear()
+        return [self._announcement(topics, attempt) for attempt, topics in said.items()]
+
+    def withdrawals(self) -> list[Announcement]:
+        """The node leaves."""
+        if not self._topics:
+            return []
+        return [self._announcement(dict.fromkeys(self._topics, WITHDRAWS), 0)]
+
+    def _announcement(self, topics: dict[TopicId, int], attempt: int) -> Announcement:
+        places: dict[NodeId, int] = {}
+        labels = bytearray()
+        for topic, flags in topics.items():
+            leader = None if flags & (WITHDRAWS | SEEKS | LEADS) else self.label(topic)
+            if leader is None or leader == self._id or (leader not in places and len(places) >= MOST_LEADERS):
+                labels.append(0)
+            else:
+                labels.append(places.setdefault(leader, len(places) + 1))
+        again = max((own.again for own in self._topics.values()), default=0.0)
+        return Announcement(
+            self._id,
+            self._epoch,
+            self._parameters.lasts * max(self.renewal, again),
+            tuple(topics),
+            bytes(topics.values()),
+            tuple(places),
+            bytes(labels) if places else b"",
+            attempt,
+        )
+
+    def _asks(self, topic: TopicId, own: _Own, now: float, look: bool) -> bool:
+        timeout = self._parameters.ask_timeout
+        if own.asked >= 0:
+            if now - own.asked < timeout:
+                return False
+            own.attempt = min(own.attempt + 1, MOST_ATTEMPTS)
+        elif not look or now < own.next_ask:
+            return False
+        known = self._known(topic)
+        if known >= self._parameters.enough:
+            own.asked, own.attempt = -1.0, 0
+            return False
+        own.asked = now
+        return True
+
+    def _look_who_leads(self, now: float) -> None:
+        leading = set(self.leading())
+        for topic, own in self._topics.items():
+            if topic not in leading:
+                own.led_since = -1.0
+                if own.leads:
+                    own.leads = False
+                    own.due = now
+            elif own.led_since < 0:
+                own.led_since = now
+            elif not own.leads and now - own.led_since >= self.lifetime:
+                own.leads = True
+                own.due = now
+
+    # What homes tell.
+
+    def told(self, answer: Told) -> bool:
+        """Note an answer; whether the topic is one that this node asks about."""
+        own = self._own(answer.topic)
+        if own is None:
+            return False
+        now = self._world.now
+        if answer.again > 0:
+            own.again = min(answer.again, 3600.0)
+            if own.asked >= 0:
+                own.asked, own.attempt = -1.0, 0
+                # Few may be on their way to become more: ask again, ever more seldom.
+                own.pause = min(max(2 * own.pause, self._parameters.ask_timeout), self.renewal)
+                # In the end it goes with the next announcement.
+                own.next_ask = own.due if own.pause >= self.renewal else now + own.pause
+        own.audience = answer.audience
+        return True

@@ -1,0 +1,262 @@
+"""Carrying things over the ring: hop by hop over open connections, merged per next hop, acknowledged.
+
+Rules kept
+----------
+1. What is to go to the same next hop goes together, once per tick; what is urgent goes at once, with all that waits for the same hop.
+2. Each hop acknowledges. One that does not, and said nothing else, is taken for dead, and what it should have carried goes another way. So
+   a crash costs what is under way a time-out, not the way.
+3. An announcement is split where the ways of its topics part, and so are answers and reports. Each piece of it makes at most `MOST_TRIES` such detours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from topicweave.blocks.topic_directory.messages import Announcement, Carry, Got, Record, Report, Told
+from topicweave.blocks.topic_directory.parameters import DirectoryParameters
+from topicweave.blocks.topic_directory.ring import HomesRing
+from topicweave.model.ids import NodeId, TopicId
+from topicweave.port import Receivers, TimerKey, Timers, World
+
+TIMER = "dir-hop"
+SOON = "dir-soon"
+MOST_TRIES = 4
+MOST_ITEMS = 4096
+"""Of a message that brings more than so many things, the rest is not looked at."""
+DELAY = 0.02
+"""Seconds within which urgent things for the same hop are put together."""
+MOST_HOPS = 64
+
+
+class _Sent(NamedTuple):
+    at: float
+    peer: NodeId
+    message: Carry
+    tries: int
+
+
+class _Waiting:
+    """What goes to one hop next."""
+
+    __slots__ = ("announcements", "records", "reports", "told", "tries")
+
+    def __init__(self) -> None:
+        self.announcements: list[Announcement] = []
+        self.told: list[Told] = []
+        self.reports: list[Report] = []
+        self.records: list[Record] = []
+        self.tries = 0
+
+
+class Carrier:
+    """`arrived(sender, carry)` gets what ends here; `dead(peer)` is called for a hop that does not answer."""
+
+    def __init__(
+        self,
+        world: World,
+        ring: HomesRing,
+        parameters: DirectoryParameters,
+        arrived: Callable[[Carry], None],
+        dead: Callable[[NodeId], None],
+    ) -> None:
+        self._world = world
+        self._ring = ring
+        self._parameters = parameters
+        self._arrived = arrived
+        self._dead = dead
+        self._waiting: dict[NodeId, _Waiting] = {}
+        self._urgent = False
+        self._sent: dict[int, _Sent] = {}
+        self._number = 0
+
+    def receivers(self) -> Receivers:
+        return {Carry: self._receive, Got: self._receive_got}
+
+    def timers(self) -> Timers:
+        return {TIMER: self._check, SOON: self._flush_soon}
+
+    def restart(self) -> None:
+        """Timers were lost with the last life."""
+        self._waiting.clear()
+        self._sent.clear()
+        self._urgent = False
+
+    def known_peers(self) -> set[NodeId]:
+        return {*self._waiting, *(sent.peer for sent in self._sent.values())}
+
+    # What is to be carried.
+
+    def announce(self, announcement: Announcement, urgent: bool = False) -> None:
+        self._pass_on(Carry(0, announcements=(announcement,)), 0, urgent)
+
+    def tell(self, answers: Iterable[Told]) -> None:
+        self._pass_on(Carry(0, told=tuple(answers)), 0, urgent=True)
+
+    def report(self, reports: Iterable[Report]) -> None:
+        self._pass_on(Carry(0, reports=tuple(reports)), 0, urgent=False)
+
+    def records(self, peer: NodeId, records: Iterable[Record]) -> None:
+        """To a ring neighbour, and no further."""
+        self._to(peer).records.extend(records)
+
+    def flush(self) -> None:
+        """Send all that waits."""
+        waiting, self._waiting, self._urgent = self._waiting, {}, False
+        now = self._world.now
+        for peer, things in waiting.items():
+            self._number += 1
+            message = Carry(
+                self._number,
+                tuple(merged(things.announcements)),
+                tuple(things.told),
+                tuple(things.reports),
+                tuple(things.records),
+            )
+            if not self._sent:
+                self._world.set_timer((TIMER,), self._parameters.hop_timeout)
+            self._sent[self._number] = _Sent(now, peer, message, things.tries)
+            self._ring.send(peer, message)
+
+    def _to(self, peer: NodeId) -> _Waiting:
+        waiting = self._waiting.get(peer)
+        if waiting is None:
+            waiting = self._waiting[peer] = _Waiting()
+        return waiting
+
+    def _pass_on(self, carry: Carry, tries: int, urgent: bool) -> None:
+        """Each thing to its next hop, or here, if this is where it should be."""
+        ring, here = self._ring, self._ring.id
+        staying = _Waiting()
+        # Who does not know its place yet can neither keep anything nor say where it goes.
+        for announcement in carry.announcements if ring.ready else ():
+            ways: dict[NodeId, list[int]] = {}
+            for place, topic in enumerate(announcement.topics):
+                ways.setdefault(ring.next_hop(topic, announcement.attempt), []).append(place)
+            for hop, places in ways.items():
+                self._put(hop, here, staying, tries).announcements.append(part_of(announcement, places))
+        for told in carry.told:
+            hop = ring.next_hop(told.to)
+            self._put(hop, here, staying, tries).told.append(told)
+        for report in carry.reports if ring.ready else ():
+            hop = ring.next_hop(report.topic)
+            self._put(hop, here, staying, tries).reports.append(report)
+        if staying.announcements or staying.told or staying.reports:
+            self._arrived(Carry(0, tuple(staying.announcements), tuple(staying.told), tuple(staying.reports)))
+        if urgent and self._waiting and not self._urgent:
+            self._urgent = True
+            self._world.set_timer((SOON,), DELAY)
+
+    def _put(self, hop: NodeId, here: NodeId, staying: _Waiting, tries: int) -> _Waiting:
+        if hop == here:
+            return staying
+        waiting = self._to(hop)
+        waiting.tries = max(waiting.tries, tries)
+        return waiting
+
+    def _flush_soon(self, _key: TimerKey) -> None:
+        self.flush()
+
+    # What comes, and what does not.
+
+    def _receive(self, sender: NodeId, message: Carry) -> None:
+        self._ring.hear(sender)
+        self._ring.send(sender, Got(message.number))
+        size = len(message.told) + len(message.reports) + len(message.records)
+        size += sum(len(announcement.topics) for announcement in message.announcements)
+        if size > MOST_ITEMS or not all(map(sound, message.announcements)):
+            return
+        if message.records:
+            self._arrived(Carry(0, records=message.records))
+        urgent = bool(message.told) or any(urgent_to(one) for one in message.announcements)
+        self._pass_on(message, 0, urgent)
+
+    def _receive_got(self, sender: NodeId, message: Got) -> None:
+        self._ring.hear(sender)
+        sent = self._sent.get(message.number)
+        if sent is not None and sent.peer == sender:
+            del self._sent[message.number]
+
+    def _check(self, key: TimerKey) -> None:
+        now, timeout = self._world.now, self._parameters.hop_timeout
+        late = [number for number, sent in self._sent.items() if now - sent.at >= timeout - 1e-6]
+        for number in late:
+            sent = self._sent.pop(number)
+            if not self._ring.heard_since(sent.peer, sent.at):
+                self._ring.remove(sent.peer)
+                self._dead(sent.peer)
+            if sent.tries < MOST_TRIES:
+                self._pass_on(sent.message, sent.tries + 1, urgent=True)
+        if self._sent:
+            due = min(sent.at for sent in self._sent.values()) + timeout
+            self._world.set_timer(key, max(due - now, 1e-3))
+
+
+def urgent_to(announcement: Announcement) -> bool:
+    """Whether somebody waits for the answer."""
+    return any(flags & 1 for flags in announcement.flags)
+
+
+def sound(announcement: Announcement) -> bool:
+    """Whether an announcement's parts fit together."""
+    count = len(announcement.topics)
+    labels = announcement.labels
+    return (
+        len(announcement.flags) == count
+        and len(labels) in (0, count)
+        and (not labels or max(labels) <= len(announcement.leaders))
+        and 0 <= announcement.attempt < 16
+        and 0.0 <= announcement.term < 1e6
+        and 0 <= announcement.epoch < 1 << 63
+    )
+
+
+def part_of(announcement: Announcement, places: list[int]) -> Announcement:
+    """What an announcement says of some of its topics.
+
+    >>> whole = Announcement(1, 2, 60.0, (5, 6, 7), bytes([0, 1, 0]), leaders=(9,), labels=bytes([0, 0, 1]))
+    >>> part = part_of(whole, [1, 2]); part.topics, part.flags, part.labels
+    ((6, 7), b'\\x01\\x00', b'\\x00\\x01')
+    """
+    topics = announcement.topics
+    if len(places) == len(topics):
+        return announcement
+    labels = bytes(announcement.labels[place] for place in places) if announcement.labels else b""
+    return Announcement(
+        announcement.subscriber,
+        announcement.epoch,
+        announcement.term,
+        tuple(topics[place] for place in places),
+        bytes(announcement.flags[place] for place in places),
+        announcement.leaders if any(labels) else (),
+        labels if any(labels) else b"",
+        announcement.attempt,
+    )
+
+
+def merged(announcements: list[Announcement]) -> list[Announcement]:
+    """The same with one announcement per subscriber, as far as their other words agree.
+
+    >>> one, other = Announcement(1, 2, 60.0, (5,), b"\\x00"), Announcement(1, 2, 60.0, (6,), b"\\x01")
+    >>> [(a.topics, a.flags) for a in merged([one, other])]
+    [((5, 6), b'\\x00\\x01')]
+    """
+    if len(announcements) < 2:
+        return announcements
+    together: dict[tuple[NodeId, int, float, int], Announcement] = {}
+    alone = []
+    for announcement in announcements:
+        if announcement.labels:
+            alone.append(announcement)
+            continue
+        key = (announcement.subscriber, announcement.epoch, announcement.term, announcement.attempt)
+        first = together.get(key)
+        together[key] = announcement if first is None else _joined(first, announcement)
+    return [*together.values(), *alone]
+
+
+def _joined(one: Announcement, other: Announcement) -> Announcement:
+    topics: tuple[TopicId, ...] = one.topics + other.topics
+    return Announcement(
+        one.subscriber, one.epoch, one.term, topics, one.flags + other.flags, attempt=one.attempt
+    )

@@ -1,0 +1,235 @@
+"""One node's part in the topic directory: subscriber, carrier, home.
+
+Theory of operation: every topic has a home on a ring of uniform identifiers (`ring`). Subscribers announce themselves there (`announcer`), hop by hop over
+connections that are open anyway (`carrier`). The home keeps some of them (`home`), names them to each other and brings parts of a topic together that have
+lost each other. It introduces; it never carries events. Records are kept at the home and at its successors; a node that becomes the home of more than before asks
+its neighbours for what they know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Protocol
+
+from topicweave.blocks.topic_directory.announcer import Announcer
+from topicweave.blocks.topic_directory.carrier import Carrier
+from topicweave.blocks.topic_directory.home import Home
+from topicweave.blocks.topic_directory.messages import Carry, Contact, Report, WantRecords
+from topicweave.blocks.topic_directory.parameters import DirectoryParameters
+from topicweave.blocks.topic_directory.ring import HomesRing
+from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId, clockwise, in_interval
+from topicweave.port import Receivers, TimerKey, Timers, World
+
+TIMER = "dir-tick"
+RECORDS_AT_ONCE = 256
+SWEEP_EVERY = 10
+"""Ticks."""
+
+
+class Parts(Protocol):
+    """What a system tells the directory of the parts of topics that it knows of, and is told."""
+
+    lifetime: float
+    """Seconds that a label outlives its leader."""
+
+    def label(self, topic: TopicId) -> NodeId | None:
+        """The leader of this node's part of a topic, if known."""
+
+    def leading(self) -> Iterable[TopicId]:
+        """The topics whose part this node leads."""
+
+    def introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
+        """The peer is in another part of the topic, which its label names."""
+
+
+class TopicDirectory:
+    """`known(topic)` says how many other subscribers the node knows; `learned(topic, contacts)` gets those that a home named; `sample()` gives a random peer."""
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        known: Callable[[TopicId], int],
+        learned: Callable[[TopicId, Sequence[Contact]], None],
+        sample: Callable[[], NodeId | None],
+        parameters: DirectoryParameters | None = None,
+    ) -> None:
+        self._world = world
+        self.id = node_id
+        self.parameters = parameters or DirectoryParameters()
+        self._learned = learned
+        self._parts: Parts | None = None
+        self.ring = HomesRing(world, node_id, self.parameters, sample, self._moved, self._dead)
+        self._carrier = Carrier(world, self.ring, self.parameters, self._arrived, self._dead)
+        self.home = Home(node_id, self.parameters, world.random, lifetime=30.0)
+        self._announcer = Announcer(world, node_id, self.parameters, known)
+        self._ticks = 0
+        self._arc_start: int | None = None
+        self._keepers: list[NodeId] = []  # successors that have our records
+        self._has_moved = False
+        self._backlog: dict[NodeId, dict[TopicId, None]] = {}  # records yet to be sent to a neighbour
+
+    def serve(self, parts: Parts) -> None:
+        """Go by what a system knows of the parts of topics."""
+        self._parts = parts
+        self._announcer.label = parts.label
+        self._announcer.leading = parts.leading
+        self._announcer.lifetime = self.home.lifetime = parts.lifetime
+
+    def receivers(self) -> Receivers:
+        return {
+            **self.ring.receivers(),
+            **self._carrier.receivers(),
+            WantRecords: self._receive_want,
+        }
+
+    def timers(self) -> Timers:
+        return {TIMER: self._tick, **self._carrier.timers()}
+
+    # What the node tells.
+
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        self._carrier.restart()
+        self._announcer.restart()
+        self._backlog.clear()
+        self._keepers = []
+        self.ring.start(contacts)
+        self._world.set_timer((TIMER,), self._world.random.random() * self.parameters.tick)
+
+    def set_topics(self, topics: Interest) -> None:
+        self._announcer.set_topics(topics)
+
+    def seek(self, topic: TopicId) -> None:
+        """Look for subscribers of a topic that the node publishes on and does not want itself."""
+        self._announcer.seek(topic)
+
+    def audience(self, topic: TopicId) -> int | None:
+        """How many others want a topic, as far as its home knows; None while that is not known here."""
+        return self._announcer.audience(topic)
+
+    def unreachable(self, peer: NodeId, topics: Iterable[TopicId]) -> None:
+        """A contact did not answer: tell the homes of these topics."""
+        if peer in self.ring.contacts():
+            self.ring.remove(peer)
+            self._dead(peer)
+        reports = [Report(topic, peer) for topic in topics]
+        for report in reports:
+            self._announcer.lacks(report.topic)
+        if reports:
+            self._carrier.report(reports)
+
+    def candidates(self, peers: Iterable[NodeId]) -> None:
+        """What peer sampling brings: some may be neighbours on the ring."""
+        self.ring.candidates(peers)
+
+    def leave(self) -> None:
+        for announcement in self._announcer.withdrawals():
+            self._carrier.announce(announcement)
+        self._hand_over(self.ring.after[:1], self.home.topics())
+        self._carrier.flush()
+        self.ring.leave()
+
+    def known_peers(self) -> set[NodeId]:
+        return {*self.ring.known_peers(), *self._carrier.known_peers(), *self._keepers, *self._backlog}
+
+    # Once per tick.
+
+    def _tick(self, key: TimerKey) -> None:
+        self._world.set_timer(key, self.parameters.tick)
+        self._ticks += 1
+        now = self._world.now
+        self.ring.beat()
+        if self.ring.ready:
+            if self._has_moved:
+                self._has_moved = False
+                self._settle_in()
+            for announcement in self._announcer.due():
+                self._carrier.announce(announcement)
+            self._share_records(now)
+            if self._ticks % SWEEP_EVERY == 0:
+                self.home.sweep(now)
+                answers = self.home.introductions(filter(self.ring.owns, self.home.topics()), now)
+                if answers:
+                    self._carrier.tell(answers)
+        self._carrier.flush()
+
+    def _moved(self) -> None:
+        self._has_moved = True
+
+    def _settle_in(self) -> None:
+        """The arc that this node is home to may be longer, and other nodes keep its records."""
+        ring = self.ring
+        start = ring.before[0] if ring.before else self.id
+        grew = self._arc_start is None or clockwise(start, self.id) > clockwise(self._arc_start, self.id)
+        if start != self._arc_start:
+            if grew:
+                for peer in dict.fromkeys((*ring.after[:1], *ring.before[:1])):
+                    ring.send(peer, WantRecords(start))
+            elif ring.before:
+                # Somebody stands before this node now: what lies before that one is its to keep.
+                lost = [topic for topic in self.home.topics() if not ring.owns(topic)]
+                self._hand_over(ring.before[:1], lost)
+            self._arc_start = start
+        keepers = ring.after[: self.parameters.sides]
+        fresh = [peer for peer in keepers if peer not in self._keepers]
+        self._keepers = list(keepers)
+        if fresh:
+            owned = [topic for topic in self.home.topics() if ring.owns(topic)]
+            self._hand_over(fresh, owned)
+
+    def _hand_over(self, peers: Iterable[NodeId], topics: list[TopicId]) -> None:
+        for peer in peers:
+            if topics:
+                self._backlog.setdefault(peer, {}).update(dict.fromkeys(topics))
+
+    def _share_records(self, now: float) -> None:
+        """What changed, to all who keep records with this node; and what single ones are yet to get, a part at a time."""
+        changed = [record for record in self.home.take_changed(now) if self.ring.owns(record.topic)]
+        if changed:
+            for peer in self._keepers:
+                self._carrier.records(peer, changed)
+        contacts = self.ring.contacts() if self._backlog else ()
+        for peer, topics in list(self._backlog.items()):
+            if peer not in contacts:
+                del self._backlog[peer]
+                continue
+            some = list(islice(topics, RECORDS_AT_ONCE))
+            self._carrier.records(peer, self.home.records(some, now))
+            for topic in some:
+                del topics[topic]
+            if not topics:
+                del self._backlog[peer]
+
+    # What comes.
+
+    def _arrived(self, carry: Carry) -> None:
+        now = self._world.now
+        if carry.records:
+            self.home.learn(carry.records, now)
+        answers = []
+        for announcement in carry.announcements:
+            answers += self.home.announced(announcement, now)
+        for report in carry.reports:
+            self.home.reported(report)
+        for told in carry.told:
+            if told.to == self.id and self._announcer.told(told):
+                contacts = [
+                    contact
+                    for contact in told.contacts[: self.parameters.contacts]
+                    if contact.id != self.id and 0 <= contact.id < RING_SIZE
+                ]
+                self._learned(told.topic, contacts)
+                if told.parted and self._parts is not None:
+                    for contact in contacts:
+                        self._parts.introduced(told.topic, contact.id, contact.label)
+        if answers:
+            self._carrier.tell(answers)
+
+    def _receive_want(self, sender: NodeId, message: WantRecords) -> None:
+        if 0 <= message.start < RING_SIZE and sender in self.ring.contacts():
+            mine = [topic for topic in self.home.topics() if in_interval(topic, message.start, sender)]
+            self._hand_over((sender,), mine)
+
+    def _dead(self, peer: NodeId) -> None:
+        self._backlog.pop(peer, None)

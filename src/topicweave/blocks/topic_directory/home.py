@@ -1,0 +1,302 @@
+"""A node as the home of topics: it keeps some of their subscribers, and introduces them to each other.
+
+Rules kept
+----------
+1. Of a topic it keeps at most `records` subscribers, each until its term ends, it withdraws, or somebody could not reach it. Where there are more, newcomers
+   take random places, but never that of a leader.
+2. It takes at most `hot` announcements of a topic per second; only leaders of parts are always heard. Its answer says when to come again.
+3. An answer names at most `contacts` subscribers, drawn at random. Who is new is also named to some of those who were there, so that either side may call.
+4. A label names a part of a topic; only who bears it (the leader) makes it count, once it has led for two lifetimes of a label. Where two such
+   parts are, random members of them are introduced to each other, a few at a time.
+5. Every asker has a budget, and so has every topic.
+6. What it keeps, its successors keep as well; see `directory`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+
+from topicweave.blocks.topic_directory import rules
+from topicweave.blocks.topic_directory.messages import (
+    LEADS,
+    SEEKS,
+    WANTS_CONTACTS,
+    WITHDRAWS,
+    Announcement,
+    Contact,
+    Record,
+    Report,
+    Told,
+)
+from topicweave.blocks.topic_directory.parameters import DirectoryParameters
+from topicweave.blocks.topic_directory.rules import Bucket
+from topicweave.model.ids import RING_SIZE, NodeId, TopicId
+
+MOST_TERM = 7200.0
+MOST_ASKERS = 4096
+MOST_TOPICS = 65_536
+"""Nobody makes a node keep records of more topics than this."""
+PAIRS = 4
+"""Introductions of a topic per round."""
+TOLD_OF_NEWCOMERS = 2
+
+
+class _Kept:
+    """One subscriber of a topic."""
+
+    __slots__ = ("epoch", "label", "led_since", "until")
+
+    def __init__(self, epoch: int, until: float, label: NodeId | None, led_since: float | None) -> None:
+        self.epoch, self.until = epoch, until
+        self.label, self.led_since = label, led_since
+
+
+class _Topic:
+    """All that a home knows of one."""
+
+    __slots__ = ("announced", "bits", "earlier_bits", "introduced", "kept", "turned")
+
+    def __init__(self, now: float, hot: float) -> None:
+        self.kept: dict[NodeId, _Kept] = {}
+        self.announced = Bucket(hot, 8 * hot, now)
+        self.introduced = now
+        # Who announced since the last turn, and before it: one bit each, where there are more than can be kept.
+        self.bits = self.earlier_bits = 0
+        self.turned = now
+
+
+class Home:
+    """`changed` collects what the successors have to be told."""
+
+    def __init__(
+        self, node_id: NodeId, parameters: DirectoryParameters, rng: random.Random, lifetime: float
+    ) -> None:
+        self._id = node_id
+        self._parameters = parameters
+        self._random = rng
+        self.lifetime = lifetime
+        """Seconds that a label outlives its leader."""
+        self._topics: dict[TopicId, _Topic] = {}
+        self._budgets: dict[NodeId, Bucket] = {}
+        self.changed: dict[tuple[TopicId, NodeId], None] = {}
+
+    # Announcements.
+
+    def announced(self, announcement: Announcement, now: float) -> list[Told]:
+        """Take down what a subscriber says; the answers, and what others are told."""
+        answers: list[Told] = []
+        for place, (topic, flags) in enumerate(zip(announcement.topics, announcement.flags, strict=True)):
+            label = announcement.labels[place] if announcement.labels else 0
+            leader = announcement.leaders[label - 1] if label else None
+            self._topic_announced(announcement, topic, flags, leader, now, answers)
+        return answers
+
+    def _topic_announced(
+        self,
+        announcement: Announcement,
+        topic: TopicId,
+        flags: int,
+        leader: NodeId | None,
+        now: float,
+        answers: list[Told],
+    ) -> None:
+        subscriber = announcement.subscriber
+        known = self._topics.get(topic)
+        if flags & WITHDRAWS:
+            old = known.kept.get(subscriber) if known is not None else None
+            if known is not None and old is not None and old.epoch <= announcement.epoch:
+                self._drop(topic, known, subscriber)
+            return
+        new = False
+        if not flags & SEEKS:
+            if known is None:
+                if len(self._topics) >= MOST_TOPICS:
+                    return
+                known = self._topics[topic] = _Topic(now, self._parameters.hot)
+            new = subscriber not in known.kept
+            if flags & LEADS:
+                leader = subscriber
+            elif leader == subscriber:
+                leader = None  # It does not say so itself: it may be new.
+            self._keep(topic, known, announcement, leader, now)
+        audience = self.audience(topic, subscriber, now)
+        again = rules.again_after(audience, self._parameters.hot, self._parameters.renew)
+        asks = bool(flags & WANTS_CONTACTS)
+        contacts = self._choose(known, subscriber, now) if asks and known is not None else []
+        late = again > self._parameters.renew and not flags & SEEKS
+        if (asks or late) and self._may_ask(subscriber, now):
+            answers.append(Told(subscriber, topic, tuple(contacts), audience, again))
+        if new and known is not None and subscriber in known.kept:
+            few = len(known.kept) <= self._parameters.contacts + 1
+            others = [one for one in contacts if few or self._random.random() < 0.5]
+            newcomer = (Contact(subscriber, known.kept[subscriber].label),)
+            answers += [
+                Told(other.id, topic, newcomer, self.audience(topic, other.id, now))
+                for other in (others if few else others[:TOLD_OF_NEWCOMERS])
+            ]
+
+    def _keep(
+        self, topic: TopicId, known: _Topic, announcement: Announcement, leader: NodeId | None, now: float
+    ) -> None:
+        subscriber, kept = announcement.subscriber, known.kept
+        old = kept.get(subscriber)
+        leads = leader == subscriber
+        if old is not None and old.epoch > announcement.epoch:
+            return
+        known.bits |= rules.audience_bit(subscriber)
+        if not known.announced.take(now) and not leads:
+            return
+        if old is None and len(kept) >= self._parameters.records:
+            replaceable = [peer for peer, record in kept.items() if record.led_since is None]
+            if not replaceable:
+                return
+            self._drop(topic, known, self._random.choice(replaceable))
+            # Only the last of its records takes a topic with it, and that one was not the last.
+        until = now + min(announcement.term, MOST_TERM)
+        if leads:
+            since = old.led_since if old is not None and old.led_since is not None else now
+        kept[subscriber] = _Kept(announcement.epoch, until, leader, since if leads else None)
+        self._topics[topic] = known
+        self.changed[topic, subscriber] = None
+
+    def _choose(self, known: _Topic, asker: NodeId, now: float) -> list[Contact]:
+        fresh = [peer for peer, record in known.kept.items() if peer != asker and record.until > now]
+        chosen = self._random.sample(fresh, min(self._parameters.contacts, len(fresh)))
+        return [Contact(peer, known.kept[peer].label) for peer in chosen]
+
+    def _may_ask(self, asker: NodeId, now: float) -> bool:
+        bucket = self._budgets.get(asker)
+        if bucket is None:
+            if len(self._budgets) >= MOST_ASKERS:
+                del self._budgets[next(iter(self._budgets))]
+            rate = self._parameters.budget
+            bucket = self._budgets[asker] = Bucket(rate, 25 * rate, now)
+        return bucket.take(now)
+
+    def audience(self, topic: TopicId, besides: NodeId, now: float) -> int:
+        """How many want a topic, besides one."""
+        known = self._topics.get(topic)
+        if known is None:
+            return 0
+        if len(known.kept) < self._parameters.records:
+            return len(known.kept) - (besides in known.kept)
+        return max(len(known.kept), rules.estimated_audience(known.bits | known.earlier_bits)) - 1
+
+    def reported(self, report: Report) -> None:
+        """Somebody could not reach a subscriber. If it lives, it will announce itself again."""
+        known = self._topics.get(report.topic)
+        if known is not None and report.peer in known.kept:
+            self._drop(report.topic, known, report.peer)
+
+    def _drop(self, topic: TopicId, known: _Topic, subscriber: NodeId) -> None:
+        del known.kept[subscriber]
+        self.changed[topic, subscriber] = None
+        if not known.kept:
+            self._topics.pop(topic, None)
+
+    # Once in a while.
+
+    def sweep(self, now: float) -> None:
+        """Let go of what is too old."""
+        for topic, known in list(self._topics.items()):
+            for subscriber in [peer for peer, record in known.kept.items() if record.until <= now]:
+                del known.kept[subscriber]
+            if not known.kept:
+                del self._topics[topic]
+                continue
+            size = max(len(known.kept), rules.estimated_audience(known.bits | known.earlier_bits))
+            lasts = self._parameters.lasts * rules.again_after(
+                size, self._parameters.hot, self._parameters.renew
+            )
+            if now - known.turned >= lasts:
+                known.bits, known.earlier_bits, known.turned = 0, known.bits, now
+        if len(self._budgets) > MOST_ASKERS // 2:
+            self._budgets.clear()
+
+    def introductions(self, owned: Iterable[TopicId], now: float) -> list[Told]:
+        """Bring the settled parts of topics together."""
+        answers: list[Told] = []
+        for topic in owned:
+            known = self._topics.get(topic)
+            if known is None or now - known.introduced < self._parameters.introduce_every:
+                continue
+            leaders = {
+                peer: record.led_since
+                for peer, record in known.kept.items()
+                if record.led_since is not None and record.until > now
+            }
+            if len(leaders) < 2:
+                continue
+            settled = rules.settled_parts(leaders, now, self.lifetime)
+            if len(settled) < 2:
+                continue
+            known.introduced = now
+            parts = {
+                leader: [peer for peer, record in known.kept.items() if record.label == leader]
+                for leader in settled
+            }
+            for one, its_part, other, other_part in rules.pairs_to_introduce(parts, PAIRS, self._random):
+                audience = len(known.kept) - 1
+                answers.append(Told(one, topic, (Contact(other, other_part),), audience, parted=True))
+                answers.append(Told(other, topic, (Contact(one, its_part),), audience, parted=True))
+        return answers
+
+    # Records that others keep as well.
+
+    def topics(self) -> list[TopicId]:
+        return list(self._topics)
+
+    def subscribers(self, topic: TopicId) -> list[NodeId]:
+        known = self._topics.get(topic)
+        return list(known.kept) if known is not None else []
+
+    def known_peers(self) -> Iterator[NodeId]:
+        for known in self._topics.values():
+            yield from known.kept
+
+    def records(self, topics: Iterable[TopicId], now: float) -> list[Record]:
+        return [
+            self._record(topic, subscriber, now)
+            for topic in topics
+            if topic in self._topics
+            for subscriber in self._topics[topic].kept
+        ]
+
+    def take_changed(self, now: float) -> list[Record]:
+        """What changed since the last time."""
+        changed, self.changed = self.changed, {}
+        return [self._record(topic, subscriber, now) for topic, subscriber in changed]
+
+    def _record(self, topic: TopicId, subscriber: NodeId, now: float) -> Record:
+        known = self._topics.get(topic)
+        kept = known.kept.get(subscriber) if known is not None else None
+        if kept is None:
+            return Record(topic, subscriber, 0, 0.0, None, -1.0)
+        led = now - kept.led_since if kept.led_since is not None else -1.0
+        return Record(topic, subscriber, kept.epoch, max(0.0, kept.until - now), kept.label, led)
+
+    def learn(self, records: Iterable[Record], now: float) -> None:
+        """Records of another's that this node keeps as well, or from now on as their home."""
+        for record in records:
+            if not (0 <= record.topic < RING_SIZE and 0 <= record.subscriber < RING_SIZE):
+                continue
+            known = self._topics.get(record.topic)
+            if not record.left > 0.0:
+                if known is not None:
+                    known.kept.pop(record.subscriber, None)
+                    if not known.kept:
+                        del self._topics[record.topic]
+                continue
+            if known is None:
+                if len(self._topics) >= MOST_TOPICS:
+                    continue
+                known = self._topics[record.topic] = _Topic(now, self._parameters.hot)
+            old = known.kept.get(record.subscriber)
+            until = now + min(record.left, MOST_TERM)
+            full = old is None and len(known.kept) >= self._parameters.records
+            if full or (old is not None and (old.epoch, old.until) >= (record.epoch, until)):
+                continue
+            led_since = now - record.led if record.led >= 0.0 else None
+            known.kept[record.subscriber] = _Kept(record.epoch, until, record.label, led_since)
+            known.bits |= rules.audience_bit(record.subscriber)

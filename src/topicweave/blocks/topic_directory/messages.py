@@ -1,0 +1,149 @@
+"""The messages of the topic directory.
+
+What has to reach a home or a node by way of the ring travels in `Carry`, which holds all that goes to the same next hop. None of it carries an
+event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from topicweave.model.ids import NodeId, TopicId
+from topicweave.port import Message
+
+WANTS_CONTACTS, WITHDRAWS, SEEKS, LEADS = 1, 2, 4, 8
+"""What the flags of an announced topic say: tell me of others; I want it no more; I do not want it but publish on it; my part of it is named after me."""
+
+
+class Beat(Message, frozen=True, array_like=True, tag="dir-beat"):
+    """I am here, and these are next to me; without them: the same as before."""
+
+    near: tuple[NodeId, ...] | None
+    finger: bool = False
+    """The receiver is a finger of the sender's, not its neighbour."""
+    answer: bool = False
+
+    def introduces(self) -> Iterable[NodeId]:
+        return self.near or ()
+
+
+class Look(Message, frozen=True, array_like=True, tag="dir-look"):
+    """Who is next to this point? A node's own identifier is the point where it belongs."""
+
+    origin: NodeId
+    point: int
+    hops: int = 0
+
+    def introduces(self) -> Iterable[NodeId]:
+        return (self.origin,)
+
+
+class Found(Message, frozen=True, array_like=True, tag="dir-found"):
+    """I am, and these are next to me."""
+
+    point: int
+    near: tuple[NodeId, ...]
+    full: bool = False
+    """I am nobody's finger any more: take one of these."""
+
+    def introduces(self) -> Iterable[NodeId]:
+        return self.near
+
+
+class Release(Message, frozen=True, array_like=True, tag="dir-release"):
+    """You are my finger no more, or I will not be yours."""
+
+
+class Announcement(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What one subscriber says of some of its topics, each by its place in `topics`."""
+
+    subscriber: NodeId
+    epoch: int
+    """Grows with each life of the subscriber."""
+    term: float
+    """Seconds for which this is good."""
+    topics: tuple[TopicId, ...]
+    flags: bytes
+    leaders: tuple[NodeId, ...] = ()
+    labels: bytes = b""
+    """Per topic which of the leaders names its part, counted from 1; 0: none is known. Empty: none of any."""
+    attempt: int = 0
+    """How many askings went unanswered before this one."""
+
+
+class Contact(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A subscriber of a topic, and the leader of its part if it has said so."""
+
+    id: NodeId
+    label: NodeId | None = None
+
+
+class Told(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a home has to say to a node."""
+
+    to: NodeId
+    topic: TopicId
+    contacts: tuple[Contact, ...]
+    audience: int
+    """How many others want the topic, as far as the home knows."""
+    again: float = 0.0
+    """Seconds after which it is time to announce again; 0 says nothing about that."""
+    parted: bool = False
+    """The contacts are in another part of the topic than the receiver."""
+
+
+class Report(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A contact that did not answer."""
+
+    topic: TopicId
+    peer: NodeId
+
+
+class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One subscriber of a topic as its home knows it, for those who keep records with it."""
+
+    topic: TopicId
+    subscriber: NodeId
+    epoch: int
+    left: float
+    label: NodeId | None
+    led: float
+    """For how long it has led its part; negative: it does not."""
+
+
+class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
+    """All that goes to one next hop."""
+
+    number: int
+    announcements: tuple[Announcement, ...] = ()
+    told: tuple[Told, ...] = ()
+    reports: tuple[Report, ...] = ()
+    records: tuple[Record, ...] = ()
+
+    def introduces(self) -> Iterator[NodeId]:
+        for answer in self.told:
+            for contact in answer.contacts:
+                yield contact.id
+                if contact.label is not None:
+                    yield contact.label
+        for announcement in self.announcements:
+            yield announcement.subscriber
+        for record in self.records:
+            yield record.subscriber
+
+
+class Got(Message, frozen=True, array_like=True, tag="dir-got"):
+    """A `Carry` arrived."""
+
+    number: int
+
+
+class WantRecords(Message, frozen=True, array_like=True, tag="dir-want"):
+    """From now on I am the home of what lies after `start` and up to me: what do you know of it?"""
+
+    start: int
+
+
+KINDS = ("dir-beat", "dir-look", "dir-found", "dir-release", "dir-carry", "dir-got", "dir-want")

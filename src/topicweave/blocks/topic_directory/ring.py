@@ -1,0 +1,350 @@
+"""The ring of homes: uniform identifiers, a few neighbours on either side, and a small world of long links.
+
+Rules kept
+----------
+1. A node knows the nearest few on either side. It gives them a sign of life every period, with its neighbours if these changed. Only
+   who spoke itself becomes a neighbour; one that was named, and is nearer, is asked first.
+2. A newcomer has itself looked up: the question is routed to where it belongs, and whoever is there answers with its neighbours.
+   Everybody does so again now and then, by way of a random peer, and takes candidates from peer sampling, too. So two rings that
+   know of each other become one.
+3. Long links (fingers) lead to points at harmonic distances (see `small_world`). Whoever is somebody's finger knows it as a fan and routes over
+   it, too. Whoever has as many fans as it may have refuses.
+4. Whoever is silent for too long, or does not acknowledge what it should carry, is taken for dead, and hearsay about it ignored for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from topicweave.blocks.small_world import LongLinkTargets
+from topicweave.blocks.topic_directory import rules
+from topicweave.blocks.topic_directory.messages import Beat, Found, Look, Release
+from topicweave.blocks.topic_directory.parameters import DirectoryParameters
+from topicweave.model.ids import RING_SIZE, NodeId, in_interval
+from topicweave.port import Message, Receivers, World
+
+MOST_HOPS = 64
+MOST_NAMED = 16
+YOUNG = 15.0
+"""Seconds after a start, or a change of neighbours, in which signs of life go out at every tick."""
+LOOKS_AT_FIRST = 4
+"""A newcomer has itself looked up so often, at every other tick."""
+FULL_BEAT_EVERY = 8
+
+
+class HomesRing:
+    """One node's part. It has no timer: `beat` is called once per tick.
+
+    `sample()` gives a random peer, or None; `moved()` is called when the arc that the node owns, or the successors, changed; `lost(peer)` when a contact
+    fell silent.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        parameters: DirectoryParameters,
+        sample: Callable[[], NodeId | None],
+        moved: Callable[[], None],
+        lost: Callable[[NodeId], None],
+    ) -> None:
+        self._world = world
+        self.id = node_id
+        self._parameters = parameters
+        self._sample = sample
+        self._moved = moved
+        self._lost = lost
+        self._near: dict[NodeId, None] = {}
+        self._fingers: dict[int, NodeId] = {}  # by the place of their points
+        self._fans: dict[NodeId, None] = {}
+        self._heard: dict[NodeId, float] = {}
+        self._sent: dict[NodeId, float] = {}
+        self._told: dict[NodeId, tuple[int, int]] = {}  # neighbour -> (version it knows, beats since)
+        self._asked: dict[NodeId, float] = {}
+        self._silent: dict[NodeId, float] = {}
+        self._contacts: tuple[NodeId, ...] = ()
+        self._version = 0
+        self._targets = LongLinkTargets(node_id, rules.MOST_FINGERS, world.random)
+        self._looked: dict[int, float] = {}  # places of points that were looked up, and when
+        self._served: set[int] = set()  # those next to which there is a contact already
+        self._started = world.now
+        self._next_look = world.now
+        self._looks = 0
+        self._changed_at = world.now
+        self.after: list[NodeId] = []
+        """The next ones clockwise, nearest first."""
+        self.before: list[NodeId] = []
+        self.nodes = 1
+        """How many there seem to be."""
+        self._table: list[NodeId] | None = None
+
+    def receivers(self) -> Receivers:
+        return {
+            Beat: self._receive_beat,
+            Look: self._receive_look,
+            Found: self._receive_found,
+            Release: self._receive_release,
+        }
+
+    # What the directory asks.
+
+    @property
+    def ready(self) -> bool:
+        """Whether this node has a place: neighbours, or nobody it could have them from."""
+        return bool(self.after) or not self._contacts
+
+    def owns(self, point: int) -> bool:
+        return not self.before or in_interval(point, self.before[0], self.id)
+
+    def next_hop(self, point: int, attempt: int = 0) -> NodeId:
+        if self._table is None:
+            self._table = sorted({self.id, *self.contacts()})
+        return rules.next_hop(self.id, self.after, self.before, self._table, point, attempt)
+
+    def contacts(self) -> set[NodeId]:
+        """Neighbours, fingers and fans."""
+        return {*self._near, *self._fingers.values(), *self._fans}
+
+    def known_peers(self) -> set[NodeId]:
+        return self.contacts().union(self._heard, self._sent, self._told, self._asked)
+
+    def heard_since(self, peer: NodeId, moment: float) -> bool:
+        return self._heard.get(peer, -1.0) >= moment
+
+    # What the directory tells.
+
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        """Join, or go on after a restart that kept the memory."""
+        now = self._world.now
+        self._contacts = tuple(contact for contact in contacts if contact != self.id)
+        self._heard = dict.fromkeys(self._heard, now)
+        self._silent.clear()
+        self._asked.clear()
+        self._started = self._changed_at = now
+        self._looks = 0
+        self._look_for(self.id, self._contacts)
+        self._next_look = now + 2 * self._parameters.tick
+
+    def send(self, peer: NodeId, message: Message) -> None:
+        """To a contact; it is a sign of life, too."""
+        self._sent[peer] = self._world.now
+        self._world.send(peer, message)
+
+    def hear(self, peer: NodeId) -> None:
+        self._silent.pop(peer, None)
+        if peer in self._heard:
+            self._heard[peer] = self._world.now
+
+    def candidates(self, peers: Iterable[NodeId]) -> None:
+        """Peers that may be nearer than those known."""
+        now = self._world.now
+        for peer in peers:
+            if (
+                peer not in self._near
+                and self._silent.get(peer, 0.0) <= now
+                and rules.fits(self.id, peer, self.after, self.before, self._parameters.sides)
+                and now - self._asked.get(peer, -1e9) > 3.0
+            ):
+                self._asked[peer] = now
+                self._world.send(peer, Beat(self._named()))
+
+    def remove(self, peer: NodeId, dead: bool = True) -> None:
+        """A contact is gone."""
+        if dead:
+            self._silent[peer] = self._world.now + self._parameters.doubt
+        for memory in (self._heard, self._sent, self._told, self._asked):
+            memory.pop(peer, None)
+        if self._fans.pop(peer, self) is None:
+            self._table = None
+        for place in [place for place, finger in self._fingers.items() if finger == peer]:
+            del self._fingers[place]
+            self._looked.pop(place, None)
+            self._table = None
+        if self._near.pop(peer, self) is None:
+            self._rearrange()
+
+    def leave(self) -> None:
+        for peer in sorted(self.contacts()):
+            self._world.send(peer, Release())
+
+    def beat(self) -> None:
+        """Once per tick: who is silent, signs of life, and questions that are due."""
+        now, parameters = self._world.now, self._parameters
+        slack = parameters.tick / 2
+        young = now - max(self._started, self._changed_at) < YOUNG
+        near_period = parameters.tick if young else parameters.near_period
+        for peer in sorted(self.contacts()):
+            period = parameters.near_period if peer in self._near else parameters.finger_period
+            if now - self._heard.setdefault(peer, now) > parameters.patience * period:
+                self.remove(peer)
+                self._lost(peer)
+                continue
+            period = near_period if peer in self._near else parameters.finger_period
+            if now - self._sent.get(peer, -1e9) > period - slack:
+                self._beat_to(peer)
+        for memory, limit in ((self._asked, now - 10.0), (self._silent, now)):
+            for peer in [peer for peer, time in memory.items() if time < limit]:
+                del memory[peer]
+        self._look_around(now)
+        self._look_for_fingers(now)
+
+    def _beat_to(self, peer: NodeId) -> None:
+        if peer in self._near:
+            version, since = self._told.get(peer, (-1, 0))
+            if version == self._version and since < FULL_BEAT_EVERY:
+                self._told[peer] = (version, since + 1)
+                self.send(peer, Beat(None))
+            else:
+                self._told[peer] = (self._version, 0)
+                self.send(peer, Beat(self._named()))
+        else:
+            self.send(peer, Beat(None, finger=peer in self._fingers.values()))
+
+    def _named(self) -> tuple[NodeId, ...]:
+        return tuple(self._near)
+
+    def _look_around(self, now: float) -> None:
+        if now < self._next_look:
+            return
+        self._looks += 1
+        soon = self._looks < LOOKS_AT_FIRST or not self._near
+        pause = 2 * self._parameters.tick if soon else self._parameters.look_around
+        self._next_look = now + pause * self._world.random.uniform(0.75, 1.25)
+        peer = self._sample()
+        self._look_for(self.id, self._contacts if peer is None or not self._near else (peer,))
+
+    def _look_for(self, point: int, by_way_of: Iterable[NodeId]) -> None:
+        for peer in by_way_of:
+            self._world.send(peer, Look(self.id, point))
+
+    def _look_for_fingers(self, now: float) -> None:
+        """A few points per tick: those without a finger, and those that were looked up long ago."""
+        if not self._near or now - self._started < 4 * self._parameters.tick:
+            return
+        power = 1 << max(1, self.nodes.bit_length() - 1)
+        wanted = rules.finger_count(power)
+        points = self._targets.points(power)
+        for place in [place for place in self._fingers if place >= wanted]:
+            self._drop_finger(place)
+        due = [
+            place
+            for place in range(wanted)
+            if now - self._looked.get(place, -1e9)
+            > (self._parameters.refresh if place in self._fingers or place in self._served else 5.0)
+        ]
+        for place in due[:2]:
+            self._looked[place] = now
+            self._served.discard(place)
+            hop = self.next_hop(points[place])
+            if hop != self.id:
+                self._look_for(points[place], (hop,))
+            else:
+                self._served.add(place)
+
+    def _drop_finger(self, place: int) -> None:
+        finger = self._fingers.pop(place)
+        self._table = None
+        if finger not in self.contacts():
+            self._forget(finger)
+            self._world.send(finger, Release())
+
+    def _forget(self, peer: NodeId) -> None:
+        for memory in (self._heard, self._sent, self._told):
+            memory.pop(peer, None)
+
+    # What peers say.
+
+    def _receive_beat(self, sender: NodeId, message: Beat) -> None:
+        if sender == self.id:
+            return
+        self.hear(sender)
+        if message.finger:
+            self._hear_fan(sender)
+        elif sender not in self._near:
+            self._hear_stranger(sender, message)
+        if message.near:
+            self.candidates(message.near[:MOST_NAMED])
+
+    def _hear_fan(self, sender: NodeId) -> None:
+        if sender in self._near or sender in self._fans or sender in self._fingers.values():
+            return
+        if len(self._fans) >= rules.most_fans(self.nodes):
+            self._world.send(sender, Release())
+            return
+        self._fans[sender] = None
+        self._heard[sender] = self._world.now
+        self._table = None
+
+    def _hear_stranger(self, sender: NodeId, message: Beat) -> None:
+        if sender in self._fingers.values() and message.near is None:
+            return  # It answers as a fan would: with a sign of life.
+        if rules.fits(self.id, sender, self.after, self.before, self._parameters.sides):
+            self._near[sender] = None
+            self._heard[sender] = self._world.now
+            self._fans.pop(sender, None)
+            self._rearrange()
+        if not message.answer:
+            self._world.send(sender, Beat(self._named(), answer=True))
+
+    def _receive_look(self, sender: NodeId, message: Look) -> None:
+        origin, point = message.origin, message.point
+        if origin == self.id or not (0 <= origin < RING_SIZE and 0 <= point < RING_SIZE):
+            return
+        self.hear(sender)
+        hop = self.next_hop(point)
+        if hop == origin:
+            # It is in our table already: whoever is next to it here will do.
+            hop = self.id
+        if hop in (self.id, sender) or not 0 <= message.hops < MOST_HOPS:
+            full = len(self._fans) >= rules.most_fans(self.nodes) and origin not in self._fans
+            self._world.send(origin, Found(point, self._named(), full))
+        else:
+            self._world.send(hop, Look(origin, point, message.hops + 1))
+        if point == origin:
+            self.candidates((origin,))
+
+    def _receive_found(self, sender: NodeId, message: Found) -> None:
+        if sender == self.id:
+            return
+        self.hear(sender)
+        if message.point == self.id:
+            self.candidates((sender, *message.near[:MOST_NAMED]))
+            return
+        power = 1 << max(1, self.nodes.bit_length() - 1)
+        points = self._targets.points(power)[: rules.finger_count(power)]
+        if message.point not in points:
+            return
+        place = points.index(message.point)
+        instead = [peer for peer in message.near[:MOST_NAMED] if peer != self.id]
+        finger = self._world.random.choice(instead) if message.full and instead else sender
+        if self._fingers.get(place) == finger:
+            return
+        if place in self._fingers:
+            self._drop_finger(place)
+        if finger in self.contacts():
+            self._served.add(place)
+            return
+        self._fingers[place] = finger
+        self._heard[finger] = self._world.now
+        self._table = None
+        self.send(finger, Beat(None, finger=True))
+
+    def _receive_release(self, sender: NodeId, _message: Release) -> None:
+        self.remove(sender, dead=False)
+
+    def _rearrange(self) -> None:
+        """Keep the nearest on either side."""
+        sides = self._parameters.sides
+        before = (self.after, self.before[:1])
+        self.after, self.before = rules.sides_of(self.id, self._near, sides)
+        kept = {*self.after, *self.before}
+        for peer in [peer for peer in self._near if peer not in kept]:
+            del self._near[peer]
+            if peer not in self._fans and peer not in self._fingers.values():
+                self._forget(peer)
+        self.nodes = rules.estimated_nodes(self.id, self.after, self.before)
+        self._version += 1
+        self._changed_at = self._world.now
+        self._table = None
+        if (self.after, self.before[:1]) != before:
+            self._moved()
