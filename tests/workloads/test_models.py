@@ -11,7 +11,7 @@ from scipy import stats
 
 from topicweave.errors import BadInput, UnknownName
 from topicweave.model.workload import Workload
-from topicweave.workloads import catalogue, distinct, hierarchy, magnet, rates
+from topicweave.workloads import catalogue, distinct, hierarchy, magnet, rare, rates
 from topicweave.workloads.catalogue import MODELS, build, find_model
 from topicweave.workloads.distinct import distinct_choices
 
@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "omen-uniform": {"nodes": 90},
     "omen-zipf": {"nodes": 90},
     "omen-expo": {"nodes": 90},
+    "rare": {"nodes": 90},
 }
 
 
@@ -37,12 +38,12 @@ def audience_of(workload: Workload) -> npt.NDArray[np.int64]:
     return np.bincount(workload.topic_index, minlength=workload.topics)
 
 
-@pytest.mark.parametrize("module", [catalogue, distinct, magnet, rates])
+@pytest.mark.parametrize("module", [catalogue, distinct, magnet, rare, rates])
 def test_the_examples_in_the_docstrings(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-def test_every_model_of_the_papers_is_there() -> None:
+def test_every_model_is_there() -> None:
     assert set(SMALL) == set(MODELS)
 
 
@@ -275,3 +276,20 @@ def test_impossible_parameters_are_refused_in_words(
 def test_an_unknown_model_names_the_known_ones() -> None:
     with pytest.raises(UnknownName, match="vitis-high"):
         find_model("vitis")
+
+
+def test_rare_topics_have_just_the_audience_asked_for() -> None:
+    workload = build("rare", 3, nodes=100, popular_topics=20, popular=3, rare=2, audience=3)
+    assert (sizes_of(workload) == 5).all()
+    audience = audience_of(workload)
+    assert audience[:20].sum() == 300
+    # 33 groups of three in each of two orders; the hundredth node joins the last one.
+    assert sorted(audience[20:].tolist()) == [3] * 64 + [4] * 2
+    two = audience_of(build("rare", 3, nodes=1000, popular_topics=0, popular=0, rare=4, audience=2))
+    assert two.tolist() == [2] * 2000
+
+
+def test_rare_refuses_what_cannot_be() -> None:
+    for changes in ({"popular": 21}, {"audience": 0}, {"popular": 0, "rare": 0}):
+        with pytest.raises(BadInput, match="choose"):
+            build("rare", 1, **changes)

@@ -1,4 +1,4 @@
-"""All synthetic models of the five papers by name, with their parameters; the paper's own values are the defaults.
+"""All synthetic models by name, with their parameters: those of the five papers, with the papers' own values as defaults, and one of ours.
 
 A model draws any range of nodes on its own, so that a process, a Spark task or a test can make any part of a
 workload and the parts fit together. Nodes are called `n0`, `n1`, …, topics `t0`, `t1`, … .
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from topicweave.errors import BadInput, UnknownName
 from topicweave.model.workload import Workload
-from topicweave.workloads import hierarchy, magnet, omen, spidercast, vitis
+from topicweave.workloads import hierarchy, magnet, omen, rare, spidercast, vitis
 from topicweave.workloads.popularity import popularity, zipf
 from topicweave.workloads.rates import power_law_rates
 
@@ -98,6 +98,21 @@ class PowerLawSizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_size: int = 90
     size_exponent: float = 2.0
     rate_exponent: float = 0.0
+
+
+class Rare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ours: a few of some popular topics per node, and rare ones, each of which few nodes want."""
+
+    nodes: int = 1000
+    popular_topics: int = 20
+    popular: int = 3
+    rare: int = 2
+    audience: int = 3
+    rate_exponent: float = 0.0
+
+    @property
+    def topics(self) -> int:
+        return self.popular_topics + rare.rare_topics(self.nodes, self.rare, max(self.audience, 1))
 
 
 class Places(NamedTuple):
@@ -214,6 +229,10 @@ def _omen(kind: str) -> Callable[[PowerLawSizes, int, int, int, float], Lists]:
     return lists
 
 
+def _rare(p: Rare, seed: int, first: int, last: int, _moment: float) -> Lists:
+    return rare.rare_lists(first, last, p.nodes, p.popular_topics, p.popular, p.rare, p.audience, seed)
+
+
 MODELS: dict[str, Model] = {
     model.name: model
     for model in (
@@ -272,6 +291,13 @@ MODELS: dict[str, Model] = {
                 _omen(kind),
             )
             for kind, words in (("uniform", "uniform"), ("zipf", "Zipf (2)"), ("expo", "exponential"))
+        ),
+        Model(
+            "rare",
+            "popular of popular_topics topics per node, and rare ones with an audience of 3 each",
+            "ours: do the few who want a topic find each other?",
+            Rare,
+            _rare,
         ),
     )
 }
