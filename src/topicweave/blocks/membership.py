@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from topicweave.blocks.cyclon import Cyclon
+from topicweave.blocks.directory_view import DirectoryView
 from topicweave.blocks.peer_sampling import SamplingParams
 from topicweave.blocks.views import Directory, FullView, GossipView, InterestView, ShareView
 from topicweave.errors import BadInput
@@ -14,37 +17,52 @@ from topicweave.port import World
 
 @dataclass(frozen=True)
 class Membership:
-    """`share` of all nodes known to each by decree (experiments), or by gossip (None): the only way live."""
+    """`share` of all nodes known to each by decree (an oracle, for experiments), or by gossip (None): the only way live."""
 
     share: float | None = None
     capacity: int = 1000
     """By gossip: how many peers a view holds at most."""
+    directory: bool = False
+    """Whether topics have homes that introduce their subscribers, beside gossip: what live nodes use."""
 
     @classmethod
     def parse(cls, text: str) -> Membership:
-        """From `full`, a share such as `5%`, or `gossip`, with a capacity as in `gossip:200`.
+        """From `directory`, `gossip`, each with a capacity if wanted (`directory:100`), `full`, or a share such as `5%`.
 
         >>> Membership.parse("5%").share, Membership.parse("gossip:200").capacity
         (0.05, 200)
+        >>> Membership.parse("directory") == DIRECTORY
+        True
         """
         try:
             if text == "full":
                 return FULL
             if text.endswith("%") and 0 < float(text[:-1]) <= 100:
                 return cls(share=float(text[:-1]) / 100)
-            if text == "gossip":
-                return GOSSIP
             kind, _, capacity = text.partition(":")
-            if kind == "gossip" and int(capacity) > 0:
-                return cls(capacity=int(capacity))
+            if kind in ("gossip", "directory") and (not capacity or int(capacity) > 0):
+                size = int(capacity) if capacity else cls.capacity
+                return cls(capacity=size, directory=kind == "directory")
         except ValueError:
             pass
-        raise BadInput(f"membership {text!r}: say 'full', a share such as '5%', 'gossip', or 'gossip:200'")
+        raise BadInput(
+            f"membership {text!r}: say 'directory', 'gossip', with a capacity as in 'gossip:200', or as an oracle 'full' or a share such as '5%'"
+        )
+
+    @property
+    def oracle(self) -> bool:
+        """Whether nodes know what no live node could."""
+        return self.share is not None
 
     def view(
         self, world: World, owner: NodeId, interest: Interest, directory: Directory | None
     ) -> InterestView:
         """A view for one node; only gossip does without a directory."""
+        if self.directory:
+            size = min(DIRECTORY_SAMPLING.view_size, self.capacity)
+            shuffle = min(DIRECTORY_SAMPLING.shuffle_size, size)
+            sparing = msgspec.structs.replace(DIRECTORY_SAMPLING, view_size=size, shuffle_size=shuffle)
+            return DirectoryView(world, owner, Cyclon(world, owner, interest, sparing), self.capacity)
         if self.share is None:
             # A peer's view turns over in about view_size periods; what was heard is remembered beyond that.
             size = min(50, self.capacity)
@@ -59,5 +77,9 @@ class Membership:
         return ShareView(world, owner, interest, directory, self.share)
 
 
+DIRECTORY_SAMPLING = SamplingParams(view_size=30, shuffle_size=8, period=4.0, greet_every=15)
+"""Of gossip beside a directory: rare topics are the directory's affair, so it may be slow."""
+
 FULL = Membership(share=1.0)
 GOSSIP = Membership()
+DIRECTORY = Membership(directory=True)

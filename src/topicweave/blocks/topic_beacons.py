@@ -84,6 +84,11 @@ class TopicBeacons:
         """The lowest member of this node's part of a topic, as far as it knows."""
         return self.label(topic)[0]
 
+    def leading(self) -> list[TopicId]:
+        """The topics whose part this node leads, as far as it knows."""
+        own = self._id
+        return [topic for topic, (leader, _) in self.labels().items() if leader == own]
+
     def label(self, topic: TopicId) -> tuple[NodeId, float]:
         """The same, and how old that news is."""
         return self._current().label(topic, self._world.now)

@@ -1,13 +1,14 @@
 """Interest views: what a node knows of who wants what, for the selection rules of systems.
 
 SpiderCast (§2.1) assumes a service that tells each node the identity and interest of all the others, or of a share
-of them (§3.7 finds 5% enough). Three views give that, behind one interface:
+of them (§3.7 finds 5% enough). These views give that, behind one interface:
 
 - `FullView`: everybody, as in most of the paper's experiments;
 - `ShareView`: a random share of everybody, as in §3.7;
-- `GossipView`: for real: what a peer sampling block hears, forgotten when it gets old.
+- `GossipView`: for real: what a peer sampling block hears, forgotten when it gets old;
+- `DirectoryView` (see `directory_view`): the same, and what the homes of topics know. Live nodes have this one.
 
-The first two read a `Directory` that all nodes of a simulation share; the third runs in both worlds.
+The first two are oracles: they read a `Directory` that all nodes of a simulation share. The others run in both worlds.
 
 A rule over a view asks for counts per slot, then works on the array (see `InterestIndex`). Greedy coverage:
 
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.interest_index import InterestIndex, Slots
 from topicweave.blocks.peer_sampling import PeerSampling
+from topicweave.blocks.topic_directory.parts import Parts
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, Timers, World
 
@@ -97,6 +99,26 @@ class InterestView(ABC):
     @abstractmethod
     def leave(self) -> None:
         """The owner goes."""
+
+    # What only a view with a topic directory has.
+
+    def serve(self, parts: Parts) -> None:  # noqa: B027 - others have nobody to tell
+        """Let the homes of topics know which parts the owner's are in."""
+
+    def seek(self, topic: TopicId) -> None:  # noqa: B027
+        """Look for subscribers of a topic that the owner publishes on and does not want."""
+
+    def audience(self, topic: TopicId) -> int | None:
+        """How many others want a topic; None if that is not known."""
+        return None
+
+    def contacts(self) -> Collection[NodeId]:
+        """Peers with whom the view itself keeps in touch; they carry no events."""
+        return ()
+
+    def known_peers(self) -> Collection[NodeId]:
+        """Every peer that some state is kept for."""
+        return self.peers()
 
     @abstractmethod
     def receivers(self) -> Receivers: ...

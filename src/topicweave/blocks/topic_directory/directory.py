@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Protocol
 
 from topicweave.blocks.topic_directory.announcer import Announcer
 from topicweave.blocks.topic_directory.carrier import Carrier
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import Carry, Contact, Report, WantRecords
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
+from topicweave.blocks.topic_directory.parts import Parts
 from topicweave.blocks.topic_directory.ring import HomesRing
 from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId, clockwise, in_interval
 from topicweave.port import Receivers, TimerKey, Timers, World
@@ -25,22 +25,6 @@ TIMER = "dir-tick"
 RECORDS_AT_ONCE = 256
 SWEEP_EVERY = 10
 """Ticks."""
-
-
-class Parts(Protocol):
-    """What a system tells the directory of the parts of topics that it knows of, and is told."""
-
-    lifetime: float
-    """Seconds that a label outlives its leader."""
-
-    def label(self, topic: TopicId) -> NodeId | None:
-        """The leader of this node's part of a topic, if known."""
-
-    def leading(self) -> Iterable[TopicId]:
-        """The topics whose part this node leads."""
-
-    def introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
-        """The peer is in another part of the topic, which its label names."""
 
 
 class TopicDirectory:

@@ -8,6 +8,7 @@ from topicweave.blocks.broadcast_tree import NOT_YET, BroadcastTree
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_beacons import TopicBeacons
+from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -78,6 +79,15 @@ class OverlayNode(ViewNode):
         self._beacons = TopicBeacons(
             world, node_id, self._topics, self._lowest_known, self._bridge_to, parameters.beacons
         )
+        if parameters.bridges:
+            view.serve(
+                Parts(
+                    parameters.beacons.max_age,
+                    self._beacons.leader,
+                    self._beacons.leading,
+                    self._introduced,
+                )
+            )
         for block in (self._detector, self._tree, self._beacons, self):
             self.use(block)
 
@@ -133,7 +143,7 @@ class OverlayNode(ViewNode):
     def known_peers(self) -> set[NodeId]:
         tasks = (task.known_peers() for task in self.tasks.values())
         parts = (self._detector.watched, self._tree.known_peers(), self._beacons.known_peers())
-        return set(self._known_versions).union(self.view.peers(), *parts, *tasks)
+        return set(self._known_versions).union(self.view.known_peers(), *parts, *tasks)
 
     @property
     def degree(self) -> int:
@@ -185,6 +195,11 @@ class OverlayNode(ViewNode):
     def _bridge_to(self, peer: NodeId) -> None:
         self._bridges.want(peer)
         self.tasks["bridge"].wake()
+
+    def _introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
+        """A topic's home knows of another part of it. Bridges stay: coverage would see no need for the link, and the parts would part again."""
+        if topic in self._interest and self._beacons.leader(topic) != label:
+            self._bridge_to(peer)
 
     def _unanswered(self, peer: NodeId) -> None:
         self.view.lost(peer)
