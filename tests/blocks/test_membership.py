@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 from topicweave.blocks import membership as membership_module
-from topicweave.blocks.membership import FULL, GOSSIP, Membership
+from topicweave.blocks.membership import DIRECTORY, FULL, GOSSIP, Membership
 from topicweave.blocks.views import Directory, FullView, GossipView, ShareView
 from topicweave.errors import BadInput
 from topicweave.testing import VirtualNetwork
@@ -29,6 +29,8 @@ def test_documentation_examples() -> None:
         ("gossip", GOSSIP),
         ("gossip:200", Membership(capacity=200)),
         ("gossip:1", Membership(capacity=1)),
+        ("directory", DIRECTORY),
+        ("directory:100", Membership(capacity=100, directory=True)),
     ],
 )
 def test_what_is_understood(text: str, membership: Membership) -> None:
@@ -46,7 +48,7 @@ def test_what_is_not_understood_is_refused_with_the_choices(text: str) -> None:
     with pytest.raises(BadInput) as refusal:
         Membership.parse(text)
     assert str(refusal.value) == (
-        f"membership {text!r}: say 'full', a share such as '5%', 'gossip', or 'gossip:200'"
+        f"membership {text!r}: say 'directory', 'gossip', with a capacity as in 'gossip:200', or as an oracle 'full' or a share such as '5%'"
     )
 
 

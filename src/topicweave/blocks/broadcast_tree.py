@@ -41,6 +41,7 @@ from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import EventMessage, Message, Receivers, TimerKey, Timers, World
 
+NOBODY = "nobody else wants this topic, as far as its home knows; the event goes to the first that does"
 NOT_YET = "no neighbour wants this topic yet; the event goes to the first that does"
 """What becomes of an event that `publish` sent to nobody."""
 MOST_RUNS = 256

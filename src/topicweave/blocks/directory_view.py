@@ -16,8 +16,8 @@ from topicweave.blocks.views import GossipView
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, Timers, World
 
-CONTACT_LASTS = 120.0
-"""Seconds for which a contact named by a home is believed; gossip or a link may tell more of it meanwhile."""
+MOST_LASTING = 3600.0
+"""Seconds for which a contact named by a home is believed, however long it says."""
 GONE = 20.0
 """Seconds for which one that could not be reached is not taken from a home's answer: it may not have heard of that yet."""
 MOST_REPORTED = 64
@@ -25,6 +25,8 @@ MOST_REPORTED = 64
 
 class DirectoryView(GossipView):
     """A gossip view of at most `capacity` peers, and up to eight contacts of each topic beside it."""
+
+    introduces = True
 
     def __init__(
         self,
@@ -91,7 +93,7 @@ class DirectoryView(GossipView):
     # What is known.
 
     def _known_subscribers(self, topic: TopicId) -> int:
-        return int((self._known.overlap_counts((topic,)) > 0).sum())
+        return self._known.count(topic)
 
     def _any_peer(self) -> NodeId | None:
         sample = self.sampling.sample(1)
@@ -104,7 +106,7 @@ class DirectoryView(GossipView):
         now = self.world.now
         for contact in contacts:
             if self._gone.get(contact.id, 0.0) <= now:
-                self._contacts.setdefault(contact.id, {})[topic] = now + CONTACT_LASTS
+                self._contacts.setdefault(contact.id, {})[topic] = now + min(contact.left, MOST_LASTING)
                 self._put(contact.id)
 
     def _put(self, peer: NodeId) -> None:

@@ -109,6 +109,11 @@ class InterestIndex:
             counts *= np.frombuffer(self._alive, dtype=np.uint8)
         return counts
 
+    def count(self, topic: TopicId) -> int:
+        """How many known peers want a topic."""
+        alive = self._alive
+        return sum(alive[slot] for slot in self._slots_of.get(topic, ()))
+
     def alive_slots(self) -> Slots:
         return np.flatnonzero(np.frombuffer(self._alive, dtype=np.uint8))
 

@@ -156,3 +156,9 @@ class ViewNode(InterestNode):
 
     def _interest_changed(self, before: Interest) -> None:
         self.view.set_interest(self._interest)
+
+    def _others_wanting(self, topic: TopicId) -> int | None:
+        """How many others want a topic; None while that is not known. Whoever does not take part in it looks for them from now on."""
+        if topic not in self._interest:
+            self.view.seek(topic)
+        return self.view.audience(topic)

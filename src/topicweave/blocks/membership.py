@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -40,9 +40,12 @@ class Membership:
             if text.endswith("%") and 0 < float(text[:-1]) <= 100:
                 return cls(share=float(text[:-1]) / 100)
             kind, _, capacity = text.partition(":")
-            if kind in ("gossip", "directory") and (not capacity or int(capacity) > 0):
-                size = int(capacity) if capacity else cls.capacity
-                return cls(capacity=size, directory=kind == "directory")
+            if kind in ("gossip", "directory"):
+                made = GOSSIP if kind == "gossip" else DIRECTORY
+                if kind == text:
+                    return made
+                if int(capacity) > 0:
+                    return replace(made, capacity=int(capacity))
         except ValueError:
             pass
         raise BadInput(

@@ -102,6 +102,9 @@ class InterestView(ABC):
 
     # What only a view with a topic directory has.
 
+    introduces = False
+    """Whether parts of topics are introduced to each other, if the system names them."""
+
     def serve(self, parts: Parts) -> None:  # noqa: B027 - others have nobody to tell
         """Let the homes of topics know which parts the owner's are in."""
 

@@ -52,6 +52,10 @@ class _Kept:
         self.label, self.led_since = label, led_since
 
 
+def _contact(subscriber: NodeId, kept: _Kept, now: float) -> Contact:
+    return Contact(subscriber, kept.label, int(kept.until - now))
+
+
 class _Topic:
     """All that a home knows of one."""
 
@@ -130,7 +134,7 @@ class Home:
         if new and known is not None and subscriber in known.kept:
             few = len(known.kept) <= self._parameters.contacts + 1
             others = [one for one in contacts if few or self._random.random() < 0.5]
-            newcomer = (Contact(subscriber, known.kept[subscriber].label),)
+            newcomer = (_contact(subscriber, known.kept[subscriber], now),)
             answers += [
                 Told(other.id, topic, newcomer, self.audience(topic, other.id, now))
                 for other in (others if few else others[:TOLD_OF_NEWCOMERS])
@@ -163,7 +167,7 @@ class Home:
     def _choose(self, known: _Topic, asker: NodeId, now: float) -> list[Contact]:
         fresh = [peer for peer, record in known.kept.items() if peer != asker and record.until > now]
         chosen = self._random.sample(fresh, min(self._parameters.contacts, len(fresh)))
-        return [Contact(peer, known.kept[peer].label) for peer in chosen]
+        return [_contact(peer, known.kept[peer], now) for peer in chosen]
 
     def _may_ask(self, asker: NodeId, now: float) -> bool:
         bucket = self._budgets.get(asker)

@@ -78,6 +78,8 @@ class Contact(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     id: NodeId
     label: NodeId | None = None
+    left: int = 120
+    """Seconds for which this is good: what is left of the subscriber's own term."""
 
 
 class Told(msgspec.Struct, frozen=True, array_like=True, gc=False):

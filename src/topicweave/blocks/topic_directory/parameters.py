@@ -31,7 +31,7 @@ class DirectoryParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """A subscriber announces each of its topics so often, at least;"""
     renew_per_topic: float = 0.06
     """and no more often than this, times its topics."""
-    lasts: float = 2.5
+    lasts: float = 2.0
     """A record lives for so many of its subscriber's renewals."""
     records: int = 64
     """Subscribers that a home knows of a topic, at most."""

@@ -182,6 +182,9 @@ class HomesRing:
             period = near_period if peer in self._near else parameters.finger_period
             if now - self._sent.get(peer, -1e9) > period - slack:
                 self._beat_to(peer)
+        contacts = self.contacts()
+        for peer in [peer for peer in self._sent if peer not in contacts]:
+            self._forget(peer)
         for memory, limit in ((self._asked, now - 10.0), (self._silent, now)):
             for peer in [peer for peer, time in memory.items() if time < limit]:
                 del memory[peer]

@@ -1,19 +1,26 @@
-"""Ring per topic: for each topic a ring of its subscribers by identifier; links that coincide are merged (§3.9.2)."""
+"""Ring per topic: for each topic a ring of its subscribers by identifier; links that coincide are merged (§3.9.2).
+
+A view need not hold all subscribers. So a node counts its neighbours in, whether its view still does or not, and tells a neighbour of those that stand
+between the two (`Nearer`): whatever hangs together becomes one ring, as in Onus, Richa, Scheideler: "Linearization" (ALENEX 2007), and no link ends before a
+nearer one is known. Where rings of one topic do not know of each other, each has one node whose predecessor has a higher identifier: the lowest of the ring, which
+leads it and names it. No label needs to go round.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import InterestView
-from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import World
+from topicweave.model.ids import Interest, NodeId, TopicId, clockwise
+from topicweave.port import Message, Receivers, World
 from topicweave.systems.spidercast.messages import CONTROL_KINDS
 from topicweave.systems.spidercast.node import OverlayNode
-from topicweave.systems.spidercast.parameters import Count, LinkParameters
+from topicweave.systems.spidercast.parameters import Count, LinkParameters, Seconds
 from topicweave.systems.spidercast.selection import Shared
 from topicweave.systems.system import System
 
@@ -32,6 +39,9 @@ def ring_neighbours(own: NodeId, peers: npt.NDArray[np.uint64]) -> set[NodeId]:
     return {int(others[np.argmin(others - here)]), int(others[np.argmin(here - others)])}
 
 
+MOST_NAMED = 64
+HINT_AGAIN = 30.0
+"""Seconds after which a neighbour is told once more of one that stands between: the word may have been lost."""
 LOOK_AGAIN = 5.0
 """Seconds after which the rings are worked out anew, though the view says that nothing changed: it leaves out peers that
 could not be reached, and takes them in again, without counting that as a change."""
@@ -41,7 +51,9 @@ class RingPerTopicParameters(LinkParameters, frozen=True, forbid_unknown_fields=
     """The rings need no settings of their own."""
 
     bridges: Count = 0
-    """Rings mend themselves as views do; and a label takes too long round a large ring to tell it from a parted one."""
+    """Rings mend themselves; and a label takes too long round a large ring to tell it from a parted one."""
+    ring_settles: Seconds = 10.0
+    """The lowest of a ring says so after it has been that for so long."""
 
 
 class RingSelection:
@@ -52,7 +64,10 @@ class RingSelection:
         self._id = own_id
         self._view = view
         self._interest: Interest = frozenset()
-        self._neighbours: set[NodeId] = set()
+        self._neighbours: dict[NodeId, Shared] = {}
+        self._named: dict[
+            NodeId, TopicId
+        ] = {}  # by neighbours and homes; until they are neighbours, or do not answer
         self._wanted: set[NodeId] = set()
         self._seen_version = -1
         self._look_again_at = 0.0
@@ -62,11 +77,50 @@ class RingSelection:
         if self._view.version != self._seen_version or self._world.now >= self._look_again_at:
             self._seen_version = self._view.version
             self._look_again_at = self._world.now + LOOK_AGAIN
-            rings = (
-                ring_neighbours(self._id, self._view.subscribers(topic)) for topic in sorted(self._interest)
-            )
+            rings = (ring_neighbours(self._id, self._on_ring(topic)) for topic in sorted(self._interest))
             self._wanted = set().union(*rings)
+            self._named = {peer: topic for peer, topic in self._named.items() if peer in self._wanted}
         return self._wanted
+
+    def _on_ring(self, topic: TopicId) -> npt.NDArray[np.uint64]:
+        """Whom this node knows on a topic's ring."""
+        beside = [peer for peer, shared in self._neighbours.items() if topic in shared]
+        beside += [peer for peer, named in self._named.items() if named == topic]
+        known = self._view.subscribers(topic)
+        return np.concatenate([known, np.array(beside, np.uint64)]) if beside else known
+
+    def name(self, topic: TopicId, peer: NodeId) -> None:
+        """Somebody says that a peer is on a topic's ring."""
+        if topic in self._interest and peer != self._id and len(self._named) < MOST_NAMED:
+            self._named[peer] = topic
+            self._seen_version = -1
+
+    def lost(self, peer: NodeId) -> None:
+        if self._named.pop(peer, None) is not None:
+            self._seen_version = -1
+
+    @property
+    def named(self) -> set[NodeId]:
+        return set(self._named)
+
+    def nearer_to(self, peer: NodeId) -> Iterator[tuple[TopicId, NodeId]]:
+        """Per topic shared with a neighbour that is next to this node on another ring only: one that stands between the two."""
+        for topic in self._neighbours.get(peer, ()):
+            others = [other for other, shared in self._neighbours.items() if topic in shared]
+            if len(others) < 3:
+                continue
+            ahead = min(others, key=lambda other: clockwise(self._id, other))
+            behind = min(others, key=lambda other: clockwise(other, self._id))
+            if peer not in (ahead, behind):
+                yield topic, ahead if clockwise(self._id, peer) <= clockwise(peer, self._id) else behind
+
+    def lowest(self) -> list[TopicId]:
+        """The topics on whose ring this node is the lowest of all that it knows."""
+        return [
+            topic
+            for topic in sorted(self._interest)
+            if all(self._id < peer for peer, shared in self._neighbours.items() if topic in shared)
+        ]
 
     def enabled(self) -> bool:
         return True
@@ -77,16 +131,20 @@ class RingSelection:
     def reset(self, interest: Interest) -> None:
         self._interest = interest
         self._neighbours.clear()
+        self._named.clear()
         self._seen_version = -1
 
     def added(self, peer: NodeId, shared: Shared) -> None:
-        self._neighbours.add(peer)
+        self._neighbours[peer] = shared
+        self._named.pop(peer, None)
+        self._seen_version = -1
 
     def removed(self, peer: NodeId, shared: Shared) -> None:
-        self._neighbours.discard(peer)
+        self._neighbours.pop(peer, None)
+        self._seen_version = -1
 
     def lacking(self) -> int:
-        return len(self._want() - self._neighbours)
+        return len(self._want() - self._neighbours.keys())
 
     def lacking_without(self, peer: NodeId, shared: Shared) -> int:
         return self.lacking() + (peer in self._neighbours and self.serves(peer, shared))
@@ -99,6 +157,66 @@ class RingSelection:
         return missing[rng.randrange(len(missing))] if missing else None
 
 
+class RingNode(OverlayNode):
+    """Rings of which each node may know a part only."""
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        subscriptions: Iterable[TopicId],
+        view: InterestView,
+        parameters: RingParameters,
+    ) -> None:
+        self._ring = RingSelection(world, node_id, view)
+        super().__init__(world, node_id, subscriptions, view, parameters, {"ring": self._ring})
+        self._hints: dict[tuple[NodeId, TopicId], tuple[NodeId, float]] = {}
+        view.serve(Parts(parameters.ring_settles, lambda _topic: None, self._ring.lowest, self._introduced))
+
+    def receivers(self) -> Receivers:
+        return {**super().receivers(), Nearer: self._receive_nearer}
+
+    def _introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
+        """The lowest of another ring, or a member of it: it has a place on this one, too."""
+        self._ring.name(topic, peer)
+        self.tasks["ring"].wake()
+
+    def _receive_nearer(self, sender: NodeId, message: Nearer) -> None:
+        if sender in self._known_versions:
+            self._ring.name(message.topic, message.peer)
+            self.tasks["ring"].wake()
+
+    def _beat(self, peers: Iterable[NodeId]) -> None:
+        peers = list(peers)
+        super()._beat(peers)
+        now = self.world.now
+        for peer in peers:
+            for topic, nearer in self._ring.nearer_to(peer):
+                said, when = self._hints.get((peer, topic), (None, 0.0))
+                if said != nearer or now - when > HINT_AGAIN:
+                    self._hints[peer, topic] = (nearer, now)
+                    self.world.send(peer, Nearer(topic, nearer))
+        for key in [key for key, (_, when) in self._hints.items() if now - when > 2 * HINT_AGAIN]:
+            del self._hints[key]
+
+    def _unanswered(self, peer: NodeId) -> None:
+        super()._unanswered(peer)
+        self._ring.lost(peer)
+
+    def known_peers(self) -> set[NodeId]:
+        return super().known_peers() | self._ring.named
+
+
+class Nearer(Message, frozen=True, array_like=True, tag="ring-nearer"):
+    """On a topic that we share, this one stands between us."""
+
+    topic: TopicId
+    peer: NodeId
+
+    def introduces(self) -> Iterable[NodeId]:
+        return (self.peer,)
+
+
 def build(
     world: World,
     node_id: NodeId,
@@ -106,9 +224,7 @@ def build(
     view: InterestView,
     parameters: RingPerTopicParameters,
 ) -> OverlayNode:
-    return OverlayNode(
-        world, node_id, subscriptions, view, parameters, {"ring": RingSelection(world, node_id, view)}
-    )
+    return RingNode(world, node_id, subscriptions, view, parameters)
 
 
 RING_PER_TOPIC = System(

@@ -83,12 +83,13 @@ class Coordinator:
     def known_peers(self) -> set[NodeId]:
         return {*self.churn.executing, *self.churn.standby, *self.repairs.known_peers()}
 
-    def look(self) -> None:
-        """What is to be done? Asked twice a second."""
+    def look(self, finds: bool) -> None:
+        """What is to be done? Asked twice a second. `finds`: whether newcomers and parts of topics are to be linked, too."""
         self._execute_churn()
-        self._link_predecessor()
-        if self.parameters.bridges:
-            self._look_at_parts()
+        if finds:
+            self._link_predecessor()
+            if self.parameters.bridges:
+                self._look_at_parts()
 
     # Departures (Alg. 5).
 

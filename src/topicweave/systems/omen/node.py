@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topicweave.blocks.broadcast_tree import NOT_YET, BroadcastTree
+from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.blocks.topic_beacons import TopicBeacons
+from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import GossipView, InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Link, Receivers, TimerKey, Timers, World
 from topicweave.systems.omen.coordinator import Coordinator
+from topicweave.systems.omen.finding import Finding
 from topicweave.systems.omen.highest_degree import HighestDegree
 from topicweave.systems.omen.labels import LabelSpreading
 from topicweave.systems.omen.links import OverlayLinks
@@ -107,6 +109,19 @@ class OMenNode(ViewNode):
             alive=self._alive,
             watches=lambda peer: peer in self._detector.watched,
         )
+        self._finding: Finding | None = None
+        if view.introduces and parameters.finds == "directory":
+            self._finding = Finding(
+                *(world, node_id, parameters, view, self.links_kept, self._beacons), interest=self._topics
+            )
+            view.serve(
+                Parts(
+                    parameters.beacons.max_age,
+                    self._beacons.leader,
+                    self._beacons.leading,
+                    self._finding.introduced,
+                )
+            )
         for block in (
             self._tman,
             self.links_kept,
@@ -153,7 +168,7 @@ class OMenNode(ViewNode):
         return self._tree.publish(event)
 
     def _reached_nobody(self, topic: TopicId) -> str:
-        return NOT_YET
+        return NOBODY if self._others_wanting(topic) == 0 else NOT_YET
 
     def peer_lost(self, peer: NodeId) -> None:
         """A peer is gone, and has been silent for some time."""
@@ -362,4 +377,6 @@ class OMenNode(ViewNode):
     def _tick(self, _key: TimerKey) -> None:
         self.world.set_timer(("omen-tick",), TICK)
         self._watch_ring()
-        self.coordinator.look()
+        if self._finding is not None:
+            self._finding.look()
+        self.coordinator.look(finds=self._finding is None)

@@ -54,6 +54,8 @@ class OMenParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Links a peer may talk us into."""
     bridges: bool = True
     """Mend topics that came apart beyond what L covers (partitions, lost messages); the paper has no such thing."""
+    finds: Literal["directory", "coordinators"] = "directory"
+    """Who links newcomers and parts of topics: the node itself, by what a topic directory told, where membership has one; or coordinators only, as in the paper."""
     tree: BroadcastTreeParameters = BroadcastTreeParameters()
     beacons: BeaconParameters = BeaconParameters()
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topicweave.blocks.interest_node import ViewNode
+from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId, clockwise
@@ -30,6 +31,7 @@ from topicweave.systems.rappel.trees import FeedTrees
 from topicweave.systems.rappel.updates import Updates
 
 TICK, CHECK, STAGGER, AUDIT = "ra-tick", "ra-check", "ra-stagger", "ra-audit"
+NOT_IN_TREE = "nobody else is in this feed's tree yet, or its publisher is not known yet"
 SUSPECT = 60.0
 """Seconds for which somebody who did not answer is not taken for a publisher."""
 _JUST_ASKED = 5.0
@@ -85,6 +87,7 @@ class RappelNode(ViewNode):
             self._did_not_answer,
         )
         self.updates = Updates(world, node_id, parameters, self.trees.trees, self._home)
+        view.serve(Parts(parameters.silence, self._root_of, self._feeds_led, self._introduced))
         for block in (self.place, self.trees, self.updates):
             self.use(block)
         self._receivers.update(self.friendship.receivers())
@@ -152,7 +155,8 @@ class RappelNode(ViewNode):
         return self.updates.publish(event)
 
     def _reached_nobody(self, topic: TopicId) -> str:
-        return "nobody else is in this feed's tree, or its publisher is not known yet"
+        audience = self._others_wanting(topic)
+        return "nobody else wants this feed" if audience == 0 else NOT_IN_TREE
 
     def peer_lost(self, peer: NodeId) -> None:
         self._suspects[peer] = self.world.now + SUSPECT
@@ -299,6 +303,28 @@ class RappelNode(ViewNode):
                 self.world.send(root, BetterRoot(feed, self.id))
             else:
                 self.world.send(root, BetterRoot(feed, best))
+
+    # Parts of a feed are its trees, and their roots name them.
+
+    def _root_of(self, feed: TopicId) -> NodeId | None:
+        tree = self.trees.trees.get(feed)
+        if tree is None or not tree.joined:
+            return None
+        return self.id if tree.is_root else tree.ancestors[-1]
+
+    def _feeds_led(self) -> list[TopicId]:
+        return [feed for feed, tree in self.trees.trees.items() if tree.is_root]
+
+    def _introduced(self, feed: TopicId, _peer: NodeId, other: NodeId | None) -> None:
+        """The feed has another tree. Of two roots the one that comes first after the feed's identifier stays: the other one is told."""
+        root = self._root_of(feed)
+        if root is None or other is None or root == other or feed in self.parameters.publishers:
+            return
+        best, worse = (other, root) if clockwise(feed, other) < clockwise(feed, root) else (root, other)
+        if worse != self.id:
+            self.world.send(worse, BetterRoot(feed, best))
+        else:
+            self.trees.search_root(self.trees.trees[feed], best)
 
     def _receive_better_root(self, _sender: NodeId, message: BetterRoot) -> None:
         tree = self.trees.trees.get(message.feed)

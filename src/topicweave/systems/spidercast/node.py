@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topicweave.blocks.broadcast_tree import NOT_YET, BroadcastTree
+from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_beacons import TopicBeacons
@@ -123,7 +123,7 @@ class OverlayNode(ViewNode):
         return self._tree.publish(event)
 
     def _reached_nobody(self, topic: TopicId) -> str:
-        return NOT_YET
+        return NOBODY if self._others_wanting(topic) == 0 else NOT_YET
 
     def peer_lost(self, peer: NodeId) -> None:
         for task in self.tasks.values():

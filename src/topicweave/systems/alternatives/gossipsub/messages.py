@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from topicweave.blocks.label_table import LabelTable
 from topicweave.model.event import EventId
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import EventMessage, Message
@@ -30,9 +31,10 @@ class Subscriptions(Message, frozen=True, array_like=True, tag="gs-subscriptions
 
 
 class Ping(Message, frozen=True, array_like=True, tag="gs-ping"):
-    """Still here, with subscriptions of this version."""
+    """Still here, with subscriptions of this version; now and then with the labels of the parts of topics (see `topic_beacons`)."""
 
     version: int
+    labels: LabelTable | None = None
 
 
 class SubscriptionsQuery(Message, frozen=True, array_like=True, tag="gs-query"):

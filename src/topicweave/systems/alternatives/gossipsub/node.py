@@ -7,7 +7,8 @@ What the specification leaves to its surroundings:
 - Connections. A node connects to subscribers that its view knows of until each of its topics has `d` connected ones, as libp2p's
   discovery does, and closes connections that no topic needs. A connection is kept alive by a ping at every heartbeat.
 - Islands. Parts of a topic that are complete in themselves never look for each other. Every `discovery_interval` a
-  node connects to somebody new, and lets go of somebody it can spare.
+  node connects to somebody new, and lets go of somebody it can spare. Where membership has a topic directory, every fifth ping carries
+  labels of parts, and two members of different parts that are introduced take each other into their meshes.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from topicweave.blocks.broadcast_tree import NOBODY
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.seen import SeenEvents
+from topicweave.blocks.topic_beacons import TopicBeacons
+from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -39,7 +43,10 @@ from topicweave.systems.alternatives.gossipsub.messages import (
 )
 from topicweave.systems.alternatives.gossipsub.parameters import GossipSubParameters
 
+NOT_CONNECTED = "no subscriber is connected yet; the event goes to the first that is"
 MOST_UNSENT = 64
+LABELS_EVERY = 5
+"""Pings per one that carries labels."""
 LOOK_AGAIN = 5.0
 """Seconds until the view is asked again for subscribers of a topic of which it knew no more."""
 
@@ -95,6 +102,15 @@ class GossipSubNode(ViewNode):
         self._detector = FailureDetector(
             world, parameters.heartbeat_interval, parameters.suspect_after, self._ping, self.peer_lost
         )
+        self._beacons = TopicBeacons(
+            world, node_id, self._topics, lambda _topic: None, lambda _peer: None, parameters.beacons
+        )
+        self._tells_parts = view.introduces
+        self._pings = 0
+        self._to_graft: dict[NodeId, TopicId] = {}  # members of other parts that are being dialled
+        view.serve(
+            Parts(parameters.beacons.max_age, self._beacons.leader, self._beacons.leading, self._introduced)
+        )
         for block in (self._detector, self):
             self.use(block)
 
@@ -141,7 +157,7 @@ class GossipSubNode(ViewNode):
         return len(targets)
 
     def _reached_nobody(self, topic: TopicId) -> str:
-        return "no subscriber is connected yet; the event goes to the first that is"
+        return NOBODY if self._others_wanting(topic) == 0 else NOT_CONNECTED
 
     def peer_lost(self, peer: NodeId) -> None:
         self._disconnected(peer)
@@ -159,7 +175,12 @@ class GossipSubNode(ViewNode):
 
     def known_peers(self) -> set[NodeId]:
         known = set(self.connections).union(
-            self._dialling, self._outgoing, self.view.peers(), self._detector.watched
+            self._dialling,
+            self._outgoing,
+            self.view.known_peers(),
+            self._detector.watched,
+            self._beacons.known_peers(),
+            self._to_graft,
         )
         return known.union(*self.mesh.values(), (peer for _, peer in self._backoff))
 
@@ -226,12 +247,16 @@ class GossipSubNode(ViewNode):
             self._detector.watch(sender)
         self._detector.heard(sender)
         self._interest_is(sender, self.connections[sender], message.version, message.interest)
+        introduced = self._to_graft.pop(sender, None)
+        if introduced is not None:
+            self._graft(introduced, sender)
 
     def _receive_goodbye(self, sender: NodeId, _message: Goodbye) -> None:
         self._disconnected(sender)
 
     def _disconnected(self, peer: NodeId) -> None:
         self._dialling.pop(peer, None)
+        self._to_graft.pop(peer, None)
         if self.connections.pop(peer, None) is not None:
             self._detector.unwatch(peer)
             self._cache.forget_peer(peer)
@@ -240,9 +265,29 @@ class GossipSubNode(ViewNode):
                 members.pop(peer, None)
 
     def _ping(self, peers: Iterable[NodeId]) -> None:
+        self._pings += 1
         ping = Ping(self._interest_version)
+        with_labels = self._tells_parts and self._pings % LABELS_EVERY == 0
         for peer in peers:
-            self.world.send(peer, ping)
+            if with_labels and not self._interest.isdisjoint(interest := self.connections[peer].interest):
+                self.world.send(peer, Ping(self._interest_version, self._beacons.tell(interest)))
+            else:
+                self.world.send(peer, ping)
+
+    def _introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
+        """A topic's home knows of another part of it: take one of its members into the mesh, which links in meshes stay in."""
+        if topic in self.mesh and self._beacons.leader(topic) != label:
+            if peer in self.connections:
+                self._graft(topic, peer)
+            elif len(self._to_graft) < MOST_UNSENT:
+                self._to_graft[peer] = topic
+                self._dial(peer)
+
+    def _graft(self, topic: TopicId, peer: NodeId) -> None:
+        members = self.mesh.get(topic)
+        if members is not None and peer not in members and topic in self.connections[peer].interest:
+            members[peer] = None
+            self._to(peer).graft.append(topic)
 
     def _receive_ping(self, sender: NodeId, message: Ping) -> None:
         connection = self.connections.get(sender)
@@ -251,6 +296,8 @@ class GossipSubNode(ViewNode):
             self.world.send(sender, Goodbye())
             return
         self._detector.heard(sender)
+        if message.labels is not None:
+            self._beacons.hear(connection.interest, message.labels)
         if message.version != connection.version:
             self.world.send(sender, SubscriptionsQuery())
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from topicweave.blocks.topic_beacons import BeaconParameters
+
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -39,6 +41,8 @@ class GossipSubParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     connect_timeout: Seconds = 3.0
     discovery_interval: Seconds = 10.0
     """How often a connection to somebody new is tried, also by nodes that lack none: so islands find together."""
+    beacons: BeaconParameters = BeaconParameters(max_age=60.0, per_link=0.5)
+    """Labels of the parts of topics; told where membership introduces parts to each other."""
 
     def __post_init__(self) -> None:
         if not self.d_low <= self.d <= self.d_high:
