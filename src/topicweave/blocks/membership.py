@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import msgspec
 
@@ -13,6 +14,9 @@ from topicweave.blocks.views import Directory, FullView, GossipView, InterestVie
 from topicweave.errors import BadInput
 from topicweave.model.ids import Interest, NodeId
 from topicweave.port import World
+
+Needs = Literal["subscribers", "peers", "nothing"]
+"""What a system asks of membership. Who needs to know peers only, whatever they want, has no use for a directory of topics and runs none."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,15 @@ class Membership:
         return self.share is not None
 
     def view(
-        self, world: World, owner: NodeId, interest: Interest, directory: Directory | None
+        self,
+        world: World,
+        owner: NodeId,
+        interest: Interest,
+        oracle: Directory | None,
+        needs: Needs = "subscribers",
     ) -> InterestView:
-        """A view for one node; only gossip does without a directory."""
-        if self.directory:
+        """A view for one node, which starts it if it uses it. Only a simulation has an oracle."""
+        if self.directory and needs == "subscribers":
             size = min(DIRECTORY_SAMPLING.view_size, self.capacity)
             shuffle = min(DIRECTORY_SAMPLING.shuffle_size, size)
             sparing = msgspec.structs.replace(DIRECTORY_SAMPLING, view_size=size, shuffle_size=shuffle)
@@ -73,11 +82,11 @@ class Membership:
                 world, owner, interest, SamplingParams(view_size=size, shuffle_size=min(20, size))
             )
             return GossipView(world, sampling, self.capacity)
-        if directory is None:
+        if oracle is None:
             raise BadInput("membership by decree needs a simulation's directory; a live node must gossip")
         if self.share == 1.0:
-            return FullView(world, owner, interest, directory)
-        return ShareView(world, owner, interest, directory, self.share)
+            return FullView(world, owner, interest, oracle)
+        return ShareView(world, owner, interest, oracle, self.share)
 
 
 DIRECTORY_SAMPLING = SamplingParams(view_size=30, shuffle_size=8, period=4.0, greet_every=15)

@@ -99,7 +99,8 @@ class LiveNode:
         )
         self.counters = self.world.counters
         interest = frozenset(map(self.topics.id_of, self.topics))
-        view = Membership(capacity=settings.view).view(self.world, self.id, interest, None)
+        membership = Membership(capacity=settings.view, directory=True)
+        view = membership.view(self.world, self.id, interest, None, self.system.needs)
         self.node = self.system.build(self.world, self.id, interest, view, parameters)
         codec = Codec(
             [*self.node.message_types, *catch_up_messages.TYPES],

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from topicweave.blocks.membership import FULL, Membership
-from topicweave.blocks.views import Directory
+from topicweave.blocks.views import Directory, InterestView
 from topicweave.errors import BadInput
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId
@@ -69,6 +69,7 @@ class Simulation:
         self._network = Network(self.kernel, latency, random.Random(f"faults/{seed}"), telemetry)
         self._interest_of_life = interest_of_life or self._workload_interest
         self._seeds = tuple(seeds)
+        self._views: dict[int, InterestView] = {}
         self._lives = [0] * workload.nodes
         # Who is to come back from which crash.
         self._crashed: dict[int, Crash] = {}
@@ -171,8 +172,11 @@ class Simulation:
         self._network.flush_control()
 
     def gauges(self) -> dict[str, float]:
-        """The systems' own figures, as means over the nodes that are up."""
+        """The systems' own figures, as means over the nodes that are up; and the peers with whom membership itself keeps in touch."""
         sums: dict[str, float] = {}
+        if self._membership.directory and self._up:
+            contacts = [len(self._views[index].contacts()) for index in self._up]
+            sums["membership_contacts"] = float(sum(contacts))
         for index in self._up:
             for name, value in self.node(index).gauges().items():
                 sums[name] = sums.get(name, 0.0) + value
@@ -195,7 +199,8 @@ class Simulation:
     def _make_node(self, host: Host) -> Node:
         interest = self._interest_of_life(host.index, self._lives[host.index])
         self._lives[host.index] += 1
-        view = self._membership.view(host, host.name, interest, self.directory)
+        view = self._membership.view(host, host.name, interest, self.directory, self.system.needs)
+        self._views[host.index] = view
         return self.system.build(host, host.name, interest, view, self.parameters)
 
     def _join(self, index: int, node: Node | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from topicweave.blocks.membership import Needs
 from topicweave.blocks.views import InterestView
 from topicweave.errors import BadInput
 from topicweave.model.ids import NodeId, TopicId
@@ -28,6 +29,8 @@ class System:
     build: Build
     connects_topics: bool
     """Whether it promises that every event reaches every subscriber once things are quiet."""
+    needs: Needs = "subscribers"
+    """What it asks of the membership service: who wants which topics; who is there; or nothing, having a membership of its own."""
     degree_limit: Callable[[Node], int] | None = None
     """How many distinct peers a node may ever link to, if the system bounds that."""
     settles_within: float = 30.0

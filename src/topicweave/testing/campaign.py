@@ -71,12 +71,16 @@ def draw_scenario(seed: int, nodes: int | None = None) -> Scenario:
     workload = generate(
         nodes, topics, rng.choice(sorted(MODELS)), min_size=1, max_size=longest, seed=rng.getrandbits(32)
     )
+    membership = Membership.parse(rng.choice(["directory", "gossip"]))
+    churn, faults = _draw_churn(rng, nodes), tuple(_draw_faults(rng, nodes))
+    if membership.directory:
+        faults += tuple(homes_crash(workload, random.Random(f"homes/{seed}")))
     return Scenario(
         seed=seed,
         workload=workload,
-        membership=Membership.parse(rng.choice(["full", "gossip"])),
-        churn=_draw_churn(rng, nodes),
-        faults=tuple(_draw_faults(rng, nodes)),
+        membership=membership,
+        churn=churn,
+        faults=faults,
         interest_changes=tuple(
             (rng.uniform(*CHAOS), rng.randrange(nodes), rng.randrange(topics), rng.random() < 0.5)
             for _ in range(rng.randint(0, nodes // 3))
@@ -120,6 +124,19 @@ def _draw_faults(rng: random.Random, nodes: int) -> Iterator[Fault]:
         yield make()
     for _ in range(rng.randint(0, nodes // 4)):
         yield makers[-1]()
+
+
+def homes_crash(workload: Workload, rng: random.Random) -> Iterator[Fault]:
+    """The homes of one or two topics in the topic directory crash, each together with the next on the ring, which keeps the same records."""
+    ring = sorted(range(workload.nodes), key=workload.node_ids.__getitem__)
+    for topic in rng.sample(range(workload.topics), min(workload.topics, rng.randint(1, 2))):
+        after = [
+            place for place, node in enumerate(ring) if workload.node_ids[node] >= workload.topic_ids[topic]
+        ]
+        first = after[0] if after else 0
+        start, end = sorted((rng.uniform(*CHAOS), rng.uniform(*CHAOS)))
+        for step in range(2):
+            yield Crash(start, end, ring[(first + step) % len(ring)], rng.random() < 0.5)
 
 
 def run_scenario(system: System, scenario: Scenario, parameters: Any = None) -> Verdict:

@@ -45,6 +45,7 @@ RVR = System(
     parameters=RVRParameters,
     build=RVRNode,
     connects_topics=True,
+    needs="nothing",
     degree_limit=degree_limit,
     control_kinds=CONTROL_KINDS,
     heals_within=90.0,

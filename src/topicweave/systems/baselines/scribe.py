@@ -321,4 +321,5 @@ SCRIBE = System(
     parameters=ScribeParameters,
     build=ScribeNode,
     connects_topics=True,
+    needs="peers",
 )

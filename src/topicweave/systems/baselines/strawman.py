@@ -60,6 +60,7 @@ STRAWMAN = System(
     parameters=StrawmanParameters,
     build=StrawmanNode,
     connects_topics=True,
+    needs="nothing",
     degree_limit=degree_limit,
     control_kinds=CONTROL_KINDS,
     settles_within=45.0,

@@ -12,6 +12,7 @@ MAGNET = System(
     parameters=MagnetParameters,
     build=MagnetNode,
     connects_topics=True,
+    needs="nothing",
     degree_limit=degree_limit,
     control_kinds=CONTROL_KINDS,
     # Views, a place, a better one, fingers three times over.

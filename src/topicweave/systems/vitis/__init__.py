@@ -13,6 +13,7 @@ VITIS = System(
     parameters=VitisParameters,
     build=VitisNode,
     connects_topics=True,
+    needs="nothing",
     degree_limit=degree_limit,
     tuning=({"table_size": 10}, {"table_size": 25}),
     control_kinds=CONTROL_KINDS,

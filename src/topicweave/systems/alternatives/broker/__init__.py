@@ -12,6 +12,7 @@ BROKER = System(
     parameters=BrokerParameters,
     build=BrokerNode,
     connects_topics=True,
+    needs="peers",
     control_kinds=CONTROL_KINDS,
 )
 
