@@ -297,7 +297,7 @@ def test_nobody_keeps_the_departed_for_ever() -> None:
     names = {swarm.simulation.hosts[index].name for index in gone}
     for number, index in enumerate(gone):
         swarm.simulation.stop(index, orderly=number % 2 == 0)
-    swarm.run(135.0)  # what they said of themselves is good for 120 s, and is looked through every 10
+    swarm.run(140.0)  # what they said of themselves is good for 120 s, and is looked through every 10
     for node in swarm.nodes():
         assert not names & node.known_peers()
         assert not names & set(node.directory.home.known_peers())

@@ -100,7 +100,7 @@ class DirectoryView(GossipView):
         return sample[0] if sample else None
 
     def _candidates(self, descriptors: Sequence[Descriptor]) -> None:
-        self.directory.candidates([descriptor.id for descriptor in descriptors])
+        self.directory.candidates([news.id for news in descriptors if news.age <= self.max_age])
 
     def _named(self, topic: TopicId, contacts: Sequence[Contact]) -> None:
         now = self.world.now

@@ -66,7 +66,7 @@ class Options(Conditions, Bounds, Reading, total=False):
 
     seeds, seed     how many replications, and the first one's seed
     events          how many events are published; 0 looks at links only
-    membership      whom a node knows of: 'full', a share such as '5%', or 'gossip'
+    membership      how nodes learn of each other: 'directory' as live nodes do, 'gossip' alone; or an oracle: 'full', a share such as '5%'
     settle          virtual seconds before events start; None: as long as each system takes
     latency         one way: '50ms', '10-100ms', 'hosts'; or a file or imported folder: a matrix or pairs of round-trip times,
                     or coordinates
@@ -99,7 +99,7 @@ class Question:
     seeds: int = 3
     seed: int = 0
     events: int = 200
-    membership: str = "full"
+    membership: str = "directory"
     settle: float | None = None
     latency: str = "50ms"
     latency_unit: Unit | None = None
@@ -123,8 +123,9 @@ class Question:
         """
         if self.settle is not None:
             return self.settle, 0.0
-        by_gossip = Membership.parse(self.membership).share is None
-        least = system.settles_within * (BY_GOSSIP if by_gossip else 1.0)
+        membership = Membership.parse(self.membership)
+        slow = not membership.oracle and (not membership.directory or system.needs == "peers")
+        least = system.settles_within * (BY_GOSSIP if slow else 1.0)
         return least, MOST_TIMES * least
 
     def command(self, source: str) -> str:

@@ -41,7 +41,7 @@ def simulate(
     system: str = "spidercast",
     *,
     seed: int = 0,
-    membership: str = "full",
+    membership: str = "directory",
     latency: str = "50ms",
     latency_unit: Unit | None = None,
     churn: str = "",

@@ -47,7 +47,7 @@ def advise(
     seeds: trying.Seeds = 2,
     seed: trying.FirstSeed = 0,
     events: trying.Events = 200,
-    membership: trying.MembershipOption = "full",
+    membership: trying.MembershipOption = "directory",
     settle: trying.Settle = None,
     latency: trying.LatencyOption = "50ms",
     latency_unit: trying.LatencyUnit = None,

@@ -33,7 +33,7 @@ def compare(
     seeds: trying.Seeds = 3,
     seed: trying.FirstSeed = 0,
     events: trying.Events = 200,
-    membership: trying.MembershipOption = "full",
+    membership: trying.MembershipOption = "directory",
     settle: trying.Settle = None,
     latency: trying.LatencyOption = "50ms",
     latency_unit: trying.LatencyUnit = None,
@@ -74,7 +74,7 @@ def compare(
     \b
     JSON (on stdout with --format json, and in DIR/compare.json; docs/compare.md has its schema):
       {"version": "…", "workload": {"name", "source", "nodes", "topics", "subscriptions", …},
-       "seeds": [0, 1, 2], "events": 200, "membership": "full", "settle": 30.0, "latency": "50ms",
+       "seeds": [0, 1, 2], "events": 200, "membership": "directory", "settle": 30.0, "latency": "50ms",
        "churn": "", "crash": 0.1, "cuts": [],
        "systems": [{"system": "spidercast", "parameters": {"k_greedy": 2},
                     "measures": {"degree_mean": 12.1, "hit_ratio": 1.0, …},

@@ -46,7 +46,9 @@ Events = Annotated[
 MembershipOption = Annotated[
     str,
     typer.Option(
-        metavar="full|5%|gossip", help="Whom a node knows of: everybody, a random share, or by gossip."
+        metavar="directory|gossip|full|5%",
+        help="How nodes learn of each other: as live nodes do (gossip and a directory of topics), by gossip alone; or from "
+        "an oracle that tells them of everybody or of a random share. With a view's size: directory:100.",
     ),
 ]
 Settle = Annotated[
@@ -202,12 +204,13 @@ def print_comparison(comparison: Comparison) -> None:
     """The table, in as few pieces as the terminal's width allows, and who does not keep to what was asked for."""
     from topicweave.cli.output import console, show
     from topicweave.report.constraints import complaints
-    from topicweave.report.terminal import LEGEND, comparison_tables
+    from topicweave.report.terminal import comparison_tables, legend
 
     out = console()
     for table in comparison_tables(comparison, out.width if out.is_terminal else None):
         show(table)
-    out.print(LEGEND, style="dim", soft_wrap=True)
+    for line in legend(comparison):
+        out.print(line, style="dim", soft_wrap=True)
     for entry in comparison.entries:
         if broken := complaints(entry, comparison.constraints):
             out.print(f"✗ {entry.label}: {'; '.join(broken)}", style="red", soft_wrap=True)

@@ -106,12 +106,25 @@ class Setting:
 
     seeds: tuple[int, ...] = (0,)
     events: int = 200
-    membership: str = "full"
+    membership: str = "directory"
     settle: float | None = None
     """Virtual seconds before events start; None: each system as long as it takes (its measure `settle_seconds`)."""
     latency: str = "50ms"
     churn: str = ""
     crash: float = 0.1
+
+
+def membership_in_words(membership: str) -> str:
+    """What a reader has to know of how nodes knew of each other.
+
+    >>> membership_in_words("full")
+    'full: an oracle; nodes know at once what no live node could, and pay nothing for it'
+    """
+    if membership.startswith("directory"):
+        return f"{membership}: as live nodes have it, by gossip and a directory of topics; its traffic counts"
+    if membership.startswith("gossip"):
+        return f"{membership}: by gossip alone; its traffic counts"
+    return f"{membership}: an oracle; nodes know at once what no live node could, and pay nothing for it"
 
 
 class Shown(str):

@@ -7,7 +7,7 @@ from html import escape
 from topicweave.report.columns import COLUMNS, column_marks
 from topicweave.report.comparison import Comparison, Entry
 from topicweave.report.constraints import complaints
-from topicweave.report.terminal import LEGEND, SIGNS
+from topicweave.report.terminal import SIGNS, legend
 
 # Weight and sign as well as colour; a notebook may be light or dark.
 _STYLES = {"best": "font-weight:bold;color:#1a7f37", "worst": "color:#cf222e", "": ""}
@@ -23,7 +23,7 @@ def comparison_markup(comparison: Comparison) -> str:
         _row(entry, {measure: of_all[place] for measure, of_all in marks.items()})
         for place, entry in enumerate(comparison.entries)
     ]
-    below = [LEGEND, *comparison.notes]
+    below = [*legend(comparison), *comparison.notes]
     below += [
         f"✗ {entry.label}: {'; '.join(broken)}"
         for entry in comparison.entries

@@ -11,12 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from topicweave.report.columns import COLUMNS, Column, Mark, column_marks
-from topicweave.report.comparison import Comparison
+from topicweave.report.comparison import Comparison, membership_in_words
 
 # Signs as well as colours: a pipe has none, and not everybody tells them apart.
 SIGNS = {"best": "▴", "worst": "▾", "": ""}
 STYLES = {"best": "bold green", "worst": "red", "": ""}
 LEGEND = "▴ best, ▾ worst of those that reach everybody; links, messages and bytes are per node"
+
+
+def legend(comparison: Comparison) -> list[str]:
+    """What stands below a table."""
+    return [LEGEND, f"membership {membership_in_words(comparison.setting.membership)}"]
 
 
 def comparison_tables(comparison: Comparison, width: int | None) -> list[Table]:
@@ -71,4 +76,4 @@ def as_plain_text(comparison: Comparison, width: int | None = None) -> str:
     for table in comparison_tables(comparison, width):
         console.print(table)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    return "\n".join([*lines, LEGEND])
+    return "\n".join([*lines, *legend(comparison)])

@@ -136,6 +136,9 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
             grace=grace,
             window=DRAIN,
         )
+        for sort in ("messages", "bytes"):
+            kinds = (f"control_{sort}.{kind}" for kind in sorted(simulation.membership_kinds))
+            result[f"membership_{sort}"] = sum(result.get(kind, 0.0) for kind in kinds)
         if population and events:
             result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
         unwanted = noise_by_node(receptions.traffic)

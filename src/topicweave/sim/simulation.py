@@ -182,6 +182,14 @@ class Simulation:
                 sums[name] = sums.get(name, 0.0) + value
         return {name: total / len(self._up) for name, total in sums.items()}
 
+    @property
+    def membership_kinds(self) -> frozenset[str]:
+        """The kinds of messages by which nodes learn of each other, if they leave that to the membership service."""
+        if self.system.needs == "nothing":
+            return frozenset()
+        types = {kind for view in self._views.values() for kind in view.receivers()}
+        return frozenset(str(kind.__struct_config__.tag) for kind in types)
+
     # Comings and goings.
 
     def _workload_interest(self, index: int, _life: int) -> Interest:
