@@ -72,6 +72,16 @@ class DirectoryView(GossipView):
     def serve(self, parts: Parts) -> None:
         self.directory.serve(parts)
 
+    def said(self, peer: NodeId, interest: Interest) -> None:
+        named = self._contacts.get(peer)
+        wrong = [topic for topic in named if topic not in interest] if named else []
+        if named is not None and wrong:
+            for topic in wrong:
+                del named[topic]
+            if not named:
+                del self._contacts[peer]
+            self._put(peer)
+
     def seek(self, topic: TopicId) -> None:
         self.directory.seek(topic)
 

@@ -108,6 +108,9 @@ class InterestView(ABC):
     def serve(self, parts: Parts) -> None:  # noqa: B027 - others have nobody to tell
         """Let the homes of topics know which parts the owner's are in."""
 
+    def said(self, peer: NodeId, interest: Interest) -> None:  # noqa: B027
+        """A peer told the owner itself what it wants: a home may have said otherwise, and not know better yet."""
+
     def seek(self, topic: TopicId) -> None:  # noqa: B027
         """Look for subscribers of a topic that the owner publishes on and does not want."""
 

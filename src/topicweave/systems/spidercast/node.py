@@ -246,6 +246,7 @@ class OverlayNode(ViewNode):
             self._detector.heard(peer)
             if self._known_versions[peer] != version:
                 self._known_versions[peer] = version
+                self.view.said(peer, interest)
                 for task in self.tasks.values():
                     task.neighbour_changed(peer, interest)
 

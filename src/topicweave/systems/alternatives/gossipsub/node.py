@@ -214,6 +214,7 @@ class GossipSubNode(ViewNode):
     def _interest_is(self, peer: NodeId, connection: Connection, version: int, interest: Interest) -> None:
         connection.version = version
         connection.interest = interest
+        self.view.said(peer, interest)
         for topic, members in self.mesh.items():
             if peer in members and topic not in interest:
                 del members[peer]
