@@ -13,7 +13,8 @@ from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.model.workload import Workload
-from topicweave.port import Link, Node, Receipt, World
+from topicweave.port import Link, Node, Published, World
+from topicweave.sim.churn import Churn
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.system import System
 
@@ -55,9 +56,9 @@ class DirectoryNode(Node):
         self.subscriptions.discard(topic)
         self.view.set_interest(self._interest())
 
-    def publish(self, topic: TopicId, payload: bytes = b"") -> Receipt:
+    def publish(self, topic: TopicId, payload: bytes = b"") -> Published:
         self.view.seek(topic)
-        return Receipt(Event(self.id, topic, 0, 0, payload), 0)
+        return Published(Event(self.id, topic, 0, 0, payload), 0)
 
     def peer_lost(self, peer: NodeId) -> None:
         self.view.lost(peer)
@@ -97,7 +98,7 @@ class Swarm:
             DIRECTORY_ONLY,
             seed=seed,
             membership=Membership.parse(membership),
-            start_window=10.0,
+            churn=Churn(frozenset(range(workload.nodes)), (), start_window=10.0),
             seeds=seeds,
         )
 

@@ -166,7 +166,7 @@ class RingNode(OverlayNode):
         node_id: NodeId,
         subscriptions: Iterable[TopicId],
         view: InterestView,
-        parameters: RingParameters,
+        parameters: RingPerTopicParameters,
     ) -> None:
         self._ring = RingSelection(world, node_id, view)
         super().__init__(world, node_id, subscriptions, view, parameters, {"ring": self._ring})
