@@ -109,16 +109,20 @@ class _MeasuredDelays:
 
 def measured_slices() -> npt.NDArray[np.float64]:
     """PlanetLab's round-trip times, slice after slice."""
-    return _read_slices(str(data_file(find_real("planetlab").file)), _stamp("planetlab"))
+    return _measured(str(data_file(find_real("planetlab").file)), _stamp("planetlab"))
 
 
 @lru_cache(maxsize=1)
-def _read_slices(file: str, _stamp: str) -> npt.NDArray[np.float64]:
-    """Matrices of an archive, in the order of the numbers in their names."""
+def _measured(file: str, _stamp: str) -> npt.NDArray[np.float64]:
+    return read_slices(Path(file))
+
+
+def read_slices(file: Path) -> npt.NDArray[np.float64]:
+    """Matrices of an archive, in the order of the numbers in their names; as they are, unscaled."""
     wanted = find_format("rtt")
     slices: dict[str, list[npt.NDArray[np.float64]]] = {}
-    parse = rtt_lines(wanted.delimiter, len(first_line(Path(file)).split(wanted.delimiter)), per_second=1.0)
-    for block in parsed_blocks(Piece(file, archive=True), parse):
+    parse = rtt_lines(wanted.delimiter, len(first_line(file).split(wanted.delimiter)), per_second=1.0)
+    for block in parsed_blocks(Piece(str(file), archive=True), parse):
         if block.wrong:
             raise BadInput(f"{block.file}, line {block.wrong[0].line}: {block.wrong[0].reason}")
         slices.setdefault(block.file, []).append(block.rows["rtt"].to_numpy())

@@ -12,10 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from topicweave.data.files import is_tar
-from topicweave.data.reading import read_rows
+from topicweave.data.networks import read_slices
 from topicweave.data.text_tables import Rows, TableOptions, read_text, whole
 from topicweave.errors import BadInput
 from topicweave.sim.latency_choice import HELP, Network
@@ -37,7 +39,8 @@ def read_network(path: Path, unit: Unit | None = None) -> Network:
         network = _imported(path)
         scale = scale if network.rtt_ms is None else 1.0  # an imported matrix knows its unit
     elif is_tar(path):
-        network = _archive(path)
+        slices = read_slices(path)
+        network = _matrix(path, _numbered(slices.shape[1]), slices)
     else:
         network = _table(path, read_text(path, whole(path), TableOptions()))
     network = Network(
@@ -73,24 +76,6 @@ def _imported(folder: Path) -> Network:
     raise BadInput(
         f"{folder}: neither round-trip times nor places in it; make it by `topicweave workload import rtt` or `coordinates`"
     )
-
-
-def _archive(path: Path) -> Network:
-    """Matrices one after the other in time, in the order of the numbers in their names."""
-    read = read_rows("rtt", path)
-    if read.wrong:
-        first = read.wrong[0]
-        raise BadInput(f"{first.file}, line {first.line}: {first.reason}; give milliseconds")
-    files = read.rows["file"].to_pylist()
-    order = {name: at for at, name in enumerate(sorted(set(files), key=_natural))}
-    size = int(np.max(read.rows["line"].to_numpy()))
-    rtt = np.full((len(order), size, size), np.nan)
-    peers = [int(peer) for peer in read.rows["peer"].to_pylist()]
-    if max(peers) + 1 != size:
-        raise _not_square(path, size, max(peers) + 1)
-    places = [order[name] for name in files]
-    rtt[places, read.rows["line"].to_numpy() - 1, peers] = read.rows["rtt"].to_numpy() * 1000.0
-    return _matrix(path, [str(number) for number in range(size)], rtt)
 
 
 def _table(path: Path, rows: Rows) -> Network:
@@ -139,6 +124,12 @@ def _not_square(path: Path, rows: int, columns: int) -> BadInput:
 
 def _numbers(column: Any) -> FloatArray:
     """A column's numbers; what is none is not a number."""
+    try:
+        fast: FloatArray = pc.utf8_trim_whitespace(column).cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        pass  # some cell is no number: which ones is seen one by one
+    else:
+        return fast
     found = np.full(len(column), np.nan)
     for at, cell in enumerate(column.to_pylist()):
         try:
