@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import json
 import lzma
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from topicweave.data.sniffing import MISSING
 from topicweave.data.tables import Understood, read_subscriptions, refuse_pointless
 from topicweave.data.text_tables import TableOptions
 from topicweave.errors import BadInput
@@ -74,6 +79,21 @@ def test_a_first_line_like_any_other_is_data(tmp_path: Path) -> None:
     assert unsure.notes == ("the first line is taken for data; if it names the columns, say --header",)
     assert read(tmp_path, "ann,red\nbob,blue\n", header=True)[0] == {"bob": ["blue"]}
     assert len(read(tmp_path, "member_id,group_id\n1,a\n", header=False)[0]) == 2
+
+
+def test_a_first_line_that_may_be_names_is_told(tmp_path: Path) -> None:
+    _, understood = read(tmp_path, "ann,game\nbob,music\ncid,film\n")
+    assert understood.notes == (
+        "the first line is taken for the names of the columns; if it is data, say --no-header",
+    )
+    assert len(read(tmp_path, "ann,game\nbob,music\ncid,film\n", header=False)[0]) == 3
+    assert len(read(tmp_path, "NaN,x\n1,x\n2,y\n")[0]) == 2, "a missing name is no column's name"
+
+
+def test_options_that_say_nothing_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"user": ["a", "b"], "topic": ["x", "x"]}), tmp_path / "my.parquet")
+    with pytest.raises(BadInput, match=r"--header says nothing about .parquet; leave it out"):
+        read_subscriptions(tmp_path / "my.parquet", TableOptions(header=True))
 
 
 @pytest.mark.parametrize(
@@ -310,3 +330,32 @@ def test_the_known_data_sets(miniature: Path, name: str) -> None:
 @pytest.mark.parametrize("name", SHARED)
 def test_the_real_data_sets(real_data: Path, name: str) -> None:
     assert said(read_subscriptions(real_data / "subscriptions" / name)[1]).startswith(SHARED[name])
+
+
+NAMES = (
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), min_size=1, max_size=12)
+    .map(str.strip)
+    .filter(lambda name: name not in MISSING and not name.startswith(("#", "%")))
+)
+
+
+@settings(max_examples=60)
+@given(
+    wanted=st.dictionaries(NAMES, st.sets(NAMES, min_size=1, max_size=4), min_size=2, max_size=8),
+    delimiter=st.sampled_from([",", "\t", ";", "|"]),
+    quote_all=st.booleans(),
+)
+def test_what_the_csv_module_writes_is_read_back(
+    wanted: dict[str, set[str]], delimiter: str, quote_all: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "my.csv")
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(
+                file, delimiter=delimiter, quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
+            )
+            writer.writerow(["user", "topic"])
+            writer.writerows([node, topic] for node, topics in wanted.items() for topic in sorted(topics))
+        found, understood = read_subscriptions(path)
+    assert lists(found) == {node: sorted(topics) for node, topics in wanted.items()}
+    assert understood.shape.endswith("with a header")

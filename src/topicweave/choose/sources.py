@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 import pyarrow as pa
 
 from topicweave.choose.channel import Note
 from topicweave.data import reading
-from topicweave.data.tables import Understood, read_subscriptions, subscriptions_in
+from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in
 from topicweave.data.text_tables import TableOptions
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
@@ -91,6 +92,7 @@ def _read(source: Source, options: TableOptions, note: Note) -> Workload:
 def _read_path(path: Path, options: TableOptions, note: Note) -> Workload:
     if not path.is_dir():
         return _told(read_subscriptions(path, options), note)
+    refuse_options(path, "a folder", **msgspec.structs.asdict(options))
     if any(path.rglob("*.opml")):
         return reading.read_workload("opml", path)
     return Workload.load(path)

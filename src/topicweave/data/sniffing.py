@@ -33,6 +33,9 @@ SEPARATORS = {
     " ": "blanks",
 }
 
+MISSING = ("", "NaN", "nan", "null", "NULL", "None", "NA", "N/A", "#N/A", "<NA>", "\\N")
+"""Words that programs write for a name that is not there."""
+
 NODE_WORDS = [
     "node",
     "user",
@@ -252,11 +255,11 @@ def _has_header(rows: list[list[str]]) -> tuple[bool, bool]:
         and all(place < len(row) and _is_number(row[place]) for row in others if len(row) == len(first))
     ]
     # A word above a column of numbers is its name; so is one that names columns and stands nowhere else.
-    if any(first[place] for place in numeric):
+    if any(first[place] not in MISSING for place in numeric):
         return True, True
     if recurs:
         return False, True
-    return (True, True) if any(named) else (False, len(others) < 1)
+    return any(named), sum(named) > 1 or not others
 
 
 def too_long(where: str, size: int) -> BadInput:

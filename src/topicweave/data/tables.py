@@ -16,13 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topicweave.data.files import COMPRESSIONS
-from topicweave.data.sniffing import LONGEST_NAME, NODE_WORDS, TOPIC_WORDS, is_plain_number, too_long, words
+from topicweave.data.sniffing import (
+    LONGEST_NAME,
+    MISSING,
+    NODE_WORDS,
+    TOPIC_WORDS,
+    is_plain_number,
+    too_long,
+    words,
+)
 from topicweave.data.text_tables import Rows, TableOptions, counted, read_text, sentence, whole
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
-
-MISSING = ("", "NaN", "nan", "null", "NULL", "None", "NA", "N/A", "#N/A", "<NA>", "\\N")
-"""Words that programs write for a name that is not there."""
 
 
 class Understood(msgspec.Struct, frozen=True):
@@ -49,6 +54,8 @@ def read_subscriptions(path: Path, options: TableOptions | None = None) -> tuple
             f"{path}: no such file or folder; give a file of subscriptions, or a workload's folder"
         )
     kind = _kind(path)
+    if kind in (".parquet", ".json", ".jsonl", ".ndjson"):
+        refuse_options(path, kind, delimiter=options.delimiter, header=options.header)
     if kind == ".parquet":
         rows = Rows("Parquet", _read_parquet(path))
     elif kind in (".json", ".jsonl", ".ndjson"):
@@ -56,6 +63,13 @@ def read_subscriptions(path: Path, options: TableOptions | None = None) -> tuple
     else:
         rows = read_text(path, whole(path), options)
     return subscriptions_in(str(path), rows.table, options, rows)
+
+
+def refuse_options(path: Path, kind: str, **options: object) -> None:
+    """Raise about an option that says nothing about what is read."""
+    for name, value in options.items():
+        if value is not None:
+            raise BadInput(f"{path}: --{name} says nothing about {kind}; leave it out")
 
 
 def _kind(path: Path) -> str:

@@ -91,7 +91,9 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> Rows:
         if len(named) == table.num_columns and len(set(named)) == len(named):
             table = table.rename_columns([name.strip() for name in named])
     header = "with a header" if dialect.header else "without a header"
-    if not dialect.sure:
+    if not dialect.sure and dialect.header:
+        notes += ("the first line is taken for the names of the columns; if it is data, say --no-header",)
+    elif not dialect.sure:
         notes += ("the first line is taken for data; if it names the columns, say --header",)
     shape = f"columns between {between}, {header}"
     return Rows(shape, table, dialect.types, dialect.header, line + dialect.header, notes + left_out)
