@@ -14,8 +14,6 @@ from topicweave.report.advice import Advice, weigh
 from topicweave.runs.runner import Progress
 from topicweave.systems.registry import SYSTEMS
 
-OUT = Path("out/advise")
-
 Preference = Literal["links", "latency", "control", "noise", "hops", "repair", "memory"]
 PREFERENCES: dict[Preference, str] = {
     "links": "degree_mean",
@@ -33,7 +31,7 @@ def advise(
     *,
     prefer: Preference = "links",
     systems: Iterable[str] | None = None,
-    out: str | Path = OUT,
+    out: str | Path | None = None,
     runs: str | Path | None = None,
     workers: int | None = None,
     spark: Any = None,

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from topicweave.choose.budget import Budget
 from topicweave.choose.channel import Channel, Note
 from topicweave.choose.facts import facts, in_short, told_sample
+from topicweave.choose.places import RUNS
 from topicweave.choose.question import Options, Question, ask
 from topicweave.choose.running import Engine, Place, carry_out, run_for, store
 from topicweave.choose.sources import Named, Source, named_workload
@@ -28,7 +29,6 @@ from topicweave.sim.latency import Constant
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.systems.registry import SYSTEMS
 
-OUT = Path("out/compare")
 ENOUGH_DELIVERIES = 300
 """Below this many, a share of 1 may be one of 0.99 as well."""
 
@@ -37,7 +37,7 @@ def compare(
     subscriptions: Source,
     *,
     systems: Iterable[str] | None = None,
-    out: str | Path = OUT,
+    out: str | Path | None = None,
     runs: str | Path | None = None,
     workers: int | None = None,
     spark: Any = None,
@@ -49,8 +49,9 @@ def compare(
 
     subscriptions   a file or folder, a `Workload`, a pandas or Arrow table of (node, topic), or {node: [topics]}
     systems         names, with parameters as in 'spidercast:k_greedy=2'; all systems if not given
-    out             where the workload is kept
-    runs            where finished runs are kept: what was run there before is not run again; `runs` beside `out` if not given
+    out             where the workload is kept: a folder in `out/compare` named after the subscriptions if not given
+    runs            where finished runs are kept: what was run there before is not run again; `out/runs` if not given, or `runs`
+                    beside `out`
     workers         processes at a time; as many as cores if not given
     spark           a Spark session to run on instead
     progress        called with (finished, of how many, what was finished last)
@@ -69,15 +70,15 @@ def compare(
     if not systems:
         for reason in SYSTEMS.broken.values():
             channel.note(reason)
-    subject = named_workload(subscriptions, Path(out), channel.note, question.reading)
-    kept = Path(runs) if runs is not None else beside(Path(out))
-    return answer(question, subject, Path(out), kept, Engine.of(workers, spark), channel)
+    place = None if out is None else Path(out)
+    subject = named_workload(subscriptions, place, channel.note, question.reading)
+    kept = Path(runs) if runs is not None else RUNS if place is None else beside(place)
+    return answer(question, subject, kept, Engine.of(workers, spark), channel)
 
 
-def answer(
-    question: Question, subject: Named, out: Path, kept: Path, engine: Engine, channel: Channel
-) -> Comparison:
+def answer(question: Question, subject: Named, kept: Path, engine: Engine, channel: Channel) -> Comparison:
     """Run what was not run before; `kept` is the folder of results."""
+    out = subject.out
     refuse_pointless(subject.source, subject.workload)
     asked = question
     question, whole = _surrounded(question, subject.workload, out, channel.note)

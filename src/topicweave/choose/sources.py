@@ -10,11 +10,13 @@ import msgspec
 import pyarrow as pa
 
 from topicweave.choose.channel import Note
+from topicweave.choose.places import own_folder
 from topicweave.data import reading
 from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in
 from topicweave.data.text_tables import TableOptions
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
+from topicweave.runs.sources import fingerprint
 
 
 class ArrowTable(Protocol):
@@ -34,6 +36,8 @@ class Named(NamedTuple):
     workload: Workload
     name: str
     source: str
+    out: Path
+    """Where answers about it go."""
 
 
 def read_workload(
@@ -60,15 +64,18 @@ def read_workload(
     return _read(source, TableOptions(node, topic, delimiter, header), note or _ignore)
 
 
-def named_workload(source: Source, out: Path, note: Note, options: TableOptions) -> Named:
-    """The same for a comparison in the folder `out`, where what has no file of its own is kept."""
+def named_workload(source: Source, out: Path | None, note: Note, options: TableOptions) -> Named:
+    """The same for a comparison in the folder `out`, or in one of its own; what has no file of its own is kept there."""
     workload = _read(source, options, note)
     if isinstance(source, str | Path):
-        return Named(workload, Path(source).name or str(source), str(source))
+        folder = own_folder("compare", source) if out is None else out
+        return Named(workload, Path(source).name or str(source), str(source), folder)
+    if out is None:
+        out = own_folder("compare", f"{IN_MEMORY}-{fingerprint(workload)[:8]}")
     kept = out / IN_MEMORY
     if not (kept / "subscriptions.parquet").exists() or Workload.load(kept) != workload:
         workload.save(kept, overwrite=True)
-    return Named(workload, IN_MEMORY, str(kept))
+    return Named(workload, IN_MEMORY, str(kept), out)
 
 
 def _ignore(_text: str) -> None:

@@ -40,9 +40,7 @@ def advise(
             help="Which to consider, as in `topicweave compare`; all, with several settings each, if not given.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and node.toml go.")] = Path(
-        "out/advise"
-    ),
+    out: trying.Out = None,
     format: Format = "table",  # noqa: A002
     seeds: trying.Seeds = 2,
     seed: trying.FirstSeed = 0,
@@ -80,6 +78,7 @@ def advise(
     import topicweave
     from topicweave.cli.output import print_json
 
+    out, runs = trying.places("advise", subscriptions, out, runs)
     with trying.machinery(workers, master, conf, verbose) as machinery:
         advice = topicweave.advise(
             subscriptions,
@@ -113,22 +112,19 @@ def advise(
             max_control=max_control,
             max_repair=max_repair,
         )
-    trying.write_results(advice.comparison, out)
-    config = _write_config(advice, out)
+    # Printed first: a full disk does not take the answer away.
     if format == "json":
         print_json(advice.to_json())
     else:
         trying.print_comparison(advice.comparison)
-        _tell(advice, config)
-    if advice.chosen is None:
+        typer.echo()
+        for line in advice.reasons:
+            typer.echo(line)
+    trying.write_results(advice.comparison, out)
+    config = _write_config(advice, out)
+    if config is None:
         raise typer.Exit(1)
-
-
-def _tell(advice: Advice, config: Path | None) -> None:
-    typer.echo()
-    for line in advice.reasons:
-        typer.echo(line)
-    if config is not None:
+    if format == "table":
         typer.echo(
             f"Run it: topicweave node --config {config} --listen 127.0.0.1:7000 --insecure --subscribe TOPIC"
         )

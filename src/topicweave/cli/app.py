@@ -16,6 +16,7 @@ from topicweave.cli import (
     measure,
     messaging,
     node,
+    report,
     reproduce,
     scoreboard,
     stream,
@@ -61,6 +62,7 @@ def topicweave_command(
 app.command("demo", short_help="A first look, in about a minute.")(demo.demo)
 app.command("compare", short_help="Compare systems on your workload.")(compare.compare)
 app.command("advise", short_help="Name the system that fits your workload and constraints.")(advise.advise)
+app.command("report", short_help="The table and the page of a comparison again.")(report.report)
 app.command("systems", short_help="List the systems and their parameters.")(systems.systems)
 workload.app.command("formats")(traces.formats)
 workload.app.command("import")(traces.import_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,9 +25,7 @@ def compare(
             "one system may be named several times with different ones.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and the report go.")] = Path(
-        "out/compare"
-    ),
+    out: trying.Out = None,
     format: Format = "table",  # noqa: A002
     seeds: trying.Seeds = 3,
     seed: trying.FirstSeed = 0,
@@ -84,6 +81,7 @@ def compare(
     import topicweave
     from topicweave.cli.output import print_json
 
+    out, runs = trying.places("compare", subscriptions, out, runs)
     with trying.machinery(workers, master, conf, verbose) as machinery:
         comparison = topicweave.compare(
             subscriptions,
@@ -116,9 +114,9 @@ def compare(
             max_control=max_control,
             max_repair=max_repair,
         )
-    report = trying.write_results(comparison, out)
+    # Printed first: a full disk does not take the answer away.
     if format == "json":
         print_json(comparison.to_json())
     else:
         trying.print_comparison(comparison)
-    trying.say_where(report, err=format == "json")
+    trying.say_where(trying.write_results(comparison, out), err=format == "json")

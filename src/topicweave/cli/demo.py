@@ -37,10 +37,9 @@ def demo(
     _provide_workload(folder)
     with trying.machinery(workers or os.cpu_count() or 1) as machinery:
         comparison = topicweave.compare(folder, out=out, **machinery, seeds=1, events=EVENTS, budget=None)
-    report = trying.write_results(comparison, out)
     trying.print_comparison(comparison)
     typer.echo()
-    trying.say_where(report)
+    trying.say_where(trying.write_results(comparison, out))
     typer.echo(
         "\nTry next:\n"
         "  topicweave systems                     what these systems are, and their parameters\n"

@@ -140,6 +140,14 @@ MaxRepair = Annotated[
 ]
 
 
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Where results go; by default a folder in out/ named after the subscriptions."
+    ),
+]
+
+
 class Machinery(TypedDict):
     """Who carries the runs out, and who is told; what `compare` and `advise` take besides the question."""
 
@@ -184,15 +192,27 @@ def _spark_here() -> bool:
         return False
 
 
+def places(kind: str, subscriptions: Path, out: Path | None, runs: Path | None) -> tuple[Path, Path | None]:
+    """Where results go, and where finished runs are kept."""
+    from topicweave.choose.places import RUNS, own_folder, refuse_foreign
+
+    if out is None:
+        return own_folder(kind, subscriptions), runs or RUNS
+    refuse_foreign(out, subscriptions)
+    return out, runs
+
+
 def budget_of(text: str) -> str | None:
     return None if text == "none" else text
 
 
 def write_results(comparison: Comparison, out: Path) -> Path | None:
-    """compare.json always, and the page if it can be drawn: its path, else None."""
+    """The results and compare.json always, and the page if it can be drawn: its path, else None."""
     from topicweave.report.files import json_text, write_whole
+    from topicweave.report.kept import keep
     from topicweave.report.page import PlotlyMissing
 
+    keep(comparison, out)
     write_whole(out / "compare.json", json_text(comparison.to_json()))
     try:
         return comparison.report(out / "report.html")

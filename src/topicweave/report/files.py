@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, TopicweaveError
 
 
 def json_text(value: Any) -> str:
@@ -36,11 +36,20 @@ def make_folder(folder: Path) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """A reader finds the old file or the new one, never half of one."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(content)
         partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise TopicweaveError(
+            f"{path}: cannot write it ({error.strerror}); make room or choose another folder"
+        ) from error
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
