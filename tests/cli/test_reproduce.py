@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,19 +27,49 @@ def test_papers_stand_for_their_studies() -> None:
         choose_papers(["no such paper"])
 
 
-def test_a_study_is_scored_and_what_was_not_run_is_told(tmp_path: Path) -> None:
-    words = ["reproduce", STUDY, "--out", tmp_path / "out", "--format", "json"]
+def test_results_are_kept_as_data_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from topicweave.runs import Result, Run, runner
+
+    words = ["reproduce", STUDY, "--scale", "smoke", "--out", tmp_path / "out", "--format", "json"]
     nothing = json.loads(call(*words, "--finished").stdout)
-    assert nothing["scores"] == []
     assert "not run yet" in nothing["failures"][STUDY]
-    told = json.loads(call(*words, "--workers", 2).stdout)
+    assert not (tmp_path / "out" / "results").exists()
+    told = json.loads(call(*words, "--workers", 1).stdout)
     assert told["failures"] == {}
-    assert {score["study"] for score in told["scores"]} == {STUDY}
     assert json.loads((tmp_path / "out" / "scoreboard.json").read_text()) == told
-    assert f"## {STUDY}" in (tmp_path / "out" / "scoreboard.md").read_text()
-    assert json.loads(call(*words, "--finished").stdout)["scores"] == told["scores"]
-    page = call("scoreboard", tmp_path / "out" / "scoreboard.json").stdout
-    assert page == (tmp_path / "out" / "scoreboard.md").read_text()
+    kept = tmp_path / "out" / "results" / "spidercast.csv"
+    lines = kept.read_text()
+    assert f"{STUDY},smoke,0,messages," in lines
+
+    def never(run: Run) -> Result:
+        raise AssertionError("this was run already")
+
+    monkeypatch.setattr(runner, "carry_out", never)
+    shutil.rmtree(tmp_path / "runs", ignore_errors=True)
+    again = call(*words, "--workers", 1, "--runs", tmp_path / "elsewhere")
+    assert json.loads(again.stdout)["failures"] == {}
+    assert kept.read_text() == lines
+    kept.write_text(re.sub(r",[0-9a-f]{12},", ",other code..,", lines))
+    again = call(*words, "--workers", 1, "--runs", tmp_path / "elsewhere")
+    assert "this was run already" in json.loads(again.stdout)["failures"][STUDY]
+
+
+def test_the_headline_is_of_what_the_project_keeps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    shown = call(
+        "reproduce", "spidercast", "--finished", "--out", tmp_path, "--runs", tmp_path / "runs"
+    ).stdout
+    assert shown.split()[:7] == ["paper", "claims", "holds", "does", "not", "hold", "cannot"]
+    page = Path("docs/reproduction.md").read_text(encoding="utf-8")
+    counts = next(line for line in shown.splitlines() if line.startswith("spidercast")).split()
+    assert f"| {' | '.join(counts)} |" in page
+    assert call("scoreboard").stdout == page
+
+
+def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
+    ended = call("scoreboard", tmp_path)
+    assert ended.exit_code != 0
+    assert "holds no results" in ended.output
 
 
 def test_a_run_that_fails_costs_its_own_study_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,9 +82,12 @@ def test_a_run_that_fails_costs_its_own_study_only(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(runner, "carry_out", often)
     ended = call(
-        "reproduce", STUDY, "spidercast/fig12", "--out", tmp_path / "out", "--format", "json", "--workers", 1
+        *("reproduce", STUDY, "spidercast/fig12", "--out", tmp_path / "out", "--format", "json"),
+        "--workers",
+        1,
     )
     told = json.loads(ended.stdout)
     assert set(told["failures"]) == {STUDY}
     assert "no more rings" in told["failures"][STUDY]
-    assert {score["study"] for score in told["scores"]} == {"spidercast/fig12"}
+    lines = (tmp_path / "out" / "results" / "spidercast.csv").read_text().splitlines()[1:]
+    assert {line.split(",")[0] for line in lines} == {"spidercast/fig12"}

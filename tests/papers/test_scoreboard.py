@@ -1,97 +1,277 @@
-"""The scoreboard: rows of several seeds put together, and what is said where a claim does not hold."""
+"""Results as data, claims judged on them, and the page that shows both."""
 
 from __future__ import annotations
 
-import json
+import csv
+import re
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import pytest
 
 from topicweave.errors import BadInput
-from topicweave.papers.scoreboard import Origin, Score, Scoreboard, combine, latest, read_scoreboard
-from topicweave.papers.scoreboard_page import markdown, ours, verdict
-from topicweave.papers.study import Plan, Row, Study, close_to, reported
+from topicweave.papers.claims import Claim, parse
+from topicweave.papers.judging import Verdict, judge, short
+from topicweave.papers.results import Batch, Number, as_numbers, merged, read_results, write_results
+from topicweave.papers.scoreboard import scoreboard
+from topicweave.papers.scoreboard_page import markdown
+from topicweave.papers.study import Row
 
-ORIGIN = Origin("2026-01-01", "a machine", "c0de")
-FIGURE = Study(
-    "paper/fig1",
-    "Degrees",
-    "Paper §1",
-    lambda scale, seed: Plan({}, lambda results: []),
-    "We measure otherwise.",
+DOCS = Path(__file__).parents[2] / "docs"
+BATCH = Batch("paper/fig1", "paper", 0, "messages", 1, "c0de", "2026-01-01")
+
+
+def claim(judgement: str, **changed: str) -> Claim:
+    lines = {"study": "paper/fig1", "measure": "degree", **changed}
+    told = "\n".join(f'{name} = "{value}"' for name, value in lines.items())
+    source = f'title = "P"\n[[claim]]\nid = "one"\nat = "§1"\nsays = "So it is."\n{told}\n{judgement}'
+    return parse("paper", source).claims[0]
+
+
+def numbers(*points: tuple[dict[str, Any], float | str], seed: int = 0) -> list[Number]:
+    batch = Batch("paper/fig1", "paper", seed, "messages")
+    return as_numbers(batch, [Row(where, "degree", None, value) for where, value in points])
+
+
+def state(verdict: Verdict) -> tuple[str, str]:
+    return verdict.state, "; ".join(one.miss for one in verdict.judged)
+
+
+# Results.
+
+
+def test_two_numbers_of_one_place_and_seed_are_never_averaged() -> None:
+    same = [Row({"nodes": 10}, "share", None, 0.028), Row({"nodes": 10}, "share", None, 0.0042)]
+    with pytest.raises(BadInput, match=r"share at nodes=10 is both 0\.028 and 0\.0042"):
+        as_numbers(BATCH, same)
+    assert len(as_numbers(BATCH, [same[0], same[0]])) == 1
+
+
+def test_a_row_in_words_gives_a_number_for_each_of_its_numbers() -> None:
+    rows = [
+        Row({"nodes": "rising"}, "degree", None, "10.8, -2, 3e+01"),
+        Row({}, "cost", None, "magnet 380.8, strawman 1112.6"),
+        Row({}, "calm", None, "True"),
+        Row({}, "words", None, "a few of (3,1)x2"),
+    ]
+    found = as_numbers(BATCH, rows)
+    assert [(one.measure, one.part, one.value) for one in found] == [
+        ("degree", 1, 10.8),
+        ("degree", 2, -2.0),
+        ("degree", 3, 30.0),
+        ("cost", 1, 380.8),
+        ("cost", 2, 1112.6),
+        ("calm", 0, 1.0),
+        ("words", 1, 3.0),
+        ("words", 2, 1.0),
+    ]
+
+
+def test_levels_samples_and_seeds_of_a_study_are_told() -> None:
+    rows = [
+        Row({"workload": "facebook 1K, sample 2", "level": "cycles", "alpha": 2.0}, "noise", None, 0.5),
+        Row({"workload": "x"}, "saved", None, 0.5, deviation=0.1),
+    ]
+    batch = Batch("paper/fig1", "paper", 0, "messages", seeds=3)
+    first, second = as_numbers(batch, rows)
+    assert first.point() == {"workload": "facebook 1K", "alpha": "2", "sample": "2", "level": "bulk"}
+    assert (second.level, second.seeds) == ("messages", 3)
+    assert second.interval == pytest.approx(0.248, abs=0.001)
+
+
+def test_files_of_results_are_continued(tmp_path: Path) -> None:
+    first = numbers(({"nodes": 10}, 1.0), ({"nodes": 20}, 2.0))
+    other = as_numbers(Batch("other/fig2", "paper", 0, "bulk"), [Row({}, "noise", None, 0.25)])
+    write_results(tmp_path, merged(first, other))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other.csv", "paper.csv"]
+    assert sorted(read_results(tmp_path), key=str) == sorted([*first, *other], key=str)
+    again = numbers(({"nodes": 10}, 5.0))
+    more = numbers(({"nodes": 10}, 7.0), seed=1)
+    assert {(one.seed, one.value) for one in merged(read_results(tmp_path), [*again, *more])} == {
+        (0, 5.0),
+        (1, 7.0),
+        (0, 0.25),
+    }
+    (tmp_path / "broken.csv").write_text("study\nx\n")
+    with pytest.raises(BadInput, match="no file of results"):
+        read_results(tmp_path)
+
+
+# Judgements.
+
+
+@pytest.mark.parametrize(
+    ("judgement", "value", "expected"),
+    [
+        ("paper = 10", 11.4, ("holds", "")),
+        ("paper = 10", 8.0, ("does not hold", "lower")),
+        ('paper = 10\nbetter = "lower"', 8.0, ("does not hold", "better (lower)")),
+        ('paper = 10\nbetter = "lower"', 12.0, ("does not hold", "worse (higher)")),
+        ("paper = 0.91", 0.92, ("holds", "")),
+        ("paper = 0.91", 0.97, ("does not hold", "higher")),
+        ("paper = 0", 0.0, ("holds", "")),
+        ("paper = 0", 0.001, ("does not hold", "higher")),
+        ("paper = 0\nzero = 0.01", 0.001, ("holds", "")),
+        ("paper = 1\nzero = 0.001", 0.9995, ("holds", "")),
+        ("paper = 1\nzero = 0.001", 0.99, ("does not hold", "lower")),
+        ("range = [2, 4]", 2.0, ("holds", "")),
+        ("range = [2, 4]", 1.9, ("does not hold", "lower")),
+        ("range = [2, 4]", 4.1, ("does not hold", "higher")),
+        ("below = 12", 11.0, ("holds", "")),
+        ("below = 12", 13.0, ("does not hold", "higher")),
+        ("above = 0.5", 0.4, ("does not hold", "lower")),
+        ("paper = 10", float("nan"), ("does not hold", "no number")),
+    ],
 )
+def test_numbers_are_judged_to_both_sides(judgement: str, value: float, expected: tuple[str, str]) -> None:
+    assert state(judge(claim(judgement), numbers(({}, value)))) == expected
 
 
-def test_seeds_become_one_row_with_a_mean_and_an_interval() -> None:
-    rows = [
-        [close_to({"nodes": 10, "seed": seed}, "degree_mean", 10.0, value, 0.1)]
-        for seed, value in ((0, 10.0), (1, 10.5))
+def test_a_curve_is_one_claim_judged_at_all_its_points() -> None:
+    curve = claim("paper = { 10 = 1, 20 = 2 }", by="nodes")
+    points = [({"nodes": 20}, 2.1), ({"nodes": 10}, 1.0), ({"nodes": 30}, 9.0)]
+    assert state(judge(curve, numbers(*points))) == ("holds", "")
+    assert state(judge(curve, numbers(({"nodes": 10}, 1.0), ({"nodes": 20}, 3.0)))) == (
+        "does not hold",
+        "higher at 20",
+    )
+    assert judge(curve, numbers(({"nodes": 10}, 1.0))).state == "not run yet"
+
+
+def test_a_trend_with_one_seed_must_show_at_every_step() -> None:
+    falls = claim('trend = "falls"', by="nodes")
+    assert (
+        judge(falls, numbers(*(({"nodes": n}, v) for n, v in ((1, 3.0), (2, 2.0), (10, 1.0))))).state
+        == "holds"
+    )
+    verdict = judge(falls, numbers(*(({"nodes": n}, v) for n, v in ((1, 3.0), (2, 3.1), (10, 1.0)))))
+    assert state(verdict) == ("does not hold", "not from 1 to 2")
+    assert verdict.seeds == (1,)
+
+
+def test_from_three_seeds_on_chance_is_told_from_a_trend() -> None:
+    falls = claim('trend = "falls"', by="nodes")
+
+    def seeds(*curves: tuple[float, ...]) -> list[Number]:
+        return [
+            number
+            for seed, curve in enumerate(curves)
+            for number in numbers(*(({"nodes": n}, v) for n, v in enumerate(curve)), seed=seed)
+        ]
+
+    wavering = seeds((3.0, 3.2, 1.0), (3.0, 2.9, 1.1), (3.0, 3.0, 0.9))
+    assert state(judge(falls, wavering)) == ("holds", "")
+    assert judge(falls, wavering).seeds == (3,)
+    back = seeds((3.0, 3.2, 1.0), (3.0, 3.21, 1.1), (3.0, 3.19, 0.9))
+    assert state(judge(falls, back)) == ("does not hold", "not from 0 to 1")
+    flat = seeds((3.0, 3.1), (3.0, 2.8), (3.0, 3.0))
+    assert state(judge(falls, flat)) == ("does not hold", "not by more than the intervals")
+
+
+def test_turns_and_sameness() -> None:
+    points = [({"nodes": n}, v) for n, v in ((10, 1.0), (15, 2.0), (20, 1.5))]
+    assert judge(claim("peak = 15", by="nodes"), numbers(*points)).state == "holds"
+    assert state(judge(claim("peak = 20", by="nodes"), numbers(*points))) == (
+        "does not hold",
+        "not from 15 to 20",
+    )
+    assert judge(claim("valley = 15", by="nodes"), numbers(*points)).state == "does not hold"
+    assert judge(claim("alike = 0.5", by="nodes"), numbers(*points)).state == "holds"
+    assert state(judge(claim("alike = 0.15", by="nodes"), numbers(*points))) == (
+        "does not hold",
+        "differ by 50%",
+    )
+
+
+def test_what_is_set_against_another_is_so_seed_by_seed() -> None:
+    both = [
+        number
+        for seed, (a, b) in enumerate(((1.0, 2.0), (30.0, 40.0), (8.0, 8.0)))
+        for number in numbers(({"system": "a"}, a), ({"system": "b"}, b), seed=seed)
     ]
-    [score] = combine("paper/fig1", rows)
-    assert (score.measured, score.held, score.judged, score.holds) == (10.25, 2, 2, True)
-    assert score.where == {"nodes": 10}
-    assert score.interval is not None
-    assert ours(score).startswith("10.25 ± ")
+    ratio = claim(
+        'where = { system = "a" }\nagainst = { where = { system = "b" } }\npaper = 0.75\nwithin = 0.01'
+    )
+    assert judge(ratio, both).state == "holds"
+    less = claim(
+        'where = { system = "a" }\nagainst = { where = { system = "b" } }\nhow = "less by"\npaper = 0.25'
+    )
+    assert judge(less, both).state == "holds"
 
 
-def test_one_seed_that_misses_is_a_miss_and_says_so() -> None:
-    rows = [[close_to({}, "degree_mean", 10.0, value, 0.1)] for value in (10.0, 12.0)]
-    [score] = combine("paper/fig1", rows)
-    assert score.holds is False
-    assert verdict(score) == "✗ 1/2"
+def test_a_claim_in_two_settings_holds_only_in_both() -> None:
+    twice = claim(
+        'paper = 1\ncases = [{ name = "x", where = { net = "x" } }, { name = "y", where = { net = "y" } }]'
+    )
+    assert judge(twice, numbers(({"net": "x"}, 1.0), ({"net": "y"}, 1.0))).state == "holds"
+    assert state(judge(twice, numbers(({"net": "x"}, 1.0), ({"net": "y"}, 2.0)))) == (
+        "does not hold",
+        "; higher",
+    )
+    assert judge(twice, numbers(({"net": "x"}, 1.0))).state == "not run yet"
+    assert judge(twice, numbers(({"net": "x"}, 2.0))).state == "does not hold"
 
 
-def test_what_cannot_be_judged_is_reported() -> None:
-    [score] = combine("paper/fig1", [[reported({}, "relays", None, "a few")]])
-    assert (score.holds, verdict(score), score.measured, score.interval) == (None, "–", "a few", None)
-
-
-def test_points_are_told_apart() -> None:
-    rows = [
-        [Row({"nodes": nodes}, "noise", None, 0.5) for nodes in (1, 2)] + [Row({"nodes": 1}, "hops", None, 3)]
-    ]
-    assert len(combine("paper/fig1", rows)) == 3
-
-
-def test_the_page_gives_reasons_only_for_what_does_not_hold() -> None:
-    def page(holds: bool) -> str:
-        score = Score(
-            "paper/fig1", {"nodes": 10}, "degree_mean", 10.0, 12.0, None, int(holds), 1, "within 10%"
+def test_rows_of_different_places_are_not_taken_for_replications() -> None:
+    with pytest.raises(BadInput, match="not of one place"):
+        judge(claim("paper = 1"), numbers(({"nodes": 1}, 1.0), ({"nodes": 2}, 2.0)))
+    with pytest.raises(BadInput, match="not of one place"):
+        judge(
+            claim('paper = 1\nwhere = { net = "x" }'),
+            numbers(({"net": "x"}, 1.0), ({"net": "x", "at": 5}, 2.0)),
         )
-        return markdown([Scoreboard("smoke", (0,), (score,), {}, ORIGIN)], {"paper/fig1": FIGURE})
-
-    assert "| nodes 10 | degree_mean | 10 | 12 | within 10% | ✗ |" in page(False)
-    assert "Why not: We measure otherwise." in page(False)
-    assert "Why not" not in page(True)
-    assert "| paper | 1 | 0 | 0 | smoke | 0 | 2026-01-01 | a machine |" in page(True)
+    only = claim('paper = 1\nwhere = { net = "x", at = "" }')
+    assert judge(only, numbers(({"net": "x"}, 1.0), ({"net": "x", "at": 5}, 2.0))).state == "holds"
 
 
-def test_a_study_that_could_not_be_run_says_why() -> None:
-    board = Scoreboard("paper", (0,), (), {"paper/fig1": "2 of 3 runs are missing"}, ORIGIN)
-    assert "Could not be judged: 2 of 3 runs are missing" in markdown([board], {"paper/fig1": FIGURE})
+# The page.
 
 
-def test_several_make_one_page_with_each_study_as_last_judged(tmp_path: Path) -> None:
-    def board(scores: list[tuple[str, float]], lost: dict[str, str]) -> Scoreboard:
-        made = tuple(Score(study, {}, "noise", None, value, None, 0, 0) for study, value in scores)
-        return Scoreboard("paper", (0,), made, lost, ORIGIN)
-
-    first = board([("a/fig1", 1.0), ("a/fig2", 2.0)], {"b/fig1": "not run yet"})
-    second = board([("a/fig2", 3.0)], {"a/fig1": "not run yet", "b/fig1": "no Java"})
-    (tmp_path / "first.json").write_text(json.dumps(first.to_json()))
-    read = read_scoreboard(tmp_path / "first.json")
-    assert read == first
-    one, two = latest([read, second])
-    assert [(score.study, score.measured) for score in (*one.scores, *two.scores)] == [
-        ("a/fig1", 1.0),
-        ("a/fig2", 3.0),
-    ]
-    assert (one.failures, two.failures) == ({}, {"b/fig1": "no Java"})
+def test_the_page_is_what_the_results_and_claims_make_it() -> None:
+    written = markdown(scoreboard(read_results(DOCS / "results")))
+    assert (DOCS / "reproduction.md").read_text(encoding="utf-8") == written, (
+        "run `topicweave scoreboard --out docs/reproduction.md`"
+    )
 
 
-def test_what_is_no_scoreboard_is_told(tmp_path: Path) -> None:
-    (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(BadInput, match="no scoreboard"):
-        read_scoreboard(tmp_path / "other.json")
-    with pytest.raises(BadInput, match="cannot read"):
-        read_scoreboard(tmp_path / "nothing.json")
+def test_the_headline_counts_every_claim_once() -> None:
+    page = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    for board in scoreboard(read_results(DOCS / "results")):
+        counts = board.headline()
+        assert sum(counts.values()) == 2 * counts["claims"]
+        assert f"| {board.paper.name} | {' | '.join(map(str, counts.values()))} |" in page
+        for verdict in (*board.verdicts, *board.checks):
+            assert page.count(f"**{verdict.claim.id}**") == 1
+
+
+def test_every_number_of_ours_on_the_page_is_in_the_data() -> None:
+    """By another way than the judges go: read from the files, averaged over seeds and samples by hand."""
+    means: dict[tuple[str, str], set[str]] = {}
+    by_place: dict[tuple[str, ...], list[float]] = {}
+    for path in (DOCS / "results").glob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as lines:
+            for line in csv.DictReader(lines):
+                where = re.sub(r"(; )?sample=\d+", "", line["where"]).removeprefix("; ")
+                place = (line["study"], line["measure"], where, line["level"], line["part"])
+                by_place.setdefault(place, []).append(float(line["value"]))
+    for (study, measure, *_), values in by_place.items():
+        means.setdefault((study, measure), set()).add(short(fmean(values)))
+    cells = {
+        found[1]: line.split(" | ")[2]
+        for line in (DOCS / "reproduction.md").read_text(encoding="utf-8").splitlines()
+        if (found := re.match(r"\| \*\*([\w-]+)\*\*", line))
+    }
+    looked_at = 0
+    for board in scoreboard(read_results(DOCS / "results")):
+        for verdict in board.verdicts:
+            cases = verdict.claim.cases
+            if any(case.against or case.reduce == "mean" for case in cases) or not verdict.judged:
+                continue
+            known = set().union(*(means.get((case.study, case.measure), set()) for case in cases))
+            for part in cells[verdict.claim.id].split("<br>"):
+                shown = re.sub(r" ± [\d.]+| \(\d+ points\)| ✗", "", part.split(": ")[-1])
+                for number in re.split(r", | … ", shown):
+                    assert number in known, f"{verdict.claim.id}: {number}"
+                    looked_at += 1
+    assert looked_at > 500

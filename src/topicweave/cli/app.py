@@ -73,7 +73,7 @@ app.add_typer(study.app, name="study")
 app.command("reproduce", short_help="Rerun all papers; every claim beside what came out.")(
     reproduce.reproduce
 )
-app.command("scoreboard", short_help="One page of several reproductions.")(scoreboard.scoreboard)
+app.command("scoreboard", short_help="All claims of the papers, on one page.")(scoreboard.scoreboard)
 app.command("sweep", short_help="Run a grid of systems, workloads and seeds on Spark.")(sweep.sweep)
 app.command("measure", short_help="Every measure of recorded runs, on Spark.")(measure.measure)
 app.command("stream", short_help="Measures from telemetry as it comes in, on Spark.")(stream.stream)

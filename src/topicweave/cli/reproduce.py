@@ -1,4 +1,4 @@
-"""`topicweave reproduce`: all studies of all papers, and the scoreboard."""
+"""`topicweave reproduce`: all studies of all papers, their results as data, and the scoreboard of claims."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from topicweave.cli.options import Format, Workers
 from topicweave.cli.spark import Conf, Elsewhere, Runs, Verbose
 
 if TYPE_CHECKING:
-    from topicweave.papers.scoreboard import Origin, Scoreboard
-    from topicweave.papers.study import Plan, Row, Study
+    from topicweave.papers.results import Number
+    from topicweave.papers.scoreboard import PaperBoard
+    from topicweave.papers.study import Plan, Study
+
+KEPT = Path("docs/results")
+"""Where this project keeps what came out at the papers' sizes."""
 
 
 def reproduce(
@@ -25,17 +29,28 @@ def reproduce(
         ),
     ] = None,
     scale: Annotated[
-        Literal["smoke", "paper"],
-        typer.Option(help="Small runs to see that all works, or the papers' own sizes."),
-    ] = "smoke",
+        Literal["smoke", "paper"] | None,
+        typer.Option(
+            help="Small runs to see that all works, or the papers' own sizes, at which claims are judged.",
+            show_default="smoke; paper with --finished",
+        ),
+    ] = None,
     seeds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Replications, each with a seed of its own.")
     ] = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The first of the seeds.")] = 0,
     format: Format = "table",  # noqa: A002
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and the scoreboard go.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the scoreboard goes.")] = Path(
         "out/studies"
     ),
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Results as data, continued by this run.",
+            show_default="docs/results at paper scale if it is here; else results in --out",
+        ),
+    ] = None,
     finished: Annotated[
         bool, typer.Option("--finished", help="Run nothing: judge what earlier runs have finished.")
     ] = False,
@@ -45,67 +60,74 @@ def reproduce(
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rerun all studies as one resumable sweep; write every claim of every paper beside what came out.
+    """Rerun all studies as one resumable sweep, keep every number as data, and judge every claim of every paper on it.
 
-    Finished runs are kept (see --runs) and shared with `topicweave study run`. Stopped, the same command goes on where it was; a run that
-    fails costs its own study and no other. Writes DIR/scoreboard.json and DIR/scoreboard.md. That a claim does not hold is
-    a finding and no failure. `topicweave scoreboard`
-    makes one page of what was run in several places or on several days.
+    A scoreboard is continued: a study whose numbers are among the results already, from code that is still the same, does not run again.
+    Finished runs are kept too (see --runs) and shared with `topicweave study run`. Stopped, the same command goes on where it was; a run that
+    fails costs its own study and no other. Writes the numbers to --results, and scoreboard.json and scoreboard.md to --out. That a claim does not
+    hold is a finding and no failure.
 
     \b
     Examples:
-      topicweave reproduce
+      topicweave reproduce                                        # small: does all work?
       topicweave reproduce spidercast omen --scale paper --seeds 3
       topicweave reproduce --scale paper --master spark://cluster:7077
-      topicweave reproduce --scale paper --finished
+      topicweave reproduce --finished                             # the headline
 
     \b
-    JSON: {"scale": "smoke", "seeds": [0], "failures": {"omen/fig9": "…"},
-           "origin": {"date": "…", "machine": "…", "code": "…", "version": "…"},
-           "scores": [{"study": "spidercast/fig12", "where": {"nodes": 1000}, "measure": "degree_mean", "paper": 10.81,
-                       "measured": 10.82, "interval": 0.03, "held": 3, "judged": 3, "holds": true, "tolerance": "…"}]}
+    JSON: {"scale": "paper", "failures": {"omen/fig9": "…"}, "headline": {"spidercast": {"claims": 49, "holds": 24, …}},
+           "claims": [{"id": "sc-12-ours", "at": "…", "says": "…", "state": "holds", "seeds": [1], "levels": ["messages"],
+                       "cases": [{"name": "", "paper": "10.8, …", "ours": "10.8, …", "holds": true, "miss": ""}]}],
+           "checks": […]}
     """
-    from functools import partial
-
     from topicweave.cli.output import print_json
-    from topicweave.cli.progress import progress
-    from topicweave.cli.spark import executor_for
-    from topicweave.papers import STUDIES
+    from topicweave.papers.results import merged, read_results, write_results
+    from topicweave.papers.scoreboard import scoreboard, to_json
     from topicweave.papers.scoreboard_page import markdown
     from topicweave.report.files import json_text, make_folder, write_whole
-    from topicweave.runs.background import interruptible
-    from topicweave.runs.fingerprint import fingerprint_of_all
-    from topicweave.runs.runner import finished_runs, run_all
     from topicweave.runs.store import beside
 
     chosen = choose_papers(papers or [])
+    at = scale or ("paper" if finished else "smoke")
     make_folder(out)
+    folder = results or (KEPT if at == "paper" and KEPT.is_dir() else out / "results")
+    earlier = read_results(folder)
     plans = {
-        (study.name, number): study.plan(scale, number)
-        for study in chosen
-        for number in range(seed, seed + seeds)
+        (study, number): study.plan(at, number) for study in chosen for number in range(seed, seed + seeds)
     }
-    todo = {(*point, label): run for point, plan in plans.items() for label, run in plan.runs.items()}
-    store = runs or beside(out)
+    codes = _codes(plans)
+    known = {(number.batch, number.code) for number in earlier}
+    plans = {
+        (study, number): plan
+        for (study, number), plan in plans.items()
+        if ((study.name, at, number), codes[study.name, number]) not in known
+    }
     failures: dict[Any, str] = {}
-    if finished:
-        results = finished_runs(todo, store)
-        failures = {label: "not run yet" for label in todo if label not in results}
-    else:
-        with (
-            progress("reproducing") as report,
-            executor_for("reproduce", workers, master, conf, verbose) as executor,
-        ):
-            work = partial(run_all, todo, store, executor, report, failures)
-            results = interruptible(work) if master is None else work()
-    board = _judge(plans, scale, results, failures, fingerprint_of_all(todo.values()))
-    write_whole(out / "scoreboard.json", json_text(board.to_json()))
-    write_whole(out / "scoreboard.md", markdown([board], STUDIES))
+    todo = {
+        (study.name, number, label): run
+        for (study, number), plan in plans.items()
+        for label, run in plan.runs.items()
+    }
+    store = runs or beside(out)
+    found = (
+        _finished(todo, store) if finished else _run(todo, store, failures, (workers, master, conf, verbose))
+    )
+    later, lost = _numbers(plans, at, found, failures, codes)
+    numbers = merged(earlier, later)
+    if later:
+        write_results(folder, numbers)
+    boards = scoreboard(
+        numbers, dict.fromkeys(study.name.split("/")[0] for study in chosen if "/" in study.name), at
+    )
+    lost = {name: why for name, why in lost.items() if not finished or not _has(numbers, name, at)}
+    told = {"scale": at, "failures": lost, **to_json(boards)}
+    write_whole(out / "scoreboard.json", json_text(told))
+    write_whole(out / "scoreboard.md", markdown(boards))
     if format == "json":
-        print_json(board.to_json())
+        print_json(told)
     else:
-        _show(board)
-        typer.echo(f"scoreboard: {out / 'scoreboard.md'}")
+        _show(boards, at, lost)
+        typer.echo(f"results: {folder}; scoreboard: {out / 'scoreboard.md'}")
 
 
 def choose_papers(names: Sequence[str]) -> list[Study]:
@@ -119,55 +141,84 @@ def choose_papers(names: Sequence[str]) -> list[Study]:
     return choose([f"{name}/*" if name in papers and name not in STUDIES else name for name in names])
 
 
-def _judge(
-    plans: Mapping[tuple[str, int], Plan],
-    scale: Any,
-    results: Mapping[Any, Any],
-    failures: Mapping[Any, str],
-    code: str,
-) -> Scoreboard:
-    from topicweave.papers.scoreboard import Scoreboard, combine
+def _codes(plans: Mapping[tuple[Study, int], Plan]) -> dict[tuple[str, int], str]:
+    from topicweave.runs.fingerprint import fingerprint_of_all
 
-    rows: dict[str, list[list[Row]]] = {name: [] for name, _ in plans}
-    lost = {}
-    for (name, seed), plan in plans.items():
-        missing = [label for label in plan.runs if (name, seed, label) not in results]
+    return {
+        (study.name, seed): fingerprint_of_all(plan.runs.values())[:12]
+        for (study, seed), plan in plans.items()
+    }
+
+
+def _finished(todo: Mapping[Any, Any], store: Path) -> Mapping[Any, Any]:
+    from topicweave.runs.runner import finished_runs
+
+    return finished_runs(todo, store)
+
+
+def _run(
+    todo: Mapping[Any, Any], store: Path, failures: dict[Any, str], how: tuple[Any, ...]
+) -> Mapping[Any, Any]:
+    from functools import partial
+
+    from topicweave.cli.progress import progress
+    from topicweave.cli.spark import executor_for
+    from topicweave.runs.background import interruptible
+    from topicweave.runs.runner import run_all
+
+    workers, master, conf, verbose = how
+    with (
+        progress("reproducing") as report,
+        executor_for("reproduce", workers, master, conf, verbose) as executor,
+    ):
+        work = partial(run_all, todo, store, executor, report, failures)
+        return interruptible(work) if master is None else work()
+
+
+def _numbers(
+    plans: Mapping[tuple[Study, int], Plan],
+    scale: Literal["smoke", "paper"],
+    found: Mapping[Any, Any],
+    failures: Mapping[Any, str],
+    codes: Mapping[tuple[str, int], str],
+) -> tuple[list[Number], dict[str, str]]:
+    """The numbers of all studies that were run to their end, and why others were not."""
+    from topicweave.papers.results import Batch, as_numbers
+
+    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
+    numbers, lost = [], {}
+    for (study, seed), plan in plans.items():
+        name = study.name
+        missing = [label for label in plan.runs if (name, seed, label) not in found]
         if missing:
-            why = failures.get((name, seed, missing[0]), "no result")
+            why = failures.get((name, seed, missing[0]), "not run yet")
             lost[name] = f"{len(missing)} of {len(plan.runs)} runs with seed {seed} are missing: {why}"
         else:
-            rows[name].append(plan.judge({label: results[name, seed, label] for label in plan.runs}))
-    scores = [score for name, by_seed in rows.items() for score in combine(name, by_seed)]
-    seeds = tuple(dict.fromkeys(seed for _, seed in plans))
-    return Scoreboard(scale, seeds, tuple(scores), lost, _origin(code))
+            batch = Batch(name, scale, seed, study.level, study.seeds.get(scale, 1), codes[name, seed], today)
+            numbers += as_numbers(batch, plan.judge({label: found[name, seed, label] for label in plan.runs}))
+    return numbers, lost
 
 
-def _origin(code: str) -> Origin:
-    import os
-    import platform
-
-    from topicweave.papers.scoreboard import Origin
-
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
-    return Origin(today, machine, code)
+def _has(numbers: Sequence[Number], study: str, scale: str) -> bool:
+    return any((number.study, number.scale) == (study, scale) for number in numbers)
 
 
-def _show(board: Scoreboard) -> None:
+def _show(boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str]) -> None:
     from rich.table import Table
 
     from topicweave.cli.output import show
-    from topicweave.papers.scoreboard_page import ours
+    from topicweave.papers.judging import STATES
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("paper", "hold", "do not", "reported only"):
+    smoke = scale != "paper"
+    headings = ("paper", "studies", "numbers") if smoke else ("paper", "claims", *STATES)
+    for heading in headings:
         table.add_column(heading, justify="left" if heading == "paper" else "right")
-    for paper in board.papers():
-        table.add_row(paper, *map(str, board.tally(paper)))
+    for board in boards:
+        counts = (len({number.study for number in board.numbers}), len(board.numbers))
+        table.add_row(board.paper.name, *map(str, counts if smoke else board.headline().values()))
     show(table)
-    for score in board.scores:
-        if score.holds is False:
-            where = ", ".join(f"{name}={value}" for name, value in score.where.items())
-            typer.echo(f"✗ {score.study}, {where}: {score.measure}: paper {score.paper}, ours {ours(score)}")
-    for name, why in board.failures.items():
+    if smoke:
+        typer.echo("Claims are judged at --scale paper.")
+    for name, why in lost.items():
         typer.echo(f"not judged: {name}: {why}", err=True)

@@ -1,4 +1,4 @@
-"""`topicweave scoreboard`: one page of several reproductions."""
+"""`topicweave scoreboard`: the page of all claims, from results as data."""
 
 from __future__ import annotations
 
@@ -9,29 +9,41 @@ import typer
 
 
 def scoreboard(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help="A scoreboard.json that `topicweave reproduce` wrote."),
-    ],
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DIR]...",
+            help="Results as `topicweave reproduce` keeps them.",
+            show_default="docs/results",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="PAGE", help="Where to write the page; printed if not given.")
     ] = None,
 ) -> None:
-    """Put scoreboards of several papers, machines or days on one page (Markdown), each with when and by what it was made.
+    """Judge every claim of the papers on results from one or several places; one page (Markdown) with the headline.
 
-    A study that several of the files have is taken from the last of them.
+    A study that several of the folders have with the same seed is taken from the last of them.
 
     \b
     Examples:
-      topicweave scoreboard out/studies/scoreboard.json
-      topicweave scoreboard magnet/scoreboard.json vitis/scoreboard.json --out reproduction.md
+      topicweave scoreboard --out docs/reproduction.md
+      topicweave scoreboard docs/results out/studies/results
     """
-    from topicweave.papers import STUDIES
-    from topicweave.papers.scoreboard import latest, read_scoreboard
+    from topicweave.cli.reproduce import KEPT
+    from topicweave.errors import BadInput
+    from topicweave.papers.results import Number, merged, read_results
+    from topicweave.papers.scoreboard import scoreboard as judged
     from topicweave.papers.scoreboard_page import markdown
     from topicweave.report.files import write_whole
 
-    page = markdown(latest([read_scoreboard(file) for file in files]), STUDIES)
+    numbers: list[Number] = []
+    for folder in folders or [KEPT]:
+        found = read_results(folder)
+        if not found:
+            raise BadInput(f"{folder} holds no results; `topicweave reproduce --scale paper` makes some")
+        numbers = merged(numbers, found)
+    page = markdown(judged(numbers))
     if out is None:
         typer.echo(page, nl=False)
     else:

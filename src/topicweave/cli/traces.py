@@ -41,10 +41,7 @@ def formats() -> None:
 
 def import_(
     format: Annotated[str, typer.Argument(metavar="FORMAT", help="See `topicweave workload formats`.")],  # noqa: A002
-    path: Annotated[
-        Path,
-        typer.Argument(metavar="PATH", help="A file (plain, .gz, .xz, .bz2, .zst, .zip, .tar) or a folder."),
-    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file (plain, .gz, .xz, .tar) or a folder.")],
     out: Out,
     delimiter: Annotated[
         str | None,

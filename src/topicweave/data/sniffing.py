@@ -169,10 +169,7 @@ def split(line: str, delimiter: str, quote: str) -> list[str]:
         return line.split()
     if len(delimiter) > 1 or not quote or quote not in line:
         return line.split(delimiter)
-    try:
-        return next(csv.reader([line], delimiter=delimiter, quotechar=quote), [])
-    except csv.Error:  # a field beyond what that module takes
-        return line.split(delimiter)
+    return next(csv.reader([line], delimiter=delimiter, quotechar=quote), [])
 
 
 def _by_duckdb(lines: Sequence[str], delimiter: str | None) -> dict[str, Any] | None:

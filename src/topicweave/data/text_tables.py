@@ -65,10 +65,7 @@ def whole(path: Path) -> bytes:
 
 
 def read_text(path: Path, data: bytes, options: TableOptions) -> Rows:
-    """The table in a text file, and how it was written."""
     text, notes = _decoded(path, data)
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
     _refuse_markup(path, text[:2000])
     start, comment = _after_comments(text)
     lines = _first_lines(text[start:])
@@ -268,7 +265,7 @@ def _lists(text: str, dialect: Dialect) -> pa.Table:
     for line in text.split("\n"):
         if not line.strip() or line.startswith("#"):
             continue
-        node, *others = split(line, dialect.delimiter, dialect.quote)
+        node, *others = split(line.rstrip("\r"), dialect.delimiter, dialect.quote)
         if dialect.lists != dialect.delimiter:
             others = others[0].split(dialect.lists) if others else []
         found = [other for other in others if other.strip()] or [""]

@@ -2,83 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from topicweave.papers.scoreboard import Score, Scoreboard
-from topicweave.papers.study import Study
+from topicweave.papers.judging import STATES, Verdict
+from topicweave.papers.scoreboard import PaperBoard
 
-_SIGN = {True: "✓", False: "✗", None: "–"}
+_SIGNS = {"holds": "✓", "does not hold": "✗", "cannot be tested here": "–", "not run yet": "…"}
+_LEGEND = """\
+Written by `topicweave scoreboard`. All numbers come from the [results](results), which `topicweave reproduce` continues.
+The claims stand in `src/topicweave/papers/*/claims.toml`, each once, in our words, with what is known of why one does
+not hold and with choices of ours: these are written by hand.
+
+A claim on a curve is one claim, judged at all its points; one in several settings holds only if it holds in all. A number
+holds within 15 % of the paper's, to either side; a share above 0.9 by what is missing to 1, zero by a bound of its own.
+Where the paper gives a range or a bound, that counts. A trend must show at every step; from three seeds on, a step back within
+the 95 % intervals is forgiven and the whole way must be longer than they are. With fewer seeds nothing is known of chance:
+the column *seeds* says how many there are (samples of a graph count as seeds).
+
+✓ holds; ✗ does not, with how it misses; – cannot be tested here, with the reason; … not run yet, or what is missing to run it.
+*Level*: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all."""
 
 
-def markdown(boards: Sequence[Scoreboard], studies: Mapping[str, Study]) -> str:
-    """A page of all scores, with what is known of why a claim does not hold."""
+def markdown(boards: Sequence[PaperBoard]) -> str:
+    """The headline, what it rests on, and all claims of all papers."""
     lines = [
-        "# The papers' figures beside ours",
+        "# The papers' claims beside ours",
         "",
-        "Written by `topicweave reproduce`. Every number comes from a run; nothing here is written by hand but the reasons.",
+        _LEGEND,
         "",
-        "✓ holds within the tolerance with every seed; ✗ does not; – the paper gives nothing to hold ours to.",
+        *_headline(boards),
         "",
-        "| paper | hold | do not | reported only | scale | seeds | made on | by | code |",
-        "|---|---|---|---|---|---|---|---|---|",
-        *(_summary(board, paper) for board in boards for paper in board.papers()),
+        *_origins(boards),
         "",
     ]
     for board in boards:
-        for name in dict.fromkeys([*(score.study for score in board.scores), *board.failures]):
-            lines += list(_study_section(board, name, studies[name]))
+        lines += [f"## {board.paper.title}", "", *_table(board.verdicts), ""]
+        lines += _choices(board)
+        if board.checks:
+            lines += ["Our own checks, which do not count:", "", *_table(board.checks), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _summary(board: Scoreboard, paper: str) -> str:
-    origin = board.origin
-    made = (origin.date, origin.machine, f"{origin.version}, {origin.code[:12]}")
-    cells = (
-        paper,
-        *map(str, board.tally(paper)),
-        board.scale,
-        ", ".join(map(str, board.seeds)),
-        *made,
+def _headline(boards: Sequence[PaperBoard]) -> Iterator[str]:
+    yield from _rows(("paper", "claims", *STATES), [])
+    for board in boards:
+        yield _row((board.paper.name, *board.headline().values()))
+    if len(boards) > 1:
+        sums = (sum(column) for column in zip(*(board.headline().values() for board in boards), strict=True))
+        yield _row(("all", *sums))
+
+
+def _origins(boards: Sequence[PaperBoard]) -> Iterator[str]:
+    """How old the data is and by which code it was made."""
+    yield from _rows(("paper", "numbers", "studies", "seeds", "made on", "by code"), [])
+    for board in boards:
+        numbers = board.numbers
+        cells = (
+            board.paper.name,
+            len(numbers),
+            len({number.study for number in numbers}),
+            ", ".join(map(str, sorted({number.seed for number in numbers}))),
+            ", ".join(sorted({number.made for number in numbers})),
+            ", ".join(sorted({number.code for number in numbers})),
+        )
+        yield _row(cells)
+
+
+def _table(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    yield from _rows(("claim", "paper", "ours", "seeds", "level", "verdict"), map(_cells, verdicts))
+
+
+def _cells(verdict: Verdict) -> tuple[str, ...]:
+    claim = verdict.claim
+    data = f" On {claim.data}." if claim.data else ""
+    papers = list(dict.fromkeys(one.paper for one in verdict.judged))
+    several = len(verdict.judged) > 1
+    named = [f"{one.name}: " if several and one.name else "" for one in verdict.judged]
+    same = len(papers) == 1
+    return (
+        f"**{claim.id}** ({claim.at}) {claim.says}{data}",
+        papers[0]
+        if same
+        else "<br>".join(name + one.paper for name, one in zip(named, verdict.judged, strict=True)),
+        "<br>".join(
+            name + one.ours + (" ✗" if several and not one.holds else "")
+            for name, one in zip(named, verdict.judged, strict=True)
+        ),
+        _seeds(verdict.seeds),
+        ", ".join(verdict.levels),
+        _remark(verdict),
     )
-    return f"| {' | '.join(cells)} |"
 
 
-def _study_section(board: Scoreboard, name: str, study: Study) -> Iterator[str]:
-    scores = [score for score in board.scores if score.study == name]
-    yield f"## {name}: {study.title}"
-    yield ""
-    yield study.source
-    yield ""
-    if name in board.failures:
-        how = "Not all of it" if scores else "Could not be judged"
-        yield f"{how}: {board.failures[name]}"
+def _seeds(counts: Sequence[int]) -> str:
+    """
+    >>> _seeds([1]), _seeds([1, 2, 3]), _seeds([3])
+    ('one seed', '1 to 3', '3')
+    """
+    if not counts:
+        return ""
+    least, most = counts[0], counts[-1]
+    return f"{least} to {most}" if least < most else "one seed" if most == 1 else str(most)
+
+
+def _remark(verdict: Verdict) -> str:
+    claim = verdict.claim
+    said = [_SIGNS[verdict.state]]
+    missed = [one for one in verdict.judged if not one.holds]
+    if missed:
+        said.append(f"{_misses([one.miss for one in missed])}.")
+    if len(missed) < len(verdict.judged) and missed:
+        said.append(f"Holds in {len(verdict.judged) - len(missed)} of {len(verdict.judged)} settings.")
+    if verdict.state == "not run yet" and claim.cases:
+        said.append("Only in part." if verdict.judged else "The study is there.")
+    said += [part for part in (claim.cannot, claim.missing) if part]
+    if missed and claim.why:
+        said.append(claim.why)
+    if claim.choices:
+        said.append(f"Our choice: {', '.join(claim.choices)}.")
+    return " ".join(said)
+
+
+def _misses(misses: Sequence[str]) -> str:
+    """The ways in which cases miss, each once; by point only if there are few."""
+    ways = list(dict.fromkeys(part.split(" at ")[0] for miss in misses for part in miss.split("; ")))
+    points = list(dict.fromkeys(part for miss in misses for part in miss.split("; ")))
+    return "; ".join(points if len(points) <= 3 else ways)
+
+
+def _choices(board: PaperBoard) -> Iterator[str]:
+    """What was decided after numbers were seen, and which claims that touches."""
+    for choice in board.paper.choices:
+        touched = [verdict.claim.id for verdict in board.verdicts if choice.name in verdict.claim.choices]
+        yield f"- **Choice: {choice.name}.** {choice.what} Otherwise: {choice.otherwise} Touches {', '.join(touched)}."
+    if board.paper.choices:
         yield ""
-    if scores:
-        yield "| where | measure | paper | ours | tolerance | holds |"
-        yield "|---|---|---|---|---|---|"
-        for score in scores:
-            where = ", ".join(f"{key} {_text(value)}" for key, value in score.where.items())
-            cells = (where, score.measure, _text(score.paper), ours(score), score.tolerance, verdict(score))
-            yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
-        yield ""
-    if study.remarks and any(score.holds is False for score in scores):
-        yield f"Why not: {study.remarks}"
-        yield ""
 
 
-def ours(score: Score) -> str:
-    """Our number, with its interval where several seeds give one."""
-    text = _text(score.measured)
-    return text if score.interval is None else f"{text} ± {score.interval:.2g}"
+def _rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    yield _row(headings)
+    yield "|" + "---|" * len(headings)
+    yield from (_row(cells) for cells in rows)
 
 
-def verdict(score: Score) -> str:
-    """Whether it holds; and where seeds disagree, with how many."""
-    sign = _SIGN[score.holds]
-    return f"{sign} {score.held}/{score.judged}" if score.holds is False and score.held else sign
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _row(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(str(cell).replace('|', '/').replace(chr(10), ' ') for cell in cells)} |"

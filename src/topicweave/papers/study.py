@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +30,8 @@ class Row(msgspec.Struct, frozen=True):
     holds: bool | None = None
     """Whether the paper's figure was met within the tolerance; None where there is nothing to hold it to."""
     tolerance: str = ""
+    deviation: float | None = None
+    """The standard deviation over the seeds that the study runs by itself, where this is their mean."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,11 @@ class Study:
     title: str
     source: str
     plan: Callable[[Scale, int], Plan]
-    remarks: str = ""
-    """What is known of why claims of this figure do not come out, for the scoreboard."""
     scales: tuple[Scale, ...] = ("smoke", "paper")
+    level: Literal["messages", "bulk", "data"] = "messages"
+    """How its runs are carried out, where a row does not say it; `data`: no network is built."""
+    seeds: Mapping[Scale, int] = field(default_factory=dict, hash=False)
+    """Of how many seeds its numbers are means, where it runs several by itself."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from topicweave.papers.magnet.checks import levels, uncorrelated, wikipedia
 from topicweave.papers.magnet.multi_modal import fig2, fig3a, fig3b, fig4a, fig4b, fig5
+from topicweave.papers.magnet.settings import SEEDS
 from topicweave.papers.magnet.structured import fig6, fig7, fig8a, fig8b
 from topicweave.papers.study import Study
 
@@ -33,7 +34,14 @@ _TITLES = {
 }
 
 STUDIES = [
-    Study(f"magnet/{plan.__name__}", title, f"Magnet (DEBS 2010) {section}", plan)
+    Study(
+        f"magnet/{plan.__name__}",
+        title,
+        f"Magnet (DEBS 2010) {section}",
+        plan,
+        level="data" if plan is fig7 else "messages" if plan is levels else "bulk",
+        seeds={} if plan is levels else SEEDS,
+    )
     for plan, (title, section) in _TITLES.items()
 ]
 

@@ -63,7 +63,8 @@ def fig3a(scale: Scale, seed: int) -> Plan:
         for ratio in RATIOS:
             points = [Point(results, (ratio, chosen, 0.0)) for chosen in MODES[scale]]
             for chosen, point in zip(MODES[scale], points, strict=True):
-                rows += point.rows({"b_p": chosen, "b_n": chosen * ratio, "rates": "equal"}, "0.2 to 0.8")
+                where = {"b_p": chosen, "b_p / b_n": 1 / ratio, "rates": "equal"}
+                rows += point.rows(where, "0.2 to 0.8")
             saved = [point.saved for point in points]
             where = {"b_p": "rising", "b_p / b_n": 1 / ratio, "rates": "equal", "level": "arrays"}
             rows.append(
@@ -84,7 +85,7 @@ def fig3b(scale: Scale, seed: int) -> Plan:
             points = {c: Point(results, (ratio, c, RATE), "relays_by_rate") for c in MODES[scale]}
             equal = {c: Point(results, (ratio, c, 0.0)) for c in MODES[scale]}
             for chosen, point in points.items():
-                where = {"b_p": chosen, "b_n": chosen * ratio, "rates": f"power law {RATE}"}
+                where = {"b_p": chosen, "b_p / b_n": 1 / ratio, "rates": f"power law {RATE}"}
                 rows += point.rows(where, "0.2 to 0.8")
                 rows.append(
                     claim(

@@ -80,9 +80,10 @@ class Point:
                 level,
                 "relays_saved",
                 paper or "fewer than the strawman",
-                round(self.saved, 4),
+                self.saved,
                 self.never_worse if held else None,
                 f"above 0 with every seed; deviation {self.spread:.3f}",
+                self.spread,
             ),
             Row(
                 level,

@@ -29,27 +29,13 @@ _TITLES = {
     table1: ("which degrees each approach keeps low", "§1, Table 1"),
 }
 
-_REMARKS = {
-    fig3: (
-        "over all nodes a bulk subscriber is nearly always the best cover of whatever topic is drawn; only a small random pool of "
-        "candidates balances the load. The paper's spread around its mean is narrower than that of nodes drawn blindly."
-    ),
-    fig4: "lists of 10 to 90 out of 200 topics are covered by three bulk subscribers, so backup sets are smaller than the paper's.",
-    fig9: (
-        "repair adds links when a hub goes, and nobody takes them away when it comes back; the lower the maximum at the start, the more that "
-        "weighs. OMen-G grows alike, so it is not the candidates."
-    ),
-    fig10: "the paper's LowODA is slow and ours is not, so OMen's share of its time is larger.",
-    fig12: "surveys, reports, notices, confirmations and labels count for OMen; for SpiderCast two messages per new link and nothing else.",
-}
-
 STUDIES = [
     Study(
         f"omen/{plan.__name__}",
         title,
         f"OMen (DEBS 2016) {section}",
         plan,
-        _REMARKS.get(plan, ""),
+        level="bulk",
     )
     for plan, (title, section) in _TITLES.items()
 ]

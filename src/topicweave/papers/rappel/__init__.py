@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel.basics import (
@@ -103,28 +103,11 @@ def fig5(scale: Scale, seed: int) -> Plan:
     return Plan(runs, judge)
 
 
-_REMARKS = {
-    "fig9c": (
-        "the followers want 8 of the 100 feeds on average, 45 % of them four or fewer, which leaves little overlap beyond coverage, with or without "
-        "distance: our reading, not tested."
-    ),
-    "fig11b": "children of the publisher get most of the rejoins; messages sent and received both count.",
-    "fig11d": "a node with one more feed often has its parent there among its neighbours already, and one ping serves all roles.",
-    "fig1": (
-        "other data: LiveJournal cut to 50,000 users with at most 100 friends each, where the best friends of a user with many feeds are mostly "
-        "outside of the sample."
-    ),
-    "fig7": (
-        "stretch in coordinates grows with their dimensions (1.06, 1.16 and 1.24 in two, three and five on the measured matrix), true latency "
-        "falls; we use five, the paper does not say how many. Its 0.1 s are PlanetLab's, and the AS model has fewer short round trips."
-    ),
-}
-
-
 def _study(name: str, title: str, section: str, plan: Any) -> Study:
     scales: tuple[Scale, ...] = ("smoke", "tenth", "paper")
     source = f"Rappel (2009) {section}"
-    return Study(f"rappel/{name}", title, source, plan, _REMARKS.get(name, ""), scales)
+    level: Literal["messages", "data"] = "data" if name in ("fig1", "bloom", "fig5") else "messages"
+    return Study(f"rappel/{name}", title, source, plan, scales, level)
 
 
 STUDIES = [

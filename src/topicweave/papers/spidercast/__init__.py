@@ -23,28 +23,12 @@ _TITLES = {
     fig14: ("mean degree against a ring per topic", "§3.9.2, Figure 14"),
 }
 
-_REMARKS = {
-    fig6: "why (3,1)-coverage takes about 10 links here and about 13 in the paper's figure is not known; that (3,0) parts no topic here may "
-    "come from ties between equally good candidates being broken at random, for every choice (a guess, not tested).",
-    fig7: "the paper's largest diameters can't be exact ones at its sizes: a topic of 1,000 subscribers with about three neighbours each in it "
-    "can't have diameter 6 (the Moore bound for degree 3 is 190 nodes within 6 hops). Ours are exact, by search from every node.",
-    fig8: "diameters are exact here; see fig7. At 1,000 nodes the degree turns at 15 topics per node already (11.31, against 11.22 at 20), at all larger sizes at 20.",
-    fig9: "nodes with long lists have more links than nodes with short ones, and lists differ by more the longer they are on average. What the paper calls concentrated is not told in "
-    "numbers; 90 % of the nodes within half the mean is our reading of it.",
-    fig10: "greedy choices from 5 % of the nodes find less overlap, so more links are needed than with full views.",
-    fig11: "below a thousand nodes a snapshot can catch a node that joined two seconds ago and has not covered all its topics yet.",
-    fig12: "a random overlay's degree depends on how the nodes start, of which the paper says nothing.",
-    fig13: "with 20 links each, similarity leaves about as many parts at every size: 104 at 1,000 nodes, 109 at 10,000.",
-    fig14: "the difference at 1,000 nodes is 47 % here and 51 % in the paper: a ring per topic shares more of its links here. Why is not known.",
-}
-
 STUDIES = [
     Study(
         f"spidercast/{plan.__name__}",
         title,
         f"SpiderCast (DEBS 2007) {section}",
         plan,
-        _REMARKS.get(plan, ""),
     )
     for plan, (title, section) in _TITLES.items()
 ]

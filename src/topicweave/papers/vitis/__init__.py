@@ -18,26 +18,12 @@ _TITLES = {
     levels: ("by messages and cycle by cycle: the same overlays", "ours"),
 }
 
-_CLUSTERS = (
-    "with random subscriptions and a table of 15 a topic's 100 subscribers fall into 42 clusters, each with a relay path of its own. The twelve best friends "
-    "of all 10,000 nodes share 4.07 of a node's 50 topics each; even if every node had these (by brute force) there would be 41."
-)
-_REMARKS = {
-    fig4: f"{_CLUSTERS} At a tenth of the size, where any two nodes share ten times as much, the claim comes out. From 6 to 12 friends the paths become fewer (65 to 50 per "
-    "topic) but longer, since small-world links make room for friends, and overhead stays where it is.",
-    fig5: f"{_CLUSTERS} Low correlation has 16 clusters per topic. So hardly any node is below a fifth.",
-    fig11: "two neighbours per topic (K = 2) cover a topic without making one part of it, and nothing in OPT joins parts. At a tenth of the size the hit ratio is 0.9990 and 0.9984, the same "
-    "after 30 s and 90 s, and 0.9998 with K = 3. The paper does not tell its K.",
-}
-"""What is known of why claims do not come out; measured at paper scale, seed 0."""
-
 STUDIES = [
     Study(
         f"vitis/{plan.__name__}",
         title,
         f"Vitis (IPDPS 2011) {section}",
         plan,
-        _REMARKS.get(plan, ""),
         scales=("smoke", "tenth", "paper"),
     )
     for plan, (title, section) in _TITLES.items()

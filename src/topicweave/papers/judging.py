@@ -1,0 +1,313 @@
+"""Whether a claim holds on the results at hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from topicweave.errors import BadInput
+from topicweave.measures.intervals import half_width, mean
+from topicweave.papers.claims import Case, Claim
+from topicweave.papers.results import REPLICATIONS, Number, text
+
+State = Literal["holds", "does not hold", "cannot be tested here", "not run yet"]
+STATES: tuple[State, ...] = ("holds", "does not hold", "cannot be tested here", "not run yet")
+
+
+class Value(NamedTuple):
+    """What was measured at one point, over its replications."""
+
+    at: str
+    mean: float
+    interval: float | None
+    """Half of the 95 % confidence interval; None below three replications."""
+    seeds: int
+    each: Mapping[tuple[int, str], float]
+    """By seed and sample, to be set beside another point's with the same."""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One case of a claim beside what was measured."""
+
+    name: str
+    paper: str
+    ours: str
+    holds: bool
+    miss: str
+    """How it misses; empty if it holds."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What became of a claim."""
+
+    claim: Claim
+    state: State
+    judged: tuple[Judged, ...] = ()
+    seeds: tuple[int, ...] = ()
+    levels: tuple[str, ...] = ()
+
+
+def judge(claim: Claim, numbers: Sequence[Number]) -> Verdict:
+    """All cases must hold; a claim of which only a part was run, and holds so far, is not run yet."""
+    if claim.cannot:
+        return Verdict(claim, "cannot be tested here")
+    judged, used = [], []
+    for case in claim.cases:
+        rows = _select(case, case.study, case.measure, case.where, case.part, numbers)
+        values = _values(claim, case, rows, numbers)
+        if values:
+            judged.append(_judge(case, values, claim.better))
+            used.append((rows, values))
+    whole = bool(claim.cases) and len(judged) == len(claim.cases)
+    missed = any(not one.holds for one in judged)
+    state: State = "does not hold" if missed else "holds" if whole else "not run yet"
+    seeds = tuple(sorted({value.seeds for _, values in used for value in values}))
+    levels = tuple(sorted({row.level for rows, _ in used for row in rows}))
+    return Verdict(claim, state, tuple(judged), seeds, levels)
+
+
+def _select(
+    case: Case, study: str, measure: str, where: Mapping[str, Any], part: int, numbers: Iterable[Number]
+) -> list[Number]:
+    needed = {
+        name: [text(one) for one in (value if isinstance(value, list) else [value])]
+        for name, value in where.items()
+    }
+    found = []
+    for number in numbers:
+        if (number.study, number.measure) != (study, measure) or (case.by != "part" and number.part != part):
+            continue
+        point = number.point()
+        if all(point.get(name, "") in values for name, values in needed.items()):
+            found.append(number)
+    return found
+
+
+def _points(claim: Claim, case: Case, order: Sequence[str], rows: Iterable[Number]) -> dict[str, Value]:
+    """Means over replications along an axis. Rows that differ in anything else are no replications of each other."""
+    by_point: dict[str, list[Number]] = {}
+    for row in rows:
+        at = row.point().get(case.by, "")
+        if case.by == "part":
+            at = text(case.labels[row.part - 1]) if case.labels else str(row.part)
+        if not order or at in order:
+            by_point.setdefault(at, []).append(row)
+    values = {at: _value(claim, case.by, at, mine) for at, mine in by_point.items() if at or not case.by}
+    order = order or [text(one) for one in case.labels]
+    if order:
+        return {at: values[at] for at in order if at in values}
+    return dict(sorted(values.items(), key=lambda pair: (_size(pair[0]), pair[0])))
+
+
+def _value(claim: Claim, axis: str, at: str, rows: Sequence[Number]) -> Value:
+    left_out = {*REPLICATIONS, axis}
+    others = {
+        tuple((name, value) for name, value in row.point().items() if name not in left_out)
+        + ((row.part,) if axis != "part" else ())
+        for row in rows
+    }
+    if len(others) > 1:
+        listed = "; ".join(sorted(map(str, others))[:2])
+        raise BadInput(f"claim {claim.id}: its rows at {at or 'its point'} are not of one place: {listed}")
+    each = {(row.seed, row.point().get("sample", "")): row.value for row in rows}
+    seeds = sum(row.seeds for row in rows)
+    if len(rows) == 1:
+        return Value(at, rows[0].value, rows[0].interval, seeds, each)
+    return Value(at, mean(list(each.values())), _interval(each.values()), seeds, each)
+
+
+def _interval(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return half_width(known) if len(known) >= 3 else None
+
+
+def _size(at: str) -> float:
+    try:
+        return float(at)
+    except ValueError:
+        return math.inf
+
+
+def _values(claim: Claim, case: Case, rows: list[Number], numbers: Sequence[Number]) -> list[Value]:
+    order = [text(one) for one in case.points or (case.paper if isinstance(case.paper, dict) else ())]
+    points = _points(claim, case, order, rows)
+    if case.against is not None:
+        other = case.against
+        beside = _select(
+            case,
+            other.study or case.study,
+            other.measure or case.measure,
+            {**case.where, **other.where},
+            case.part if other.part is None else other.part,
+            numbers,
+        )
+        others = _points(claim, case, order, beside)
+        points = {
+            at: _set_against(value, others[at], case.how) for at, value in points.items() if at in others
+        }
+    if any(at not in points for at in order):
+        return []  # a curve is judged at all its points
+    values = list(points.values())
+    if case.reduce and values:
+        means = [value.mean for value in values]
+        one = mean(means) if case.reduce == "mean" else max(means) if case.reduce == "max" else min(means)
+        return [Value("", one, None, min(value.seeds for value in values), {})]
+    return values
+
+
+def _set_against(mine: Value, other: Value, how: str) -> Value:
+    """Seed by seed where both have the same ones."""
+    common = mine.each.keys() & other.each.keys()
+    each = {name: _made(mine.each[name], other.each[name], how) for name in sorted(common)}
+    interval = _interval(each.values())
+    if interval is None and mine.interval is not None and other.interval is not None:
+        a, b = mine.mean, other.mean
+        interval = math.hypot(mine.interval, other.interval)
+        if how not in ("difference", "gap"):
+            interval = abs(a / b) * math.hypot(mine.interval / a if a else 0.0, other.interval / b)
+    made = mean(list(each.values())) if each else _made(mine.mean, other.mean, how)
+    return Value(mine.at, made, interval, min(mine.seeds, other.seeds), each)
+
+
+def _made(a: float, b: float, how: str) -> float:
+    if how in ("difference", "gap"):
+        return abs(a - b) if how == "gap" else a - b
+    if b == 0:
+        return math.nan
+    return {"ratio": a / b, "less by": 1 - a / b, "more by": a / b - 1}[how]
+
+
+def _judge(case: Case, values: list[Value], better: str) -> Judged:
+    wanted, misses = _JUDGES[case.judgement](case, values, better)
+    return Judged(case.name, wanted, _listed(values), not misses, misses)
+
+
+def _close(case: Case, values: list[Value], better: str) -> tuple[str, str]:
+    papers = case.paper if isinstance(case.paper, dict) else {value.at: case.paper for value in values}
+    named = {text(at): paper for at, paper in papers.items()}
+    misses = []
+    for value in values:
+        paper = named[value.at]
+        assert paper is not None
+        if not is_close(value.mean, paper, case.within, case.zero):
+            beside = f" at {value.at}" if len(values) > 1 else ""
+            misses.append(f"{_sense(value.mean, paper, better)}{beside}")
+    shown = ", ".join(
+        short(paper)
+        for paper in (named.values() if isinstance(case.paper, dict) else [case.paper])
+        if paper is not None
+    )
+    return shown, "; ".join(misses)
+
+
+def is_close(ours: float, paper: float, within: float, zero: float) -> bool:
+    """Two-sided; shares above 0.9 by what is missing to 1; 0, and 1 of a share, by an absolute bound.
+
+    >>> is_close(0.93, 0.91, 0.15, 0), is_close(0.92, 0.91, 0.15, 0), is_close(0.001, 0, 0.15, 0.01)
+    (False, True, True)
+    """
+    if paper == 0 or (paper == 1 and zero):
+        allowed = zero
+    elif 0.9 < paper < 1:
+        allowed = within * (1 - paper)
+    else:
+        allowed = within * abs(paper)
+    return abs(ours - paper) <= allowed + 1e-12
+
+
+def _sense(ours: float, paper: float, better: str) -> str:
+    if math.isnan(ours):
+        return "no number"
+    side = "higher" if ours > paper else "lower"
+    return f"{'better' if side == better else 'worse'} ({side})" if better else side
+
+
+def _between(case: Case, values: list[Value], better: str) -> tuple[str, str]:
+    low = case.range[0] if case.range else case.above
+    high = case.range[1] if case.range else case.below
+    misses = []
+    for value in values:
+        beside = f" at {value.at}" if len(values) > 1 else ""
+        if low is not None and not value.mean >= low:
+            misses.append(f"{_sense(value.mean, low, better)}{beside}")
+        elif high is not None and not value.mean <= high:
+            misses.append(f"{_sense(value.mean, high, better)}{beside}")
+    if low is not None and high is not None:
+        return f"{short(low)} to {short(high)}", "; ".join(misses)
+    return f"at most {short(high)}" if high is not None else f"at least {short(low or 0.0)}", "; ".join(
+        misses
+    )
+
+
+def _trend(case: Case, values: list[Value], better: str) -> tuple[str, str]:
+    sign = -1.0 if case.trend == "falls" else 1.0
+    return f"{case.trend} with {case.axis or case.by}", _against_trend(values, sign)
+
+
+def _against_trend(values: list[Value], sign: float) -> str:
+    """Where a trend is broken: with intervals, by more than these; with one seed, at all."""
+    if len(values) < 2:
+        return "one point makes no trend"
+    for earlier, later in pairwise(values):
+        step, noise = _step(earlier, later, sign)
+        if step < -noise or (step <= 0 and not noise):
+            return f"not from {earlier.at} to {later.at}"
+    step, noise = _step(values[0], values[-1], sign)
+    return "" if step > noise else "not by more than the intervals"
+
+
+def _step(earlier: Value, later: Value, sign: float) -> tuple[float, float]:
+    """How far it goes, and what of that may be chance: nothing is known of that below three replications."""
+    change = _set_against(later, earlier, "difference")
+    return sign * change.mean, change.interval or 0.0
+
+
+def _turn(case: Case, values: list[Value], better: str) -> tuple[str, str]:
+    at, sign = (text(case.peak), 1.0) if case.peak is not None else (text(case.valley), -1.0)
+    turn = next((place for place, value in enumerate(values) if value.at == at), None)
+    wanted = f"rises up to {at}, then falls" if sign > 0 else f"falls down to {at}, then rises"
+    if turn is None:
+        return wanted, f"nothing at {at}"
+    return wanted, _against_trend(values[: turn + 1], sign) or _against_trend(values[turn:], -sign)
+
+
+def _alike(case: Case, values: list[Value], better: str) -> tuple[str, str]:
+    low, high = min(value.mean for value in values), max(value.mean for value in values)
+    share = case.alike or 0.0
+    return f"the same within {share:.0%}", "" if high - low <= share * abs(
+        high
+    ) else f"differ by {1 - low / high:.0%}"
+
+
+_JUDGES: dict[str, Callable[[Case, list[Value], str], tuple[str, str]]] = {
+    "paper": _close,
+    "range": _between,
+    "below": _between,
+    "above": _between,
+    "trend": _trend,
+    "peak": _turn,
+    "valley": _turn,
+    "alike": _alike,
+}
+
+
+def _listed(values: Sequence[Value]) -> str:
+    """Up to ten values; of more, the ends."""
+    shown = [shown_value(value) for value in values]
+    return ", ".join(shown) if len(shown) <= 10 else f"{shown[0]} … {shown[-1]} ({len(shown)} points)"
+
+
+def shown_value(value: Value) -> str:
+    return short(value.mean) + (f" ± {short(float(f'{value.interval:.1g}'))}" if value.interval else "")
+
+
+def short(number: float) -> str:
+    """
+    >>> short(0.004219), short(1112.6), short(3.0)
+    ('0.00422', '1113', '3')
+    """
+    return f"{number:.0f}" if abs(number) >= 1000 else f"{number:.3g}"
