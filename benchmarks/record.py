@@ -22,6 +22,8 @@ class Recorded(msgspec.Struct):
     headings: list[str]
     rows: list[list[Any]]
     machine: str
+    load: float
+    """How many processes wanted a core when it was done (a minute's mean): above the cores, figures are too high."""
 
 
 class Record(msgspec.Struct):
@@ -62,7 +64,9 @@ def write(version: str, sheets: list[Sheet], quick: bool, folder: Path = FOLDER)
     for sheet in sheets:
         headings = [column.heading for column in sheet.columns]
         rows = [list(row) for row in sheet.rows]
-        record.sheets[name_of(sheet, quick)] = Recorded(sheet.title, headings, rows, machine())
+        record.sheets[name_of(sheet, quick)] = Recorded(
+            sheet.title, headings, rows, machine(), round(os.getloadavg()[0], 1)
+        )
     record.sheets = dict(sorted(record.sheets.items()))
     folder.mkdir(exist_ok=True)
     file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
@@ -89,7 +93,8 @@ def against(record: Record, sheet: Sheet, quick: bool) -> Sheet | None:
         sheet.keys,
         *keys,
         *(Column(column.heading, ".2f", "less") for _, column in judged),
-        note="" if old.machine == machine() else f"another machine then: {old.machine}",
+        note=f"load {old.load} then, {os.getloadavg()[0]:.1f} now"
+        + ("" if old.machine == machine() else f"; another machine then: {old.machine}"),
     )
     rows = {tuple(row[: sheet.keys]): row for row in old.rows}
     for row in sheet.rows:

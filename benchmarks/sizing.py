@@ -1,6 +1,6 @@
 """What a node takes: memory, traffic and processor by the number of nodes and of topics each wants; docs/sizing.md.
 
-Simulated: the systems with membership by gossip, as live nodes have it, at rest and with their default parameters.
+Simulated: the systems with the membership that live nodes have, at rest and with their default parameters.
 Live: nodes in one process over loopback, with the `lan` preset, at rest.
 """
 
@@ -17,10 +17,10 @@ from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
 
 SYSTEMS = ("spidercast", "rappel", "magnet", "vitis", "omen")
-SETTLED, END = 30.0, 60.0
-REST = 10.0
-SIMULATED = ((100, 10), (100, 50), (400, 10), (400, 50))
-LIVE = ((10, 10), (30, 10), (30, 50), (30, 500))
+SETTLED, END = 20.0, 40.0
+REST = 8.0
+SIMULATED = ((100, 10), (100, 50), (300, 10))
+LIVE = ((10, 10), (10, 100), (30, 10))
 
 
 def simulated(
@@ -33,7 +33,7 @@ def simulated(
     from topicweave.sim.host import Host
 
     workload = topicweave.generate_workload(nodes, 10 * topics, "zipf1", topics, topics)
-    swarm = topicweave.simulate(workload, system, membership="gossip")
+    swarm = topicweave.simulate(workload, system)
     swarm.run(settled)
     before = swarm.measures()["control_bytes"] * settled
     start = time.process_time()
