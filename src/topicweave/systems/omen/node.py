@@ -109,19 +109,7 @@ class OMenNode(ViewNode):
             alive=self._alive,
             watches=lambda peer: peer in self._detector.watched,
         )
-        self._finding: Finding | None = None
-        if view.introduces and parameters.finds == "directory":
-            self._finding = Finding(
-                *(world, node_id, parameters, view, self.links_kept, self._beacons), interest=self._topics
-            )
-            view.serve(
-                Parts(
-                    parameters.beacons.max_age,
-                    self._beacons.leader,
-                    self._beacons.leading,
-                    self._finding.introduced,
-                )
-            )
+        self._finding = self._found_by(view)
         for block in (
             self._tman,
             self.links_kept,
@@ -134,6 +122,20 @@ class OMenNode(ViewNode):
             self,
         ):
             self.use(block)
+
+    def _found_by(self, view: InterestView) -> Finding | None:
+        """Finding other parts through the directory, where there is one and it is to be used."""
+        if not view.introduces or self.parameters.finds != "directory":
+            return None
+        finding = Finding(
+            *(self.world, self.id, self.parameters, view, self.links_kept, self._beacons),
+            interest=self._topics,
+        )
+        beacons = self._beacons
+        view.serve(
+            Parts(self.parameters.beacons.max_age, beacons.leader, beacons.leading, finding.introduced)
+        )
+        return finding
 
     def receivers(self) -> Receivers:
         return {
