@@ -22,6 +22,7 @@ KINDS = {
     "trial": "topicweave.runs.trial:Trial",
     "live": "topicweave.runs.live_run:LiveRun",
     "mending": "topicweave.papers.omen.mending:Mended",
+    "mending-messages": "topicweave.papers.omen.by_messages:MendedByMessages",
     "vitis-cycles": "topicweave.papers.vitis.runs:CycledDissemination",
     "vitis-churn": "topicweave.papers.vitis.runs:UnderChurn",
     "magnet-trees": "topicweave.papers.magnet.runs:ConvergedTrees",

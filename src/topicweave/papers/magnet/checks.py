@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.bulk.magnet.plan import Converged
+from topicweave.papers.levels import SIZES, beside
 from topicweave.papers.magnet.runs import ConvergedTrees, SettledTrees
 from topicweave.papers.magnet.settings import (
     FINGERS_12,
@@ -16,7 +17,7 @@ from topicweave.papers.magnet.settings import (
 )
 from topicweave.papers.magnet.structured import hierarchical
 from topicweave.papers.magnet.workloads import TopicSample
-from topicweave.papers.study import Plan, Row, Scale, reported
+from topicweave.papers.study import Plan, Row, Scale, at_most, reported
 from topicweave.runs.run import Run
 from topicweave.runs.sources import ModelWorkload
 
@@ -71,47 +72,32 @@ def uncorrelated(scale: Scale, seed: int) -> Plan:
     return Plan(runs, judge)
 
 
+COMPARED = ("relays_per_topic", "relays_by_rate", "receptions_per_topic", "hops_mean", "overlay_degree")
+"""What figures use of a run."""
+
+
 def levels(scale: Scale, seed: int) -> Plan:
     """The same networks by messages in the simulator, and as arrays."""
-    nodes = 120 if scale == "smoke" else 600
-    workload = multi_modal("smoke", 1, 5, nodes=nodes, topics=nodes // 2, size=12)
-    arrivals = 120.0 if scale == "smoke" else 300.0
     runs: dict[Any, Run] = {}
-    for system in SYSTEMS:
-        runs["arrays", system] = ConvergedTrees(system=system, workload=workload, seed=seed)
-        runs["messages", system] = SettledTrees(
-            system=system, workload=workload, seed=seed, arrivals=arrivals
-        )
+    for nodes in SIZES[scale]:
+        workload = multi_modal("smoke", 1, 5, nodes=nodes, topics=nodes // 2, size=12)
+        for system in SYSTEMS:
+            runs["arrays", nodes, system] = ConvergedTrees(system=system, workload=workload, seed=seed)
+            runs["messages", nodes, system] = SettledTrees(
+                system=system, workload=workload, seed=seed, arrivals=max(120.0, nodes / 2)
+            )
 
     def judge(results: Results) -> list[Row]:
         rows = []
-        for system in SYSTEMS:
-            arrays, messages = results["arrays", system], results["messages", system]
-            where = {"system": system, "nodes": nodes}
-            rows += [
-                reported(
-                    where,
-                    measure,
-                    None,
-                    f"{arrays[measure]:.2f} as arrays, {messages[measure]:.2f} by messages",
-                )
-                for measure in ("relays_per_topic", "hops_mean", "overlay_degree")
-            ]
-            ratio = messages["relays_per_topic"] / arrays["relays_per_topic"]
-            rows += [
-                reported(where, "relays by messages / as arrays", 1.0, ratio),
-                Row(
-                    where, "hit_ratio", 1.0, messages["hit_ratio"], messages["hit_ratio"] == 1.0, "everybody"
-                ),
-                Row(
-                    where,
-                    "wrong trees by messages",
-                    0,
-                    messages["wrong_trees"],
-                    not messages["wrong_trees"],
-                    "none",
-                ),
-            ]
+        for nodes in SIZES[scale]:
+            for system in SYSTEMS:
+                messages = results["messages", nodes, system]
+                where = {"system": system, "nodes": nodes}
+                rows += [
+                    *beside(where, messages, results["arrays", nodes, system], COMPARED),
+                    at_most(where, "wrong trees by messages", 0, messages["wrong_trees"]),
+                    at_most(where, "missed by messages", 0.0, 1.0 - messages["hit_ratio"]),
+                ]
         return rows
 
     return Plan(runs, judge)

@@ -68,7 +68,7 @@ def fig10(scale: Scale, seed: int) -> Plan:
                     ),
                     Row(where, "delay: times shorter than RVR's", 1.5, faster, faster >= 1.5, "at least 1.5"),
                 ]
-        return at_level(scale, rows)
+        return at_level(rows)
 
     return Plan(runs, judge)
 
@@ -103,7 +103,7 @@ def fig11(scale: Scale, seed: int) -> Plan:
                 reported(where, "degree_max", 708, degrees[-1]),
                 Row(where, "largest degree over the mean", "heavy tail", tail, tail >= 5, "at least 5 times"),
             ]
-        return at_level(scale, rows)
+        return at_level(rows)
 
     return Plan(runs, judge)
 

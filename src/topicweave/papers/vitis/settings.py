@@ -38,13 +38,8 @@ SETTLE_OPT = 30.0
 WINDOW = 4.0
 """Seconds over which events are published, by messages."""
 Level = Literal["messages", "cycles"]
-LEVEL: dict[Scale, Level] = {
-    "smoke": "messages",
-    "tenth": "messages",
-    "paper": "cycles",
-}
 """How static settings of Vitis and RVR run: nodes in the simulator, or all nodes as arrays, cycle by cycle
-(`topicweave.bulk.vitis.engine`; `vitis/levels` compares the two). OPT and churn always run by messages."""
+(`topicweave.bulk.vitis.engine`), as they do unless said otherwise; `vitis/levels` compares the two. OPT and churn run by messages."""
 
 _DEFAULTS = {"small_world": 1, "table_size": TABLE}
 """Left out of runs, so that figures that meet at a point share its run."""
@@ -66,7 +61,7 @@ def static(
     workload: CorrelatedLists | FollowersSample,
     *,
     events: int | None = None,
-    level: Level | None = None,
+    level: Level = "cycles",
     settle: float | None = None,
     watch_every: float | None = None,
     **parameters: Any,
@@ -85,7 +80,7 @@ def static(
         given.setdefault("rates", "equal")
     settle = settle or (SETTLE_OPT if system == "opt" else SETTLE[scale])
     watched: dict[str, Any] = {} if watch_every is None else {"watch_every": watch_every}
-    if system in ("vitis", "rvr") and (level or LEVEL[scale]) == "cycles":
+    if system in ("vitis", "rvr") and level == "cycles":
         return CycledDissemination(
             system="vitis" if system == "vitis" else "rvr",
             parameters=given,
@@ -137,11 +132,11 @@ def paths_per_topic(result: Result) -> float:
     return float(result["requested_paths"] * result["nodes"] / result["workload"]["topics"])
 
 
-def at_level(scale: Scale, rows: Iterable[Row]) -> list[Row]:
+def at_level(rows: Iterable[Row]) -> list[Row]:
     """The rows, saying how their systems were run."""
     return [
         msgspec.structs.replace(
-            row, where={**row.where, "level": "messages" if row.where["system"] == "opt" else LEVEL[scale]}
+            row, where={**row.where, "level": "messages" if row.where["system"] == "opt" else "cycles"}
         )
         if "system" in row.where
         else row
