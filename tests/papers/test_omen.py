@@ -11,7 +11,20 @@ from topicweave.papers.catalogue import STUDIES, find_study
 from topicweave.papers.study import run_study
 from topicweave.runs import Processes
 
-NAMES = ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9", "fig10", "fig11", "fig12", "choices", "levels", "table1"]
+NAMES = [
+    "fig3",
+    "fig4",
+    "fig5",
+    "fig6",
+    "fig8",
+    "fig9",
+    "fig10",
+    "fig11",
+    "fig12",
+    "choices",
+    "levels",
+    "table1",
+]
 
 
 @pytest.fixture(scope="module")
