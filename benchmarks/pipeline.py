@@ -23,7 +23,7 @@ import psutil
 import pyarrow as pa
 
 from benchmarks.sheet import Column, Sheet
-from topicweave.pipeline.parts import part_path, write_part
+from topicweave.pipeline.parts import write_part
 from topicweave.telemetry.schema import SCHEMAS
 from topicweave.workloads.counter_random import uniforms
 
@@ -206,7 +206,7 @@ def make_telemetry(folder: Path, rows: int) -> None:
                 "wanted": uniforms(1, 4, topic * 10_000 + node) < 0.8,
             }
         )
-        path = part_path(folder / "deliveries.parquet", number)
+        path = folder / "deliveries.parquet" / f"part-{number:05d}.parquet"
         write_part(path, SCHEMAS["deliveries"], [table.cast(SCHEMAS["deliveries"])])
     numbers = np.arange(events)
     published = pa.table(
@@ -219,7 +219,7 @@ def make_telemetry(folder: Path, rows: int) -> None:
         }
     )
     write_part(
-        part_path(folder / "publishes.parquet", 0),
+        folder / "publishes.parquet" / "part-00000.parquet",
         SCHEMAS["publishes"],
         [published.cast(SCHEMAS["publishes"])],
     )

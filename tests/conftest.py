@@ -33,6 +33,7 @@ def spark() -> "Iterator[SparkSession]":
 
     settings = {
         "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
         # On a handful of rows, planning anew and compiling each query takes longer than running it; test_measure.py
         # turns both on, as they are for users.
         "spark.sql.adaptive.enabled": "false",

@@ -11,6 +11,7 @@ from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 from topicweave.pipeline import generate as module
 from topicweave.pipeline.generate import generate
+from topicweave.pipeline.parts import Part, Target
 from topicweave.workloads.catalogue import build
 
 
@@ -43,26 +44,26 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
     whole = generate("vitis-high", {"nodes": 200}, 1, tmp_path / "whole")
     made: list[tuple[str, int]] = []
 
-    def stop_after_three(draw: Any, folder: Path, table: str, number: int) -> int:
+    def stop_after_three(draw: Any, target: Target, table: str, number: int) -> Part:
         if len(made) == 3:
             raise KeyboardInterrupt
         made.append((table, number))
-        return original(draw, folder, table, number)
+        return original(draw, target, table, number)
 
     original = module.make_part
     monkeypatch.setattr(module, "make_part", stop_after_three)
     with pytest.raises(KeyboardInterrupt):
         generate("vitis-high", {"nodes": 200}, 1, tmp_path / "out")
-    assert not (tmp_path / "out").exists(), "nothing that looks whole"
-    kept = tmp_path / ".out.partial" / "subscriptions.parquet" / "part-00000.parquet"
+    with pytest.raises(BadInput, match="out: not finished; run the command that makes it again"):
+        Workload.load(tmp_path / "out")
+    (kept,) = (tmp_path / "out" / "subscriptions.parquet").glob("part-00000-*.parquet")
     before = kept.stat().st_mtime_ns
 
     monkeypatch.setattr(module, "make_part", original)
     again = generate("vitis-high", {"nodes": 200}, 1, tmp_path / "out")
     assert again == whole._replace(resumed=True)
-    assert (tmp_path / "out" / "subscriptions.parquet" / "part-00000.parquet").stat().st_mtime_ns == before
+    assert kept.stat().st_mtime_ns == before
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-    assert not (tmp_path / ".out.partial").exists()
 
 
 def test_parts_of_another_plan_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +72,7 @@ def test_parts_of_another_plan_are_not_taken(tmp_path: Path, monkeypatch: pytest
 
     generate("vitis-high", {"nodes": 60}, 1, tmp_path / "one")
     with monkeypatch.context() as patched:
-        patched.setattr(module, "mark_finished", stop)
+        patched.setattr(module, "finish", stop)
         with pytest.raises(KeyboardInterrupt):
             generate("vitis-high", {"nodes": 60}, 2, tmp_path / "out")
     assert not generate("vitis-high", {"nodes": 60}, 1, tmp_path / "out").resumed

@@ -188,7 +188,6 @@ def test_bad_input_is_told_in_a_line_and_leaves_nothing(
         bring("edges", data, **options)
     assert "\n" not in str(error.value)
     assert not bring.out.exists()
-    assert not (bring.folder / ".out.partial").exists()
 
 
 def test_a_file_that_is_not_what_its_name_says(bring: Bring) -> None:

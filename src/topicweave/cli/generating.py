@@ -40,7 +40,7 @@ def generate_model(
     verbose: bool,
 ) -> None:
     from topicweave.cli.progress import progress
-    from topicweave.cli.spark import LOCAL, spark_for
+    from topicweave.cli.spark import spark_for
     from topicweave.pipeline.generate import generate
     from topicweave.pipeline.staging import refuse_losing
     from topicweave.workloads.catalogue import find_model
@@ -54,7 +54,7 @@ def generate_model(
         if master is None and settings.nodes <= SMALL:
             made = generate(model, parameters, seed, out, overwrite=overwrite, progress=report)
         else:
-            with spark_for("generate", master or LOCAL, conf, verbose) as spark:
+            with spark_for("generate", master, conf, verbose) as spark:
                 made = generate(
                     model, parameters, seed, out, spark=spark, overwrite=overwrite, progress=report
                 )

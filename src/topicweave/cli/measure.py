@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from topicweave.cli.options import Format
-from topicweave.cli.spark import LOCAL, Conf, Master, Verbose
+from topicweave.cli.spark import Conf, Master, Verbose
 
 
 def measure(
@@ -24,7 +24,7 @@ def measure(
         "inf"
     ),
     format: Format = "table",  # noqa: A002
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:

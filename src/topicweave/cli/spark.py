@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,9 +18,11 @@ if TYPE_CHECKING:
     from topicweave.runs.runner import Executor
 
 Master = Annotated[
-    str,
+    str | None,
     typer.Option(
-        metavar="URL", help="Where Spark runs: 'local[*]' here, or a cluster's spark://…, yarn, k8s://…"
+        metavar="URL",
+        help="Where Spark runs: a cluster's spark://…, yarn, k8s://…, or local[*], here. "
+        "If not given: where spark-submit or spark-defaults.conf says, else here.",
     ),
 ]
 Conf = Annotated[
@@ -31,7 +32,6 @@ Conf = Annotated[
 Verbose = Annotated[
     bool, typer.Option("--verbose", help="Show what Spark says, and where an error came from.")
 ]
-LOCAL = "local[*]"
 Elsewhere = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Run on Spark there, one task per run: 'local[*]', spark://…, yarn."),
@@ -46,10 +46,13 @@ Runs = Annotated[
 
 
 @contextmanager
-def spark_for(command: str, master: str, conf: Sequence[str] | None, verbose: bool) -> Iterator[SparkSession]:
-    """A session for the length of a command."""
-    from topicweave.pipeline.session import VERBOSE, spark_session
-    from topicweave.pipeline.shipping import ship_project
+def spark_for(
+    command: str, master: str | None, conf: Sequence[str] | None, verbose: bool
+) -> Iterator[SparkSession]:
+    """A session for the length of a command, its workers looked at before it starts."""
+    from topicweave.pipeline.packing import ship_project
+    from topicweave.pipeline.session import VERBOSE, is_local, spark_session
+    from topicweave.pipeline.workers import check_python, described
 
     settings = dict(_setting(text) for text in conf or [])
     if verbose:
@@ -58,9 +61,13 @@ def spark_for(command: str, master: str, conf: Sequence[str] | None, verbose: bo
         one_line_failures(verbose),
         tempfile.TemporaryDirectory() as folder,
         spark_session(master, app=f"topicweave {command}", **settings) as spark,
+        described(spark, f"topicweave {command}"),
     ):
-        if not re.match(r"local(\[|$)", spark.sparkContext.master or ""):
+        if verbose and spark.sparkContext.uiWebUrl:
+            typer.echo(f"Spark's page: {spark.sparkContext.uiWebUrl}", err=True)
+        if not is_local(spark.sparkContext.master):
             ship_project(spark, Path(folder))
+            check_python(spark)
         yield spark
 
 
@@ -97,20 +104,16 @@ def one_line_failures(verbose: bool) -> Iterator[None]:
     except Exception as error:
         if verbose or not _is_sparks(error):
             raise
+        from topicweave.pipeline.causes import cause
+        from topicweave.pipeline.session import kept_log
+
+        log = kept_log()
+        where = f"Spark's log is {log}" if log else "add --verbose to see where"
         raise TopicweaveError(
-            f"a Spark job failed: {cause(str(error))}; add --verbose to see where, "
+            f"a Spark job failed: {cause(str(error))}; {where}, "
             "or run the same command again to go on with what is finished"
         ) from error
 
 
 def _is_sparks(error: Exception) -> bool:
     return type(error).__module__.split(".")[0] in ("pyspark", "py4j")
-
-
-def cause(text: str) -> str:
-    """The line of a stack trace that says what went wrong."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    named = [line for line in lines if re.match(r"([\w.]+\.)?\w*(Error|Exception|BadInput)\b.*:", line)]
-    # Of a Python traceback inside a Java one the last named line is the Python error itself.
-    python = [line for line in named if not re.match(r"(java|scala|org)\.", line)]
-    return ((python or named or lines or ["no reason given"])[-1])[:300]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicweave.cli.options import Format
-from topicweave.cli.spark import LOCAL, Conf, Master, Verbose
+from topicweave.cli.spark import Conf, Master, Verbose
 
 if TYPE_CHECKING:
     from topicweave.pipeline.stream_progress import Progress, Span
@@ -43,7 +43,7 @@ def stream(
         bool, typer.Option("--finish", help="With --once: the runs are over, measure the last windows too.")
     ] = False,
     format: Format = "table",  # noqa: A002
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from topicweave.cli.spark import LOCAL, Conf, Master, Runs, Verbose
+from topicweave.cli.spark import Conf, Master, Runs, Verbose
 
 MEASURES = "degree_mean,degree_max,partitioned_topics,hit_ratio,noise,hops_mean,latency_p50,control_messages"
 
@@ -22,7 +22,7 @@ def sweep(
     format: Annotated[Literal["table", "json"], typer.Option(help="What to print.")] = "table",  # noqa: A002
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
     runs: Runs = None,
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:

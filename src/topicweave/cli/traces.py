@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from topicweave.cli.options import Seed
-from topicweave.cli.spark import LOCAL, Conf, Master, Verbose
+from topicweave.cli.spark import Conf, Master, Verbose
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a folder of tables that is there.")]
@@ -64,7 +64,7 @@ def import_(
         float, typer.Option(min=0, max=1, metavar="SHARE", help="More wrong lines than this stop the import.")
     ] = 0.01,
     overwrite: Overwrite = False,
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
@@ -106,7 +106,7 @@ def describe(
     ] = 1000,
     d: Annotated[int, typer.Option("-d", min=1, metavar="N", help="The d of tdi(d).")] = 20,
     seed: Seed = 0,
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
@@ -162,7 +162,7 @@ def bfs(
     ] = "both",
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
@@ -191,7 +191,7 @@ def followed(
     nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes, or a few more.")],
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
@@ -218,7 +218,7 @@ def universe(
     ],
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
@@ -247,7 +247,7 @@ def topics(
     topics: Annotated[int, typer.Option(min=1, metavar="N", help="How many random topics.")],
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
@@ -274,7 +274,7 @@ def churn(
     ] = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    master: Master = LOCAL,
+    master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:

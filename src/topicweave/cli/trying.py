@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import typer
 
-from topicweave.cli.spark import LOCAL, spark_for
+from topicweave.cli.spark import spark_for
 
 if TYPE_CHECKING:
     from topicweave.report import Comparison
@@ -170,7 +170,7 @@ def machinery(
     spark = None
     if workers is None:
         if master is not None or _spark_here():
-            spark = partial(spark_for, "compare", master or LOCAL, conf, verbose)
+            spark = partial(spark_for, "compare", master, conf, verbose)
         else:
             note("no Spark or no Java here; running in processes of this machine")
     with progress("comparing") as report:

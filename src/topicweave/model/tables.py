@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from topicweave.errors import BadInput
+from topicweave.model.committed import counted_parts
 
 # 64-bit string offsets: a column of a whole table may hold more than 2 GB of text in one piece.
 NAME_TYPE = pa.large_string()
@@ -128,7 +129,10 @@ def _python_column(label: str, name: str, column: Column, values: list[Any]) -> 
 
 
 def _part_files(path: Path) -> list[Path]:
-    if not path.exists():
+    counted = counted_parts(path)
+    if counted:
+        return counted
+    if counted is not None or not path.exists():
         raise BadInput(f"{path}: no such file; put the table there or correct the folder")
     if not path.is_dir():
         return [path]

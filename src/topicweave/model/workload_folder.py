@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from topicweave.errors import BadInput
 from topicweave.model import validation
+from topicweave.model.committed import counted_parts
 from topicweave.model.tables import Columns, Table, read_parquet
 from topicweave.model.validation import WorkloadArrays, check_tables
 
@@ -24,7 +25,8 @@ def read_folder(folder: Path) -> WorkloadArrays:
 
     def optional(name: str, wanted: Columns, also: Columns | None = None) -> Table | None:
         path = _path(folder, name)
-        return read_parquet(path, wanted, also) if path.exists() else None
+        there = path.exists() and counted_parts(path) != []
+        return read_parquet(path, wanted, also) if there else None
 
     return check_tables(
         read_parquet(_path(folder, "subscriptions"), validation.SUBSCRIPTIONS),

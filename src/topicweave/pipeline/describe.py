@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from topicweave.errors import BadInput
 from topicweave.pipeline import likeness, power_law
-from topicweave.pipeline.staging import read_about
+from topicweave.pipeline.parts import read_files
+from topicweave.pipeline.staging import read_about, table_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,11 +32,7 @@ def describe(
     spark: SparkSession, folder: Path, *, sample: int = 1000, d: int = 20, seed: int = 0
 ) -> dict[str, Any]:
     """Everything there is to say about a folder; sections for the tables that are there."""
-    tables = {
-        name: spark.read.parquet(str(path.absolute()))
-        for name in _KNOWN
-        if (path := folder / f"{name}.parquet").exists()
-    }
+    tables = {name: read_files(spark, files) for name in _KNOWN if (files := table_files(folder, name))}
     if not set(tables) - {"rejects"}:
         raise BadInput(
             f"{folder}: no tables of ours in it; give a folder that generate, import or sample made"

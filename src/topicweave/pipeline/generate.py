@@ -6,7 +6,6 @@ tables are the same to the byte on any number of cores or executors, and without
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from topicweave.pipeline.parts import ROWS_PER_PART, mark_finished, part_path, write_part
+from topicweave.pipeline.parts import ROWS_PER_PART, Part, Target, finish, part_once
+from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import staged, write_about
 from topicweave.workloads import hierarchy
 from topicweave.workloads.catalogue import Model, find_model, rates_of, topics_of
@@ -58,7 +57,7 @@ def generate(
     model_name: str,
     parameters: dict[str, Any],
     seed: int,
-    out: Path,
+    out: Path | Place,
     *,
     spark: SparkSession | None = None,
     overwrite: bool = False,
@@ -80,28 +79,32 @@ def generate(
                 else _stopping_time_on_spark(spark, growth, seed)
             )
         draw = Draw(model_name, given, seed, moment, NODES_PER_PART)
-        tables = {"topics": -(-topics_of(settings) // ROWS_PER_PART)}
-        tables["hosts"] = -(-settings.nodes // ROWS_PER_PART)
-        tables["subscriptions"] = -(-settings.nodes // NODES_PER_PART)
-        work = [(table, number) for table, parts in tables.items() for number in range(parts)]
-        rows = _make_all(spark, draw, staging.folder, work, progress or (lambda _done, _of, _what: None))
-        for table in tables:
-            mark_finished(staging.table(table), rows[table])
+        parts = {"topics": -(-topics_of(settings) // ROWS_PER_PART)}
+        parts["hosts"] = -(-settings.nodes // ROWS_PER_PART)
+        parts["subscriptions"] = -(-settings.nodes // NODES_PER_PART)
+        work = [(table, number) for table, count in parts.items() for number in range(count)]
+        tables = {table: staging.table(table) for table in parts}
+        told = _make_all(spark, draw, tables, work, progress or (lambda _done, _of, _what: None))
+        rows = {table: finish(target, sorted(told[table])) for table, target in tables.items()}
         made = Generated(settings.nodes, topics_of(settings), rows["subscriptions"], staging.resumed)
         counts = {"nodes": made.nodes, "topics": made.topics, "subscriptions": made.subscriptions}
         write_about(staging, {**plan, "source": model.source, **counts})
     return made
 
 
-def make_part(draw: Draw, folder: Path, table: str, number: int) -> int:
-    """Draw one part and write it, unless it is there; returns its rows."""
-    path = part_path(folder / f"{table}.parquet", number)
-    if path.exists():
-        return int(pq.read_metadata(path).num_rows)
+def make_part(draw: Draw, target: Target, table: str, number: int) -> Part:
+    """Draw one part and write it, unless it is there."""
+
+    def rows() -> tuple[pa.Schema, list[pa.Table]]:
+        drawn = _rows(draw, table, number)
+        return drawn.schema, [drawn]
+
+    return part_once(target, number, rows)
+
+
+def _rows(draw: Draw, table: str, number: int) -> pa.Table:
     model = find_model(draw.model)
-    settings = model.settings(**draw.parameters)
-    rows = _ROWS[table](model, settings, draw, number)
-    return write_part(path, rows.schema, [rows])
+    return _ROWS[table](model, model.settings(**draw.parameters), draw, number)
 
 
 def _subscriptions(model: Model, settings: Any, draw: Draw, number: int) -> pa.Table:
@@ -147,36 +150,43 @@ def _names(letter: str, cells: npt.NDArray[np.int64], distinct: npt.NDArray[np.i
 
 
 def _make_all(
-    spark: SparkSession | None, draw: Draw, folder: Path, work: list[tuple[str, int]], progress: Progress
-) -> dict[str, int]:
-    """Make every part; rows of each table. The list has one short entry per million rows or so."""
+    spark: SparkSession | None,
+    draw: Draw,
+    tables: dict[str, Target],
+    work: list[tuple[str, int]],
+    progress: Progress,
+) -> dict[str, list[Part]]:
+    """Make every part, by table. The list has one short entry per million rows or so."""
     progress(0, len(work), "")
-    rows = dict.fromkeys(dict(work), 0)
+    made: dict[str, list[Part]] = {table: [] for table in tables}
     if spark is None:
         for done, (table, number) in enumerate(work, start=1):
-            rows[table] += make_part(draw, folder, table, number)
+            made[table].append(make_part(draw, tables[table], table, number))
             progress(done, len(work), f"{table} {number}")
-        return rows
-
-    from pyspark.sql import functions as sf
+        return made
 
     from topicweave.pipeline.watching import watched
+    from topicweave.pipeline.workers import described
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for table, number in zip(batch["table"].to_pylist(), batch["number"].to_pylist(), strict=True):
-                made = make_part(draw, Path(folder_text), table, number)
-                yield pa.RecordBatch.from_pydict({"table": [table], "rows": pa.array([made], pa.int64())})
+                part = make_part(draw, tables[table], table, number)
+                yield pa.RecordBatch.from_pylist([{"table": table, **part._asdict()}])
 
-    folder_text = os.fspath(folder)
     parts = spark.createDataFrame(
         pa.table({"table": [table for table, _ in work], "number": [number for _, number in work]})
     )
     # One task per part: a lost executor costs one part, and the cores stay busy to the end.
     one_each = parts.repartitionByRange(len(work), "table", "number")
-    with watched(spark, lambda done, of: progress(min(done, len(work)), len(work), "part"), len(work)):
-        sums = one_each.mapInArrow(make, "table string, rows long").groupBy("table").agg(sf.sum("rows"))
-        return rows | {row[0]: int(row[1]) for row in sums.collect()}  # three rows
+    with (
+        described(spark, f"draw {draw.model}"),
+        watched(spark, lambda done, of: progress(min(done, len(work)), len(work), "part"), len(work)),
+    ):
+        schema = "table string, name string, rows long, bytes long, sha256 string"
+        for row in one_each.mapInArrow(make, schema).toArrow().to_pylist():  # one per part
+            made[row.pop("table")].append(Part(**row))
+    return made
 
 
 def _stopping_time_on_spark(spark: SparkSession, growth: hierarchy.Hierarchy, seed: int) -> float:

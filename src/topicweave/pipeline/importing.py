@@ -17,7 +17,7 @@ from topicweave.errors import BadInput
 from topicweave.pipeline import tables_of
 from topicweave.pipeline.lines import COUNT, REJECT, ROW, UNREADABLE, parsed_lines
 from topicweave.pipeline.opml import parsed_opml
-from topicweave.pipeline.parts import write_table
+from topicweave.pipeline.parts import Target, read, spill, write_table
 from topicweave.pipeline.staging import Staging, staged, write_about
 
 if TYPE_CHECKING:
@@ -103,13 +103,13 @@ def _parsed(
 ) -> DataFrame:
     """Every line read once, and kept on disk between the stages."""
     scratch = staging.scratch("parsed")
-    if not (scratch / "_SUCCESS").exists():
-        if wanted.name == "opml":
-            lines = parsed_opml(spark, [file.absolute() for file in files], path.absolute())
-        else:
-            lines = parsed_lines(spark, files, wanted.parse(options, files[0]), wanted.columns)
-        lines.write.mode("overwrite").parquet(str(scratch))
-    return spark.read.parquet(str(scratch))
+    if scratch.exists():
+        return read(spark, scratch)
+    if wanted.name == "opml":
+        lines = parsed_opml(spark, [file.absolute() for file in files], path.absolute())
+    else:
+        lines = parsed_lines(spark, files, wanted.parse(options, files[0]), wanted.columns)
+    return spill(lines, scratch)
 
 
 def _counted(parsed: DataFrame, path: Path) -> Imported:
@@ -131,11 +131,11 @@ def _counted(parsed: DataFrame, path: Path) -> Imported:
     return counts
 
 
-def _with_later(spark: SparkSession, rejects: DataFrame, later: Path) -> DataFrame:
+def _with_later(spark: SparkSession, rejects: DataFrame, later: Target) -> DataFrame:
     """Lines that are wrong only beside others: what a format's `tables` set aside."""
     if not later.exists():
         return rejects
-    return rejects.unionByName(spark.read.parquet(str(later)).select(*REJECTS.names))
+    return rejects.unionByName(read(spark, later).select(*REJECTS.names))
 
 
 def _refuse_too_many(rejects: DataFrame, counts: Imported, share: float, wanted: Format, path: Path) -> None:

@@ -23,8 +23,8 @@ from topicweave.data.sampling import (
     too_few_nodes,
 )
 from topicweave.errors import BadInput
-from topicweave.pipeline.parts import finished, write_table
-from topicweave.pipeline.staging import Staging, staged, write_about
+from topicweave.pipeline.parts import Target, finished, read, read_files, spill, write_table
+from topicweave.pipeline.staging import Staging, mark_of, staged, table_files, write_about
 from topicweave.pipeline.tables_of import CHURN, NODES, PLACES, SUBSCRIPTIONS, TOPICS
 
 if TYPE_CHECKING:
@@ -154,11 +154,10 @@ def _search(
     return _levels(spark, folder, level)
 
 
-def _levels(spark: SparkSession, folder: Path, levels: int) -> DataFrame:
-    paths = [str(folder / f"level-{level:05d}") for level in range(levels)]
-    if not paths:
+def _levels(spark: SparkSession, folder: Target, levels: int) -> DataFrame:
+    if not levels:
         return spark.createDataFrame([], "node string, level long")
-    return spark.read.parquet(*paths)
+    return read(spark, *(folder / f"level-{level:05d}" for level in range(levels)))
 
 
 def _smallest(rows: DataFrame, seed: int, count: int, by: Column | None = None) -> DataFrame:
@@ -265,15 +264,12 @@ def _never_up(hosts: DataFrame, changes: DataFrame) -> DataFrame:
     return hosts.select("node").join(changes.select("node").distinct(), "node", "left_anti")
 
 
-def _numbered(rows: DataFrame, key: Column, scratch: Path) -> DataFrame:
+def _numbered(rows: DataFrame, key: Column, scratch: Target) -> DataFrame:
     """Rows with a `number` from 0 in the order of a key, counted partition by partition and not in one place."""
     from pyspark.sql import functions as sf
 
-    if not (scratch / "_SUCCESS").exists():
-        placed = rows.withColumn("key", key).orderBy("key", "node")
-        marked = placed.select("node", sf.monotonically_increasing_id().alias("mark"))
-        marked.write.mode("overwrite").parquet(str(scratch))
-    stored = rows.sparkSession.read.parquet(str(scratch))
+    placed = rows.withColumn("key", key).orderBy("key", "node")
+    stored = spill(placed.select("node", sf.monotonically_increasing_id().alias("mark")), scratch)
     # The upper bits of Spark's mark are the partition, the lower 33 the place in it.
     partition = sf.shiftright("mark", 33)
     sizes = stored.groupBy(partition.alias("partition")).count().orderBy("partition").collect()  # few
@@ -289,14 +285,12 @@ def _numbered(rows: DataFrame, key: Column, scratch: Path) -> DataFrame:
 
 
 def _plan(source: Path, kind: str, **more: Any) -> dict[str, Any]:
-    return {"command": f"workload sample {kind}", "source": str(source), **more}
+    return {"command": f"workload sample {kind}", "source": str(source), "mark": mark_of(source), **more}
 
 
 def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame | None:
-    path = folder / f"{name}.parquet"
-    if not path.exists():
-        return None
-    return spark.read.parquet(str(path.absolute()))
+    files = table_files(folder, name)
+    return read_files(spark, files) if files else None
 
 
 def _tables(spark: SparkSession, folder: Path) -> dict[str, DataFrame]:

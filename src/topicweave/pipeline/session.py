@@ -1,5 +1,11 @@
-"""Starting Spark so that it works the same everywhere and leaves the terminal alone."""
+"""Starting Spark so that it works the same everywhere and leaves the terminal alone.
 
+What a user has set counts before what we would choose: first the settings given here (`--master`, `--conf`), then
+those of spark-submit or of spark-defaults.conf, then ours. Only the time zone and how rows cross to Python are ours
+whatever stands in spark-defaults.conf, because tables depend on them.
+"""
+
+import atexit
 import logging
 import os
 import re
@@ -14,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from topicweave.errors import TopicweaveError
+from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline.java import JavaNotFound, find_java
 
 if TYPE_CHECKING:
@@ -24,21 +30,26 @@ if TYPE_CHECKING:
 VERBOSE = "topicweave.verbose"
 """A setting of ours: whatever its value, Spark's Java side may write to the terminal."""
 
+ENVIRONMENT = "topicweave-env-"
+"""How the names of archives begin that bring executors a Python environment."""
+
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 _ATTEMPTS = 4
 _PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
 
-_EVERYWHERE = {
+LOCAL = "local[*]"
+
+_ALWAYS = {
     # The same tables whatever the machine's time zone.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Falling back to pickled rows would hide a type that Arrow cannot carry; better to hear of it.
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
 }
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+_UNLESS_SET = {"spark.ui.showConsoleProgress": "false"}
 
 _LOCAL = {
     # Nobody else has business with an embedded Spark, and a laptop's host name need not resolve.
@@ -50,18 +61,21 @@ _LOCAL = {
     # one task again. In one file per task before the shuffle: by default it would be one for each of them.
     "spark.sql.shuffle.partitions": "64",
     "spark.shuffle.sort.bypassMergeThreshold": "1",
+    # Each session has a page of its own; more than Spark's 16 may run on one machine.
+    "spark.port.maxRetries": "256",
 }
 
 
 @contextmanager
 def spark_session(
-    master: str = "local[*]", app: str = "topicweave", **settings: str
+    master: str | None = None, app: str = "topicweave", **settings: str
 ) -> "Iterator[SparkSession]":
     """A Spark session for the length of a `with` block; `settings` are Spark's own (``**{"spark.x": "y"}``).
 
-    Where a session is already running in this process (a notebook, a test run, spark-submit's shell), that one
-    is used and left running, with those of the `settings` that can be changed at run time in force until the
-    block ends. Otherwise one is started at `master` and stopped afterwards. The memory given to the first one
+    Where a session is already running in this process (a notebook, a test run, a shell), that one is used and left
+    running, with those of the `settings` that can be changed at run time in force until the block ends. Otherwise
+    one is started at `master` and stopped afterwards; if that is None, where spark-submit or spark-defaults.conf
+    says, else in this process's keeping (``local[*]``). The memory given to the first one
     (``spark.driver.memory``) stays what it is for later ones in the same process. Nothing is written to the
     terminal, unless ``topicweave.verbose`` is among the settings; what goes wrong in a job is raised as an exception.
 
@@ -74,6 +88,7 @@ def spark_session(
     except ImportError as error:
         raise TopicweaveError(f"{error}; the pipeline needs: pip install 'topicweave[pipeline]'") from None
 
+    _refuse_connect(master)
     if SparkContext._active_spark_context is not None:  # getActiveSession would only see this thread's
         running = SparkSession.builder.getOrCreate()
         with _changed(running, settings):
@@ -83,8 +98,18 @@ def spark_session(
             yield started
 
 
+def _refuse_connect(master: str | None) -> None:
+    """A Spark Connect client has neither executors' files nor jobs to describe; only DataFrames pass through it."""
+    remote = master if master and master.startswith("sc://") else os.environ.get("SPARK_REMOTE")
+    if remote and (master is None or master == remote):
+        raise BadInput(
+            f"{remote}: a Spark Connect server; commands need a master (spark://…, yarn, k8s://…, local[*]). "
+            "Unset SPARK_REMOTE, or give --master"
+        )
+
+
 @contextmanager
-def _started(master: str, app: str, wanted: Mapping[str, str]) -> "Iterator[SparkSession]":
+def _started(master: str | None, app: str, wanted: Mapping[str, str]) -> "Iterator[SparkSession]":
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkContext
     from pyspark.logger import PySparkLogger
@@ -94,15 +119,13 @@ def _started(master: str, app: str, wanted: Mapping[str, str]) -> "Iterator[Spar
     for logger in "DataFrameQueryContextLogger", "SQLQueryContextLogger":
         PySparkLogger.getLogger(logger).disabled = True
 
-    local = re.match(r"local(\[|$)", master) is not None
-    settings = {
-        "spark.master": _retrying(master),
-        "spark.app.name": app,
-        **_EVERYWHERE,
-        **(_LOCAL if local else {}),
-        **wanted,
-    }
-    with _environment(_variables(local)), _quiet(VERBOSE in settings):
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    given = submitted_settings() if submitted else default_settings()
+    master = master or wanted.get("spark.master") or given.get("spark.master") or LOCAL
+    local = is_local(master)
+    settings = _settings(master, app, given, wanted)
+    known = {**given, **settings}
+    with _environment(_variables(local and not submitted, known)), _quiet(VERBOSE in settings):
         java = _JavaSide.running(settings)
         before = signal.getsignal(signal.SIGINT)
         try:
@@ -114,6 +137,7 @@ def _started(master: str, app: str, wanted: Mapping[str, str]) -> "Iterator[Spar
             try:
                 yield spark
             except Exception as error:
+                java.keep_log()
                 if interrupted():
                     raise KeyboardInterrupt from error
                 if not isinstance(error, Py4JError | OSError) or java.alive():
@@ -121,6 +145,44 @@ def _started(master: str, app: str, wanted: Mapping[str, str]) -> "Iterator[Spar
                 raise TopicweaveError(java.ended()) from error
             finally:
                 _stop(spark)
+
+
+def is_local(master: str | None) -> bool:
+    """Whether executors are threads of the driver."""
+    return re.match(r"local(\[|$)", master or "") is not None
+
+
+def _settings(master: str, app: str, given: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """What we tell Spark, beside what it is told by its own means (`given`)."""
+    ours = {**_UNLESS_SET, **(_LOCAL if is_local(master) else {}), "spark.app.name": app}
+    return {
+        **{name: value for name, value in ours.items() if name not in given},
+        **_ALWAYS,
+        _JAVA_OPTIONS: f"{given.get(_JAVA_OPTIONS, '')} -Dlog4j2.configurationFile={_LOG4J.absolute().as_uri()}".strip(),
+        **wanted,
+        "spark.master": _retrying(master),
+    }
+
+
+def default_settings() -> dict[str, str]:
+    """What stands in spark-defaults.conf; Spark reads it itself, and lets what it is told go before it."""
+    folder = os.environ.get("SPARK_CONF_DIR") or (
+        os.path.join(os.environ["SPARK_HOME"], "conf") if os.environ.get("SPARK_HOME") else None
+    )
+    try:
+        lines = Path(folder or os.devnull, "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    found = (re.match(r"\s*([^\s#!:=][^\s:=]*)[\s:=]+(.*\S)", line) for line in lines)
+    return {pair[1]: pair[2] for pair in found if pair}
+
+
+def submitted_settings() -> dict[str, str]:
+    """What spark-submit was told, in whose Java process we are."""
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf(loadDefaults=True, _jvm=SparkContext._jvm).getAll())
 
 
 @contextmanager
@@ -178,7 +240,7 @@ def _conf(settings: Mapping[str, str]) -> "SparkConf":
 
 
 class _JavaSide:
-    """Spark's Java process and what it writes on stderr.
+    """Spark's Java process and what it writes on stderr, in a file that is kept when something fails.
 
     Launched here and not by PySpark, because its first lines on stderr come before it has read any logging
     configuration: only another stderr keeps them off the terminal. As PySpark does, we keep it for the life of
@@ -191,8 +253,14 @@ class _JavaSide:
         from pyspark.errors import PySparkException
         from pyspark.java_gateway import launch_gateway
 
-        self._log = tempfile.TemporaryFile("a+", errors="replace")  # noqa: SIM115 -- kept while Java lives
+        folder = Path(tempfile.gettempdir(), f"topicweave-{os.getuid()}")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        handle, name = tempfile.mkstemp(".log", "spark-", folder)
+        self.log = Path(name)
+        self._log = os.fdopen(handle, "r+", errors="replace")
         self._read = 0
+        self._kept = False
+        atexit.register(self._forget)
         try:
             self.gateway = launch_gateway(  # type: ignore[no-untyped-call]
                 conf=_conf(settings), popen_kwargs={} if VERBOSE in settings else {"stderr": self._log}
@@ -227,6 +295,20 @@ class _JavaSide:
         complaints = (line.strip() for line in self._log if re.search(r"Exception|Error|Invalid", line))
         return f"Spark's Java process ended: {next(complaints, 'it was killed, or ran out of memory')}"
 
+    def keep_log(self) -> None:
+        self._kept = True
+
+    def _forget(self) -> None:
+        self._log.close()
+        if not self._kept or not self.log.stat().st_size:
+            self.log.unlink(missing_ok=True)
+
+
+def kept_log() -> Path | None:
+    """Where Spark's Java side complained while something failed; None if it did not."""
+    java = _JavaSide._current
+    return java.log if java is not None and java._kept and java.log.stat().st_size else None
+
 
 def _stop(spark: "SparkSession") -> None:
     from py4j.protocol import Py4JError
@@ -242,24 +324,42 @@ def _stop(spark: "SparkSession") -> None:
         type(spark)._instantiatedSession = type(spark)._activeSession = None
 
 
-def _variables(local: bool) -> dict[str, str]:
+def _variables(here: bool, settings: Mapping[str, str]) -> dict[str, str]:
     """The environment that Spark's launcher and workers read."""
     try:
         variables = {"JAVA_HOME": str(find_java().home)}
     except JavaNotFound as error:
         raise TopicweaveError(str(error)) from None
-    if local:
+    if here:
         import pyspark
 
+        # The Spark that came with this PySpark, not whichever one SPARK_HOME was left pointing at; its settings count.
+        conf = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME", ""), "conf")
+        if os.path.isdir(conf):
+            variables["SPARK_CONF_DIR"] = os.path.abspath(conf)
         variables |= {
             # Workers must see the packages that this process sees.
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
-            # The Spark that came with this PySpark, not whichever one SPARK_HOME was left pointing at.
             "SPARK_HOME": str(Path(pyspark.__file__).parent),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
+    elif python := executors_python(settings):
+        # PySpark itself looks at nothing else: only spark-submit and the shell's script read the setting.
+        variables["PYSPARK_PYTHON"] = python
     return variables
+
+
+def executors_python(settings: Mapping[str, str]) -> str | None:
+    """The Python that executors start: as set, or the one in an archive of `topicweave cluster pack`."""
+    if python := settings.get("spark.pyspark.python"):
+        return python
+    for archive in settings.get("spark.archives", "").split(","):
+        place, _, alias = archive.partition("#")
+        name = place.rpartition("/")[2]
+        if name.startswith(ENVIRONMENT):
+            return f"./{alias or name}/bin/python"
+    return None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from topicweave.errors import BadInput
-from topicweave.pipeline.parts import write_table
+from topicweave.pipeline.parts import spill, write_table
 from topicweave.pipeline.staging import Staging
 
 if TYPE_CHECKING:
@@ -105,20 +105,13 @@ def machine_events(rows: DataFrame, staging: Staging, _options: Any) -> Counts:
     """Joins and leaves that alternate; a change to a state that a machine is already in is set aside."""
     from pyspark.sql import functions as sf
 
-    spark = rows.sparkSession
     updates = rows.where("change = 'update'").count()
     changes = rows.where("change != 'update'")
-    checked = _checked(changes)
-    scratch = staging.scratch("checked")
-    if not (scratch / "_SUCCESS").exists():
-        checked.write.mode("overwrite").parquet(str(scratch))
-    checked = spark.read.parquet(str(scratch))
+    checked = spill(_checked(changes), staging.scratch("checked"))
     rejects = checked.where("problem is not null").select(
         "file", "line", sf.col("problem").alias("reason"), sf.concat_ws(" ", "change", "node").alias("text")
     )
-    later = staging.scratch("more_rejects")
-    if not (later / "_SUCCESS").exists():
-        rejects.write.mode("overwrite").parquet(str(later))
+    spill(rejects, staging.scratch("more_rejects"))
     good = checked.where("problem is null")
     counts = _churn(good, staging)
     machines = rows.select("node").distinct()
