@@ -1,129 +1,36 @@
-"""A real standalone cluster on this machine: generate, sweep and measure there, and the tables are those of local mode.
+"""A real standalone cluster whose workers know nothing of the driver: every command runs there as it does here.
 
-The driver is the command line, as a user would run it; the master and the two workers are those that come with
-PySpark. Nothing is installed on the workers but the libraries: the project is shipped to them.
+See `tests/pipeline/standalone.py` for what the workers do and do not have. The commands are typed as a user would.
 """
 
 import json
 import os
-import re
 import signal
-import socket
 import subprocess
-import sys
+import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
-from topicweave.pipeline import sweep as sweeping
-from topicweave.pipeline.executor import SparkExecutor
+from tests.pipeline.standalone import CONF, PROJECT, Cluster, clean_environment, namespaces
 from topicweave.pipeline.generate import generate
-from topicweave.pipeline.grid import read_grid
-from topicweave.pipeline.java import find_java
-from topicweave.pipeline.measure import measure_on_spark, read_tables
-from topicweave.report.files import json_text
-from topicweave.runs.overlay import SettledOverlay
-from topicweave.runs.sources import ModelWorkload
+from topicweave.pipeline.packing import MINOR, cache_folder, environment
+from topicweave.runs.experiment import Experiment, _simulate
+from topicweave.runs.model_workload import ModelWorkload
 
 pytestmark = pytest.mark.cluster
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class Cluster:
-    """A master and two workers with one core each, each a process of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.port = free_port()
-        self.url = f"spark://127.0.0.1:{self.port}"
-        self.processes: list[subprocess.Popen[bytes]] = []
-
-    def start(self) -> None:
-        self._java(
-            "master",
-            "org.apache.spark.deploy.master.Master",
-            *("--host", "127.0.0.1", "--port", str(self.port), "--webui-port", str(free_port())),
-        )
-        self._wait_for("master", r"I have been elected leader")
-        for number in (1, 2):
-            self._java(
-                f"worker{number}",
-                "org.apache.spark.deploy.worker.Worker",
-                *(
-                    "--host",
-                    "127.0.0.1",
-                    "--webui-port",
-                    str(free_port()),
-                    "--cores",
-                    "1",
-                    "--memory",
-                    "700m",
-                ),
-                *("--work-dir", str(self.folder / f"work{number}"), self.url),
-            )
-        self._wait_for("worker1", r"Successfully registered with master")
-        self._wait_for("worker2", r"Successfully registered with master")
-
-    def executors(self, worker: int) -> list[int]:
-        """The processes that a worker has started: a launcher, or the Java it became."""
-        parent = self.processes[worker].pid
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue  # it has ended
-            if int(fields[1]) == parent:
-                found.append(int(entry.name))
-        return found
-
-    def stop(self) -> None:
-        for process in reversed(self.processes):
-            process.kill()
-        for process in self.processes:
-            process.wait()
-
-    def _java(self, name: str, main: str, *arguments: str) -> None:
-        home = Path(pyspark.__file__).parent
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes.append(
-                subprocess.Popen(
-                    [home / "bin" / "spark-class", main, *arguments],  # becomes the Java process
-                    # Not this project's folder: a worker must get the project from the driver.
-                    cwd=self.folder,
-                    env={
-                        "PATH": os.environ["PATH"],
-                        "SPARK_HOME": str(home),
-                        "JAVA_HOME": str(find_java().home),
-                        "SPARK_DAEMON_MEMORY": "256m",
-                    },
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
-            )
-
-    def _wait_for(self, name: str, words: str) -> None:
-        deadline = time.monotonic() + 120
-        log = self.folder / f"{name}.log"
-        while not re.search(words, log.read_text(errors="replace")):
-            assert time.monotonic() < deadline, f"{name}: {log.read_text(errors='replace')[-2000:]}"
-            try:
-                # A moment, or at once when the newest process has ended.
-                self.processes[-1].wait(timeout=0.1)
-            except subprocess.TimeoutExpired:
-                continue
-            raise AssertionError(log.read_text(errors="replace")[-2000:])
+@pytest.fixture(scope="session")
+def packed() -> Path:
+    """What `topicweave cluster pack` makes; kept from one test run to the next."""
+    return environment(cache_folder())
 
 
 @pytest.fixture(scope="module")
@@ -136,108 +43,242 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         running.stop()
 
 
-SETTINGS = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.executor.memory": "512m",
-    "spark.pyspark.python": sys.executable,
-    "spark.sql.shuffle.partitions": "3",
-    # On a handful of rows, planning anew and compiling each query takes longer than running it.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-}
-
-DRIVER = """
-import json, sys
-from pathlib import Path
-from topicweave.report.files import json_text
-from topicweave.cli.spark import spark_for
-from topicweave.pipeline.generate import generate
-from topicweave.pipeline.measure import measure_on_spark, read_tables
-
-master, settings, out, telemetry, workload = sys.argv[1:]
-with spark_for("test", master, json.loads(settings), verbose=False) as spark:
-    generate("vitis-low", {"nodes": 45_000}, 0, Path(out), spark=spark)
-    wishes = spark.read.parquet(workload + "/subscriptions.parquet")
-    print(json_text(measure_on_spark(read_tables(spark, Path(telemetry)), wishes)))
-"""
+@pytest.fixture(scope="module")
+def installed(cluster: Cluster, packed: Path) -> Mapping[str, str]:
+    """The archive unpacked on the workers once, as an administrator would for many commands."""
+    folder = cluster.folder / "env"
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    return {"spark.pyspark.python": str(folder / "bin" / "python")}
 
 
-def conf() -> list[str]:
-    return [f"{name}={value}" for name, value in SETTINGS.items()]
+def told(process: subprocess.CompletedProcess[str]) -> str:
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+def test_docs_first_command_with_nothing_on_the_workers_but_a_python(
+    cluster: Cluster, packed: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    """By `spark.archives`, on both workers, to the same bytes as here."""
+    out = tmp_path / "there"
+    made = cluster.run(
+        *("workload", "generate", "vitis-low", "--nodes", "45000", "--out", str(out)),
+        **{"spark.archives": f"{packed}#env"},
+    )
+    assert "2,250,000 subscriptions" in told(made)
+    assert cluster.applications("worker1") == cluster.applications("worker2") == 1
+    generate("vitis-low", {"nodes": 45_000}, 0, tmp_path / "here", spark=spark)
+    assert contents(out) == contents(tmp_path / "here")
+    assert len(list((out / "subscriptions.parquet").glob("part-*"))) == 3
+
+
+def test_a_worker_without_the_libraries_is_told_of_in_a_line(cluster: Cluster, tmp_path: Path) -> None:
+    failed = cluster.run("workload", "generate", "vitis-low", "--out", str(tmp_path / "out"))
+    assert failed.returncode == 2
+    assert "its Python has no" in failed.stderr
+    assert "topicweave cluster pack" in failed.stderr
+    assert len(failed.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_minor_version_is_told_of_in_a_line(cluster: Cluster, tmp_path: Path) -> None:
+    other = _another_python()
+    if other is None:
+        pytest.skip("there is no other Python here")
+    failed = cluster.run("cluster", "check", **{"spark.pyspark.python": other})
+    assert failed.returncode == 2
+    assert f"this is {MINOR}: both must have the same minor version" in failed.stderr
+    assert len(failed.stderr.strip().splitlines()) == 1
+
+
+def _another_python() -> str | None:
+    places = [*os.environ["PATH"].split(":"), *map(str, Path.home().glob(".pyenv/versions/*/bin"))]
+    for version in ("3.12", "3.13", "3.14", "3.11"):
+        found = [path for place in places if (path := Path(place, f"python{version}")).exists()]
+        for path in found if version != MINOR else []:
+            if not subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode:
+                return str(path)
+    return None
+
+
+def test_a_worker_that_does_not_see_the_output_is_named_before_work_starts(
+    packed: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    if not namespaces():
+        pytest.skip("no mount namespaces here")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    running = Cluster(tmp_path_factory.mktemp("half-blind"))
+    with tarfile.open(packed) as archive:
+        archive.extractall(running.folder / "env", filter="data")
+    try:
+        running.start(hidden=((), (shared,)))
+        failed = running.run(
+            *("workload", "generate", "vitis-low", "--nodes", "45000", "--out", str(shared / "out")),
+            **{"spark.pyspark.python": str(running.folder / "env" / "bin" / "python")},
+        )
+    finally:
+        running.stop()
+    assert failed.returncode == 2
+    assert f"working in {running.folder}/worker2" in failed.stderr
+    assert "does not see" in failed.stderr
+    assert len(failed.stderr.strip().splitlines()) == 1
+    assert not list(shared.rglob("about.json"))
 
 
 def record(folder: Path) -> None:
     """A simulated run's telemetry and its workload."""
+    import pyarrow.parquet as pq
+
     spec = ModelWorkload("spidercast", {"nodes": 20, "topics": 10, "min_size": 3, "max_size": 3}, 1)
     workload = spec.load()
     workload.save(folder / "workload")
-    simulation, telemetry = SettledOverlay(system="random", workload=spec, settle=3.0).simulate(workload)
+    simulation, telemetry = _simulate(Experiment(system="random", workload=spec, settle=3.0), workload)
     simulation.run(3.0)
     simulation.snapshot()
     simulation.publish(0, int(workload.interests(0)[0]))
     simulation.run(5.0)
     simulation.flush_control()
-    import pyarrow.parquet as pq
-
     tables = telemetry.tables()
     (folder / "telemetry").mkdir()
     for name in ("links", "publishes", "deliveries", "control"):
         pq.write_table(getattr(tables, name), folder / "telemetry" / f"{name}.parquet")
 
 
-def test_a_cluster_makes_the_tables_of_local_mode_to_the_byte(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
-) -> None:
+def here(*words: str, folder: Path) -> str:
+    """The same command without a cluster."""
+    import sys
+
+    options = [part for name, value in CONF.items() for part in ("--conf", f"{name}={value}")]
+    return told(
+        subprocess.run(
+            [sys.executable, "-m", "topicweave.cli", *words, "--master", "local[2]", *options],
+            cwd=folder,
+            env=clean_environment(folder),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+    )
+
+
+def close(found: Any, expected: Any) -> bool:
+    """Sums of floating-point numbers arrive in any order: the last bit is not the cluster's promise."""
+    return bool(found == pytest.approx(expected, rel=1e-12, nan_ok=True))
+
+
+def test_import_sample_and_describe(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
+    lines = "".join(f"{one} {(one * 7 + step) % 40}\n" for one in range(40) for step in range(5))
+    (tmp_path / "edges.txt").write_text(lines)
+    for place, run in (
+        ("there", lambda *words: told(cluster.run(*words, **installed))),
+        ("here", lambda *words: here(*words, folder=tmp_path)),
+    ):
+        raw, few = str(tmp_path / place / "raw"), str(tmp_path / place / "few")
+        run("workload", "import", "edges", str(tmp_path / "edges.txt"), "--out", raw)
+        run("workload", "sample", "bfs", raw, "--nodes", "15", "--seeds", "2", "--out", few)
+        described = json.loads(run("workload", "describe", few, "--format", "json"))
+        (tmp_path / place / "described.json").write_text(json.dumps({**described, "folder": ""}))
+    assert contents(tmp_path / "there" / "raw") == contents(tmp_path / "here" / "raw")
+    tables = [
+        {
+            name: content
+            for name, content in contents(tmp_path / place / "few").items()
+            if name != "about.json"
+        }
+        for place in ("there", "here")
+    ]
+    assert tables[0] == tables[1]
+    one, other = (
+        json.loads((tmp_path / place / "described.json").read_text()) for place in ("there", "here")
+    )
+    assert one["nodes"] == other["nodes"] == 15
+    assert close(one["likeness"]["tdi_20"], other["likeness"]["tdi_20"])
+
+
+def test_measure_and_stream(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
     record(tmp_path)
-    telemetry, workload = tmp_path / "telemetry", tmp_path / "workload"
-    arguments = cluster.url, json.dumps(conf()), *map(str, (tmp_path / "there", telemetry, workload))
-    driver = subprocess.run(
-        [sys.executable, "-c", DRIVER, *arguments], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert driver.returncode == 0, driver.stderr
-    used = [entry for number in (1, 2) for entry in (cluster.folder / f"work{number}").glob("app-*")]
-    assert len(used) == 2, "both workers took part"
-
-    generate("vitis-low", {"nodes": 45_000}, 0, tmp_path / "here", spark=spark)
-    assert contents(tmp_path / "there") == contents(tmp_path / "here")
-    assert len(list((tmp_path / "here" / "subscriptions.parquet").glob("part-*"))) == 3
-
-    measured = measure_on_spark(
-        read_tables(spark, telemetry), spark.read.parquet(str(workload / "subscriptions.parquet"))
-    )
-    found = json.loads(driver.stdout)
-    # Sums of floating-point numbers arrive in any order: the last bit is not the cluster's promise.
-    assert found == pytest.approx(json.loads(json_text(measured)), rel=1e-12)
+    telemetry, workload = str(tmp_path / "telemetry"), str(tmp_path / "workload")
+    words = ("measure", telemetry, "--workload", workload, "--format", "json")
+    (found,) = json.loads(told(cluster.run(*words, **installed))).values()
+    (expected,) = json.loads(here(*words, folder=tmp_path)).values()
+    assert set(found) == set(expected)
     assert found["hit_ratio"] > 0
+    assert all(close(found[name], expected[name]) for name in expected if expected[name] is not None)
+    words = ("stream", telemetry, "--workload", workload, "--once", "--finish", "--format", "json")
+    streamed = told(cluster.run(*words, "--out", str(tmp_path / "streamed"), **installed))
+    assert streamed
+    assert streamed == here(*words, "--out", str(tmp_path / "streamed here"), folder=tmp_path)
 
 
-def test_a_sweep_outlives_an_executor_and_gives_the_results_of_local_mode(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
-) -> None:
-    """The command that a user would type; in its midst one of the executors is killed."""
+def test_a_sweep_outlives_an_executor(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
+    """In its midst one of the executors is killed, as when a spot machine goes away."""
     grid = tmp_path / "grid.toml"
     grid.write_text(GRID.replace("[1, 2, 3]", "[1, 2, 3, 4, 5, 6]").replace("nodes = 20", "nodes = 60"))
-    there, here = tmp_path / "there", tmp_path / "here"
-    command = [sys.executable, "-m", "topicweave.cli", "sweep", str(grid), "--out", str(there)]
-    command += ["--master", cluster.url, *(part for setting in conf() for part in ("--conf", setting))]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    there = tmp_path / "there"
+    process = subprocess.Popen(
+        cluster.command("sweep", str(grid), "--out", str(there), **installed),
+        cwd=cluster.folder,
+        env=clean_environment(cluster.folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     deadline = time.monotonic() + 240
-    while not list((tmp_path / "runs").glob("*.json")) and time.monotonic() < deadline:
+    while not list(there.glob("runs/*.done")) and time.monotonic() < deadline:
         try:
             process.wait(timeout=0.05)
         except subprocess.TimeoutExpired:
             continue
         raise AssertionError(process.communicate()[1])
-    victims = cluster.executors(2)
+    victims = cluster.executors("worker2")
     for victim in victims:
         os.kill(victim, signal.SIGKILL)
     assert victims
-    told, complaints = process.communicate(timeout=240)
+    words, complaints = process.communicate(timeout=240)
     assert process.returncode == 0, complaints
-    assert "6 runs, 0 failed" in told
+    assert "6 runs, 0 failed" in words
+    here("sweep", str(grid), "--out", str(tmp_path / "here"), folder=tmp_path)
+    assert contents(there / "results.parquet") == contents(tmp_path / "here" / "results.parquet")
 
-    mine = tmp_path / "mine"
-    assert sweeping.sweep(read_grid(grid), here, mine, SparkExecutor(spark)) == (6, 0)
-    assert contents(tmp_path / "runs") == contents(mine)
-    assert contents(there / "results.parquet") == contents(here / "results.parquet")
+
+def test_compare_study_and_reproduce(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
+    record(tmp_path)
+    compared = cluster.run(
+        *("compare", str(tmp_path / "workload"), "--systems", "random,spidercast", "--seeds", "1"),
+        *("--events", "5", "--settle", "5", "--out", str(tmp_path / "compared")),
+        **installed,
+    )
+    assert "spidercast" in told(compared)
+    studied = cluster.run(
+        *("study", "run", "omen/fig6", "--out", str(tmp_path / "studied"), "--format", "json"), **installed
+    )
+    assert json.loads(told(studied))["rows"]
+    reproduced = cluster.run(
+        *(
+            "reproduce",
+            "omen/fig6",
+            "--scale",
+            "smoke",
+            "--seeds",
+            "1",
+            "--out",
+            str(tmp_path / "reproduced"),
+        ),
+        **installed,
+    )
+    assert reproduced.returncode in (0, 1), reproduced.stderr
+    assert "omen/fig6" in reproduced.stdout + reproduced.stderr
+
+
+def test_no_worker_saw_the_project(cluster: Cluster) -> None:
+    """What the other tests rest on: in a worker's place the project's folder is empty."""
+    if not namespaces():
+        pytest.skip("no mount namespaces here")
+    pid = cluster.processes["worker1"].pid
+    seen = subprocess.run(
+        ["nsenter", "-m", "-t", str(pid), "ls", str(PROJECT)], capture_output=True, text=True, check=False
+    )
+    assert (seen.returncode, seen.stdout) == (0, "")
