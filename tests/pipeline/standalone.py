@@ -24,6 +24,7 @@ from topicweave.pipeline.java import find_java
 PROJECT = Path(__file__).parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent
 
+TIMEOUT = 400
 CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -154,14 +155,14 @@ class Cluster:
         options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
         return [sys.executable, "-m", "topicweave.cli", *words, "--master", self.url, *options]
 
-    def run(self, *words: str, timeout: float = 240, **conf: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, **conf: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             self.command(*words, **conf),
             cwd=self.folder,
             env=clean_environment(self.folder),
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=TIMEOUT,
             check=False,
         )
 

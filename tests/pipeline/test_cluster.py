@@ -18,11 +18,20 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
-from tests.pipeline.standalone import CONF, PROJECT, Cluster, clean_environment, namespaces
+from tests.pipeline.standalone import (
+    CONF,
+    PROJECT,
+    SPARK_HOME,
+    TIMEOUT,
+    Cluster,
+    clean_environment,
+    namespaces,
+)
 from topicweave.pipeline.generate import generate
+from topicweave.pipeline.java import find_java
 from topicweave.pipeline.packing import MINOR, cache_folder, environment
-from topicweave.runs.experiment import Experiment, _simulate
-from topicweave.runs.model_workload import ModelWorkload
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.sources import ModelWorkload
 
 pytestmark = pytest.mark.cluster
 
@@ -134,7 +143,7 @@ def record(folder: Path) -> None:
     spec = ModelWorkload("spidercast", {"nodes": 20, "topics": 10, "min_size": 3, "max_size": 3}, 1)
     workload = spec.load()
     workload.save(folder / "workload")
-    simulation, telemetry = _simulate(Experiment(system="random", workload=spec, settle=3.0), workload)
+    simulation, telemetry = SettledOverlay(system="random", workload=spec, settle=3.0).simulate(workload)
     simulation.run(3.0)
     simulation.snapshot()
     simulation.publish(0, int(workload.interests(0)[0]))
@@ -158,7 +167,7 @@ def here(*words: str, folder: Path) -> str:
             env=clean_environment(folder),
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=TIMEOUT,
             check=False,
         )
     )
@@ -172,10 +181,14 @@ def close(found: Any, expected: Any) -> bool:
 def test_import_sample_and_describe(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
     lines = "".join(f"{one} {(one * 7 + step) % 40}\n" for one in range(40) for step in range(5))
     (tmp_path / "edges.txt").write_text(lines)
-    for place, run in (
-        ("there", lambda *words: told(cluster.run(*words, **installed))),
-        ("here", lambda *words: here(*words, folder=tmp_path)),
-    ):
+
+    def there(*words: str) -> str:
+        return told(cluster.run(*words, **installed))
+
+    def locally(*words: str) -> str:
+        return here(*words, folder=tmp_path)
+
+    for place, run in (("there", there), ("here", locally)):
         raw, few = str(tmp_path / place / "raw"), str(tmp_path / place / "few")
         run("workload", "import", "edges", str(tmp_path / "edges.txt"), "--out", raw)
         run("workload", "sample", "bfs", raw, "--nodes", "15", "--seeds", "2", "--out", few)
@@ -207,10 +220,10 @@ def test_measure_and_stream(cluster: Cluster, installed: Mapping[str, str], tmp_
     assert set(found) == set(expected)
     assert found["hit_ratio"] > 0
     assert all(close(found[name], expected[name]) for name in expected if expected[name] is not None)
-    words = ("stream", telemetry, "--workload", workload, "--once", "--finish", "--format", "json")
-    streamed = told(cluster.run(*words, "--out", str(tmp_path / "streamed"), **installed))
+    streaming = ("stream", telemetry, "--workload", workload, "--once", "--finish", "--format", "json")
+    streamed = told(cluster.run(*streaming, "--out", str(tmp_path / "streamed"), **installed))
     assert streamed
-    assert streamed == here(*words, "--out", str(tmp_path / "streamed here"), folder=tmp_path)
+    assert streamed == here(*streaming, "--out", str(tmp_path / "streamed here"), folder=tmp_path)
 
 
 def test_a_sweep_outlives_an_executor(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
@@ -226,8 +239,8 @@ def test_a_sweep_outlives_an_executor(cluster: Cluster, installed: Mapping[str, 
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 240
-    while not list(there.glob("runs/*.done")) and time.monotonic() < deadline:
+    deadline = time.monotonic() + TIMEOUT
+    while not list((tmp_path / "runs").glob("*.json")) and time.monotonic() < deadline:
         try:
             process.wait(timeout=0.05)
         except subprocess.TimeoutExpired:
@@ -237,10 +250,12 @@ def test_a_sweep_outlives_an_executor(cluster: Cluster, installed: Mapping[str, 
     for victim in victims:
         os.kill(victim, signal.SIGKILL)
     assert victims
-    words, complaints = process.communicate(timeout=240)
+    words, complaints = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, complaints
     assert "6 runs, 0 failed" in words
-    here("sweep", str(grid), "--out", str(tmp_path / "here"), folder=tmp_path)
+    mine = tmp_path / "mine"
+    here("sweep", str(grid), "--out", str(tmp_path / "here"), "--runs", str(mine), folder=tmp_path)
+    assert contents(tmp_path / "runs") == contents(mine)
     assert contents(there / "results.parquet") == contents(tmp_path / "here" / "results.parquet")
 
 
@@ -271,6 +286,35 @@ def test_compare_study_and_reproduce(cluster: Cluster, installed: Mapping[str, s
     )
     assert reproduced.returncode in (0, 1), reproduced.stderr
     assert "omen/fig6" in reproduced.stdout + reproduced.stderr
+
+
+def test_spark_submit_says_where_and_with_what(
+    cluster: Cluster, installed: Mapping[str, str], tmp_path: Path
+) -> None:
+    import sys
+
+    main = tmp_path / "main.py"
+    main.write_text("from topicweave.cli import main\nmain()\n")
+    settings, words = {**CONF, **installed}, ("cluster", "check")
+    options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    submitted = subprocess.run(
+        [*(str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.url), *options, str(main), *words],
+        cwd=cluster.folder,
+        env={
+            **clean_environment(cluster.folder),
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "JAVA_HOME": str(find_java().home),
+        },
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    workers = told(submitted).splitlines()
+    assert [f"{cluster.folder}/worker{number}" in worker for number, worker in enumerate(workers, 1)] == [
+        True,
+        True,
+    ]
 
 
 def test_no_worker_saw_the_project(cluster: Cluster) -> None:

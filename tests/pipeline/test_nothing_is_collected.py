@@ -10,16 +10,18 @@ PIPELINE = Path(topicweave.__file__).parent / "pipeline"
 # File -> how many places bring rows to the driver, all of bounded size: see the comment at each.
 ALLOWED = {
     "describe.py": 1,  # a histogram of counts
-    "generate.py": 3,  # three sums; 65,536 bins; one bin
+    "generate.py": 3,  # one row per part; 65,536 bins; one bin
     "lines.py": 1,  # one row per 64 MiB of text
     "likeness.py": 3,  # a sample of nodes, their best peers
     "measure.py": 2,  # names of runs, kinds of messages
     "measure_overlay.py": 2,  # a histogram of degrees, kinds of links
+    "parts.py": 1,  # one row per part
     "quantiles.py": 2,  # 4,096 bins; one small bin
     "sample.py": 1,  # one row per partition
     "stream.py": 1,  # windows that closed just now
     "sweep.py": 1,  # points of a grid
     "tables_of.py": 1,  # one row per matrix
+    "workers.py": 1,  # a line per worker
 }
 TO_THE_DRIVER = re.compile(r"\.(collect|toArrow|toPandas|toLocalIterator)\(")
 

@@ -9,9 +9,9 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from topicweave.errors import TopicweaveError
+from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline import java
-from topicweave.pipeline.session import spark_session
+from topicweave.pipeline.session import _settings, default_settings, executors_python, spark_session
 
 
 def test_workers_run_this_python_and_rows_cross_by_arrow(spark: SparkSession) -> None:
@@ -47,7 +47,42 @@ def test_a_running_session_is_used_and_left_as_it_was(spark: SparkSession) -> No
 def test_times_are_utc_and_nothing_listens_beyond_this_machine(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.getConf().get("spark.driver.host") == "127.0.0.1"
-    assert spark.sparkContext.uiWebUrl is None
+
+
+def test_what_users_set_goes_before_what_we_would_choose(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# ours\nspark.master   spark://head:7077\nspark.driver.memory=9g\n"
+        "spark.sql.session.timeZone CET\nspark.driver.extraJavaOptions -Dx=1 -Dy=2\n"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    given = default_settings()
+    assert given["spark.master"] == "spark://head:7077"
+    settings = _settings("local[2]", "app", given, {"spark.sql.shuffle.partitions": "7"})
+    assert "spark.driver.memory" not in settings, "Spark takes it from the file"
+    assert settings["spark.driver.extraJavaOptions"].startswith("-Dx=1 -Dy=2 -Dlog4j2")
+    assert settings["spark.sql.session.timeZone"] == "UTC", "or tables would differ"
+    assert settings["spark.sql.shuffle.partitions"] == "7"
+    assert settings["spark.master"] == "local[2,4]"
+    assert _settings("local[2]", "app", {}, {})["spark.driver.memory"] == "2g"
+    assert "spark.driver.memory" not in _settings("spark://head:7077", "app", {}, {})
+    assert "spark.ui.enabled" not in settings
+
+
+def test_executors_run_the_python_that_is_set_or_packed() -> None:
+    packed = "/cache/topicweave-env-123.tar.gz"
+    assert executors_python({"spark.archives": f"a.zip,{packed}#env"}) == "./env/bin/python"
+    assert executors_python({"spark.archives": packed}) == "./topicweave-env-123.tar.gz/bin/python"
+    assert executors_python({"spark.archives": packed, "spark.pyspark.python": "/p"}) == "/p"
+    assert executors_python({"spark.archives": "other.tar.gz#env"}) is None
+
+
+def test_a_spark_connect_server_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for master, remote in (("sc://head", ""), (None, "sc://head")):
+        monkeypatch.setenv("SPARK_REMOTE", remote)
+        with pytest.raises(BadInput, match="sc://head: a Spark Connect server"), spark_session(master):
+            pass
 
 
 def test_without_a_java_one_line_says_what_to_install(
@@ -70,8 +105,10 @@ import os
 from topicweave.errors import TopicweaveError
 from topicweave.pipeline.session import spark_session
 
-with spark_session("local[1]") as first:
+with spark_session() as first:
     assert first.range(3).count() == 3
+    assert first.sparkContext.master.startswith("local[*")
+    assert "127.0.0.1" in first.sparkContext.uiWebUrl, "its page is there, for this machine alone"
 assert "PYSPARK_PYTHON" not in os.environ, "the environment is not as it was"
 
 try:

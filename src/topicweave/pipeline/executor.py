@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from topicweave.errors import TopicweaveError
+from topicweave.pipeline.workers import here
 from topicweave.runs.registry import decode, encode
 from topicweave.runs.run import Run, carry_out
 from topicweave.runs.runner import Finished, RunFailed
@@ -51,7 +53,19 @@ class SparkExecutor:
             }
         )
         waiting = dict.fromkeys(todo)
-        with closing(self._until_done(table, str(store.folder))) as looks:
+        mark = store.folder / f".seen-by-all-{os.uname().nodename}-{os.getpid()}"
+        mark.touch()
+        try:
+            self._run(table, store, mark, waiting, finished)
+        finally:
+            mark.unlink(missing_ok=True)
+        for key in waiting:
+            finished(key, RunFailed("it left no result"))
+
+    def _run(
+        self, table: pa.Table, store: Store, mark: Path, waiting: dict[str, None], finished: Finished
+    ) -> None:
+        with closing(self._until_done(table, mark)) as looks:
             for _ in looks:
                 for key in {name.partition(".")[0] for name in os.listdir(store.folder)} & waiting.keys():
                     outcome = store.get(key)
@@ -59,10 +73,8 @@ class SparkExecutor:
                     if outcome is not None or error is not None:
                         del waiting[key]
                         finished(key, RunFailed(error) if outcome is None else outcome)
-        for key in waiting:
-            finished(key, RunFailed("it left no result"))
 
-    def _until_done(self, table: pa.Table, folder: str) -> Generator[None]:
+    def _until_done(self, table: pa.Table, mark: Path) -> Generator[None]:
         """Comes back every now and then while the job runs, and once more when it is done; leaving it early ends the job."""
         from pyspark import InheritableThread
 
@@ -76,7 +88,7 @@ class SparkExecutor:
                 context.setJobGroup(group, "runs", interruptOnCancel=True)
                 # Ranges of one: tasks start in the order given, and a slow one holds up nobody but itself.
                 frame = self._spark.createDataFrame(table).repartitionByRange(table.num_rows, "number")
-                frame.mapInArrow(_task(folder), "runs long").agg({"runs": "sum"}).first()
+                frame.mapInArrow(_task(str(mark)), "runs long").agg({"runs": "sum"}).first()
             except Exception as error:
                 failures.append(error)
             finally:
@@ -95,9 +107,14 @@ class SparkExecutor:
         yield
 
 
-def _task(folder: str):  # type: ignore[no-untyped-def] # Spark's own type is a bare function
+def _task(mark: str):  # type: ignore[no-untyped-def] # Spark's own type is a bare function
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        store = Store(Path(folder))
+        folder = Path(mark).parent
+        if not Path(mark).exists():
+            raise TopicweaveError(
+                f"worker {here()}: does not see {folder}; results must go to one place for all machines"
+            )
+        store = Store(folder)
         for batch in batches:
             for key, run in zip(batch["key"].to_pylist(), batch["run"].to_pylist(), strict=True):
                 if store.get(key) is None:

@@ -1,0 +1,96 @@
+"""Tables on an object store: moto's server, which speaks S3 over HTTP, written and read through PyArrow."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.pipeline.folders import contents
+from tests.pipeline.standalone import free_port
+from topicweave.errors import BadInput
+from topicweave.pipeline import sample
+from topicweave.pipeline.describe import describe
+from topicweave.pipeline.generate import generate
+from topicweave.pipeline.places import Place
+from topicweave.pipeline.staging import mark_of, read_about
+
+pytest.importorskip("moto")
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Place]:
+    port = free_port()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            try:
+                urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
+                break
+            except (URLError, OSError):
+                try:
+                    server.wait(timeout=0.1)
+                except subprocess.TimeoutExpired:
+                    continue
+                raise AssertionError("moto's server ended") from None
+        place = Place(
+            f"s3://key:secret@bucket?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
+            "&allow_bucket_creation=true"
+        )
+        system, path = place.opened()
+        system.create_dir(path)
+        yield place
+    finally:
+        server.kill()
+        server.wait()
+
+
+def fetched(place: Place, folder: Path) -> Path:
+    """All of a folder of the store, on disk."""
+    from pyarrow import fs
+
+    system, path = place.opened()
+    folder.mkdir()
+    fs.copy_files(path, str(folder), source_filesystem=system)
+    return folder
+
+
+def test_a_workload_is_made_and_sampled_there_to_the_same_bytes(
+    spark: SparkSession, bucket: Place, tmp_path: Path
+) -> None:
+    there, here = bucket / "w", tmp_path / "w"
+    assert generate("vitis-low", {"nodes": 300}, 1, there, spark=spark) == generate(
+        "vitis-low", {"nodes": 300}, 1, here
+    )
+    assert contents(fetched(there, tmp_path / "fetched")) == contents(here)
+    assert mark_of(there) == mark_of(here)
+    # As the command line hands them over: as paths.
+    source, target = Path(str(there)), Path(str(bucket / "few"))
+    few = sample.random_topics(spark, source, target, topics=20, seed=3)
+    assert few == sample.random_topics(spark, here, tmp_path / "few", topics=20, seed=3)
+    parts = [read_about(place)["tables"] for place in (bucket / "few", Place(tmp_path / "few"))]
+    assert parts[0] == parts[1]
+    found, expected = (describe(spark, place, sample=20) for place in (target, tmp_path / "few"))
+    assert {**found, "folder": ""} == pytest.approx({**expected, "folder": ""})
+
+
+def test_what_is_there_is_replaced_only_when_told_and_then_wholly(bucket: Place) -> None:
+    out = bucket / "again"
+    generate("vitis-low", {"nodes": 30}, 1, out)
+    with pytest.raises(BadInput, match="already there"):
+        generate("vitis-low", {"nodes": 30}, 2, out)
+    (old,) = (out / "subscriptions.parquet").names()
+    generate("vitis-low", {"nodes": 30}, 2, out, overwrite=True)
+    (new,) = (out / "subscriptions.parquet").names()
+    assert new != old
+    assert "_work" not in out.names()
