@@ -105,7 +105,7 @@ def _imported(folder: Path, settings: Settings) -> list[Step]:
 def _measured(folder: Path, rows: int, settings: Settings) -> list[Step]:
     telemetry = folder / f"telemetry-{rows}"
     make_telemetry(telemetry, rows)
-    label = f"first receptions, noise, hops, latency of {rows:,} deliveries"
+    label = f"all measures of {rows:,} deliveries"
     steps = [
         _step(label, "Spark", measure_on_spark, settings, str(telemetry), rows),
         _step(label, "DuckDB", measure_in_duckdb, str(telemetry), rows),
@@ -223,19 +223,52 @@ def make_telemetry(folder: Path, rows: int) -> None:
         SCHEMAS["publishes"],
         [published.cast(SCHEMAS["publishes"])],
     )
+    _make_surroundings(folder)
+
+
+def _make_surroundings(folder: Path) -> None:
+    """An overlay of ten links a node, control traffic, and who wants what: a snapshot's size, whatever the deliveries'."""
+    names = np.array([f"n{number}" for number in range(10_000)])
+    node = np.repeat(np.arange(10_000), 10)
+    peer = (node + 1 + (uniforms(1, 5, np.arange(len(node))) * 50).astype(np.int64)) % 10_000
+    rows = len(node)
+    tables = {
+        "links": {
+            "time": np.full(rows, 1.0),
+            "node": names[node],
+            "peer": names[peer],
+            "kind": ["near"] * rows,
+        },
+        "control": {
+            "time": np.full(rows, 1.0),
+            "node": names[node],
+            "kind": ["gossip"] * rows,
+            "messages": np.full(rows, 3),
+            "bytes": np.full(rows, 300),
+        },
+    }
+    for name, columns in tables.items():
+        table = pa.table({"run": ["bench"] * rows, **columns}).cast(SCHEMAS[name])
+        write_part(folder / f"{name}.parquet" / "part-00000.parquet", SCHEMAS[name], [table])
+    topic, place = np.divmod(np.arange(900_000), 900)
+    wishes = ((uniforms(1, 1, topic) * 10_000).astype(np.int64) + place) % 10_000
+    kept = uniforms(1, 4, topic * 10_000 + wishes) < 0.8
+    pairs = pa.table(
+        {
+            "node": names[wishes[kept]],
+            "topic": np.array([f"t{number}" for number in range(1000)])[topic[kept]],
+        }
+    )
+    write_part(folder / "subscriptions.parquet" / "part-00000.parquet", pairs.schema, [pairs])
 
 
 def measure_on_spark(settings: Settings, folder: str, rows: int) -> int:
-    from topicweave.pipeline.measure import _read
-    from topicweave.pipeline.measure_deliveries import delivery_measures, published, received
+    from topicweave.pipeline.measure import measure_all, read_tables
     from topicweave.pipeline.session import spark_session
 
     with spark_session(**settings) as spark:
-        publishes = _read(spark, Path(folder, "publishes.parquet"), "publishes")
-        deliveries = _read(spark, Path(folder, "deliveries.parquet"), "deliveries")
-        events = published(publishes).persist()
-        with received(events, deliveries) as receptions:
-            delivery_measures(events, receptions)
+        wishes = spark.read.parquet(f"{folder}/subscriptions.parquet")
+        measure_all(read_tables(spark, Path(folder)), wishes)
     return rows
 
 
@@ -266,6 +299,33 @@ def measure_in_duckdb(folder: str, rows: int) -> int:
     ).fetchall()
     duckdb.execute(
         "select count(*) from (select distinct topic, node from received where not wanted)"
+    ).fetchall()
+    duckdb.execute(
+        f"""
+        create temp table pairs as select topic, node, sum(receptions) receptions, count(*) firsts from received group by all;
+        create temp table sent as
+        select sender node, count(*) traffic from '{folder}/deliveries.parquet/*.parquet' group by sender;
+        create temp table wishes as select * from '{folder}/subscriptions.parquet/*.parquet'
+        """
+    )
+    duckdb.execute(
+        """
+        select sum(firsts) / (select count(*) from wishes join (select distinct topic, event from received) using (topic))
+        from pairs semi join wishes using (topic, node)
+        """
+    ).fetchall()
+    duckdb.execute(
+        """
+        with demand as (
+            select node, sum(events) demand
+            from wishes join (select topic, count(distinct event) events from received group by topic) using (topic)
+            group by node
+        ), handled as (
+            select node, sum(traffic) traffic
+            from (select node, receptions traffic from pairs union all select * from sent) group by node
+        )
+        select corr(traffic, coalesce(demand, 0)) from handled left join demand using (node)
+        """
     ).fetchall()
     return rows
 

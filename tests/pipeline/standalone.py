@@ -24,7 +24,7 @@ from topicweave.pipeline.java import find_java
 PROJECT = Path(__file__).parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent
 
-TIMEOUT = 400
+TIMEOUT = 900
 CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

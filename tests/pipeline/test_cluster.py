@@ -33,7 +33,7 @@ from topicweave.pipeline.packing import MINOR, cache_folder, environment
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.sources import ModelWorkload
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="session")

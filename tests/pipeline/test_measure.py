@@ -1,6 +1,7 @@
 """The measures on Spark and in memory: one definition, two engines, equal results."""
 
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from topicweave.errors import BadInput
 from topicweave.measures import measure_run
-from topicweave.pipeline.measure import measure_on_spark, read_tables, runs_in
-from topicweave.pipeline.measure_deliveries import delivery_measures, published, received
+from topicweave.pipeline import measure_pass, quantiles
+from topicweave.pipeline.measure import (
+    MEASURED,
+    measure_all,
+    measure_folder,
+    measure_on_spark,
+    read_tables,
+    runs_in,
+    write_measures,
+)
+from topicweave.pipeline.measure_deliveries import delivery_measures, received
 from topicweave.pipeline.quantiles import exact_quantiles
 from topicweave.pipeline.session import spark_session
 from topicweave.telemetry.schema import SCHEMAS
@@ -128,6 +141,19 @@ def test_every_measure_is_the_same_on_spark(
     assert_equal(measure_on_spark(read_tables(spark, recorded), wishes, **there), expected)
 
 
+def test_all_runs_are_measured_after_one_pass(
+    spark: SparkSession, recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure_pass, "ROWS_PER_TASK", 500)  # several tasks, and several for a topic
+    wishes = pq.read_table(recorded / "subscriptions.parquet")
+    found = measure_all(
+        read_tables(spark, recorded), spark.read.parquet(str(recorded / "subscriptions.parquet"))
+    )
+    assert set(found) == {"one", "two"}
+    for run, measures in found.items():
+        assert_equal(measures, measure_run(Tables.load(recorded), wishes, run=run))
+
+
 def test_deliveries_are_measured_alike_with_the_settings_that_users_have(
     spark: SparkSession, recorded: Path
 ) -> None:
@@ -135,10 +161,51 @@ def test_deliveries_are_measured_alike_with_the_settings_that_users_have(
     expected = measure_run(one, pq.read_table(recorded / "subscriptions.parquet"))
     with spark_session(**PRODUCTION):
         tables = {name: table.where("run = 'one'") for name, table in read_tables(spark, recorded).items()}
-        events = published(tables["publishes"])
-        with received(events, tables["deliveries"]) as receptions:
-            found = delivery_measures(events, receptions)
+        passed = measure_pass.one_pass(tables["publishes"], tables["deliveries"], 0.0, None)
+        row = passed.events.select("run").first()
+        assert row is not None
+        found = delivery_measures(received(passed, row["run"]))
+        for frame in passed:
+            frame.unpersist()
     assert_equal(found, {name: expected[name] for name in found})
+
+
+def test_what_is_small_is_measured_without_spark_and_kept_as_a_table(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+
+    def no_spark() -> Any:
+        raise AssertionError("for so little?")
+
+    workload = tmp_path / "workload"
+    workload.mkdir()
+    shutil.copy(recorded / "subscriptions.parquet", workload)
+    found = measure_folder(recorded, workload, no_spark, window=2.0)
+    tables, wishes = Tables.load(recorded), pq.read_table(recorded / "subscriptions.parquet")
+    assert found["two"] == pytest.approx(measure_run(tables, wishes, run="two", window=2.0), nan_ok=True)
+    write_measures(found, tmp_path / "out", {"command": "measure"}, False)
+    table = pq.read_table(tmp_path / "out" / "measures.parquet")
+    assert table.schema == MEASURED
+    rows = {(row["run"], row["measure"]): row["value"] for row in table.to_pylist()}
+    assert rows["two", "hit_ratio"] == found["two"]["hit_ratio"]
+    assert len(rows) == sum(map(len, found.values()))
+
+
+def brute_force_first(pair: list[int], time: list[float], order: list[int]) -> list[bool]:
+    best: dict[int, tuple[float, int]] = {}
+    for key, *place in zip(pair, time, order, strict=True):
+        best[key] = min(best.get(key, (math.inf, 0)), (place[0], int(place[1])))
+    return [best[key] == (when, at) for key, when, at in zip(pair, time, order, strict=True)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=40), st.randoms())
+def test_first_receptions_are_those_of_brute_force(rows: list[tuple[int, int]], random: Any) -> None:
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    pair, time = [key for key, _ in rows], [float(when) for _, when in rows]
+    found = measure_pass._first(np.array(pair, np.int64), np.array(time), np.array(order, np.int64))
+    assert found.tolist() == brute_force_first(pair, time, order)
 
 
 def test_runs_are_never_measured_together(spark: SparkSession, recorded: Path) -> None:
@@ -156,14 +223,22 @@ def test_a_missing_table_is_named(spark: SparkSession, tmp_path: Path) -> None:
         read_tables(spark, tmp_path)
 
 
-def test_quantiles_are_exact_where_bins_must_be_looked_into(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["spread", "few", "one"])
+def test_quantiles_are_exact_however_the_values_are_spread_over_arrays(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    from topicweave.pipeline import quantiles
-
-    monkeypatch.setattr(quantiles, "_BINS", 8)
-    monkeypatch.setattr(quantiles, "_FEW", 10)
-    values = np.random.default_rng(3).lognormal(size=2001)
-    frame = spark.createDataFrame(pa.table({"x": values}))
-    assert exact_quantiles(frame, "x", [0.5, 0.95, 1.0]) == np.percentile(values, [50, 95, 100]).tolist()
-    assert all(math.isnan(one) for one in exact_quantiles(frame.where("x < 0"), "x", [0.5]))
+    monkeypatch.setattr(quantiles, "_MARKS", 8)
+    rng = np.random.default_rng(3)
+    values = {
+        "spread": rng.lognormal(size=2001),
+        "few": rng.integers(0, 3, 2001) * 0.5,
+        "one": np.full(7, 2.0),
+    }[kind]
+    cuts = np.split(values, np.sort(rng.integers(0, len(values), 5)))
+    cells = [np.sort(cut).tobytes() for cut in cuts]
+    frame = spark.createDataFrame(pa.table({"x": pa.array(cells, pa.binary())}))
+    shares = [0.0, 0.01, 0.5, 0.95, 1.0]
+    assert (
+        exact_quantiles(frame, "x", shares) == np.percentile(values, [100 * one for one in shares]).tolist()
+    )
+    assert all(math.isnan(one) for one in exact_quantiles(frame.where("false"), "x", [0.5]))

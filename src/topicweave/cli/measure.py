@@ -23,37 +23,47 @@ def measure(
     window: Annotated[float, typer.Option(metavar="S", help="A delivery later than this is a miss.")] = float(
         "inf"
     ),
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write a table: run, measure, value.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a table that is there.")] = False,
     format: Format = "table",  # noqa: A002
     master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Compute every measure of the runs in a folder of links, publishes, deliveries and control tables, on Spark.
+    """Compute every measure of the runs in a folder of links, publishes, deliveries and control tables.
+
+    Up to two million rows in memory, unless --master is given; beyond that on Spark, after one pass over the deliveries of all runs.
 
     \b
     Example:
-      topicweave measure out/telemetry --workload workloads/mine
+      topicweave measure out/telemetry --workload workloads/mine --out out/measures
     """
+    from functools import partial
+
     from rich.table import Table
 
     from topicweave.cli.output import print_json, show
     from topicweave.cli.spark import spark_for
-    from topicweave.errors import BadInput
-    from topicweave.pipeline.measure import measure_on_spark, read_tables, runs_in
+    from topicweave.pipeline.measure import measure_folder, write_measures
+    from topicweave.pipeline.staging import mark_of, refuse_losing
 
-    if not (workload / "subscriptions.parquet").exists():
-        raise BadInput(f"{workload}: no subscriptions.parquet; give the folder of the workload that was run")
-    with spark_for("measure", master, conf, verbose) as spark:
-        tables = read_tables(spark, telemetry)
-        subscriptions = spark.read.parquet(str((workload / "subscriptions.parquet").absolute()))
-        churn_path = workload / "churn.parquet"
-        churn = spark.read.parquet(str(churn_path.absolute())) if churn_path.exists() else None
-        answers = {
-            name: measure_on_spark(
-                tables, subscriptions, run=name, churn=churn, start=start, end=end, grace=grace, window=window
-            )
-            for name in ([run] if run is not None else runs_in(tables))
-        }
+    if out is not None:
+        refuse_losing(out, overwrite)
+    options = {"start": start, "end": end, "grace": grace, "window": window}
+    answers = measure_folder(
+        telemetry,
+        workload,
+        partial(spark_for, "measure", master, conf, verbose),
+        run=run,
+        in_memory=master is None,
+        **options,
+    )
+    if out is not None:
+        sources = {str(folder): mark_of(folder) for folder in (telemetry, workload)}
+        plan = {"command": "measure", "run": run, **options, "window": str(window), "sources": sources}
+        write_measures(answers, out, plan, overwrite)
     if format == "json":
         print_json(answers)
         return

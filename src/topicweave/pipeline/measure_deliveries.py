@@ -1,17 +1,12 @@
-"""Measures of what became of published events (`topicweave.measures.delivery`) as Spark jobs.
-
-The deliveries are shuffled and sorted once, by event; what all measures but the latencies need is then in a table
-of one row per topic and node that received something of it, which is small beside the deliveries.
-"""
+"""Measures of what became of published events (`topicweave.measures.delivery`), from what one pass over them has counted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from topicweave.measures.columns import ratio
+from topicweave.pipeline.measure_pass import COUNTS, HIT, NODE, PAIR, RUN, Passed
 from topicweave.pipeline.quantiles import exact_quantiles
 from topicweave.pipeline.uptimes import covers
 
@@ -20,79 +15,42 @@ if TYPE_CHECKING:
 
 
 class Received(NamedTuple):
-    """What was received of the events that count. Both frames are kept while they are used."""
+    """What was received in one run; names are hashes."""
 
-    rows: DataFrame
-    """A row per reception: topic, node, sender, published, latency, and whether it was `first`, `in_time`, `wanted`."""
+    events: DataFrame
+    """event, topic, node, time: the events that count."""
     pairs: DataFrame
     """A row per topic and node: how many receptions there were of which sort."""
+    nodes: DataFrame
+    """Whoever received or sent anything: node, how much of it counts as `sent`, whether it has rows of its own (`seen`)."""
+    latencies: DataFrame
+    """Of wanted first receptions: sorted arrays."""
+    hits: DataFrame
+    """topic, node, published: first receptions in time, where the pass was told to keep them."""
+    last: float | None
+    """The time of the last row."""
 
 
-def published(publishes: DataFrame) -> DataFrame:
-    """Every event once, (event, topic, node, time), by its first row; `order` is the place of the row in the table."""
+def received(passed: Passed, run: int) -> Received:
     from pyspark.sql import functions as sf
 
-    firsts = (sf.min_by(name, "order").alias(name) for name in ("topic", "node", "time"))
-    return publishes.groupBy("event").agg(*firsts)
-
-
-@contextmanager
-def received(events: DataFrame, deliveries: DataFrame, window: float = math.inf) -> Iterator[Received]:
-    """The receptions of `published` events. The deliveries have a column `order`, the place of the row in the table.
-
-    Of simultaneous receptions the earliest row is the first. What comes back to its publisher is never first.
-    """
-    rows = _rows(events, deliveries, window).persist()
-    pairs = _pairs(rows).persist()
-    try:
-        yield Received(rows, pairs)
-    finally:
-        pairs.unpersist()
-        rows.unpersist()
-
-
-def _rows(events: DataFrame, deliveries: DataFrame, window: float) -> DataFrame:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as sf
-
-    published = events.withColumnsRenamed({"node": "publisher", "time": "published"})
-    receptions = Window.partitionBy("event", "node").orderBy("time", "order")
-    first = (sf.col("place") == 1) & (sf.col("node") != sf.col("publisher"))
-    return (
-        # By event alone: then neither ranking nor joining has to move the rows again.
-        deliveries.repartition("event")
-        .withColumn("place", sf.row_number().over(receptions))
-        .join(published, "event")
-        .select(
-            "topic",
-            "node",
-            "sender",
-            "published",
-            "hops",
-            "wanted",
-            first.alias("first"),
-            (first & (sf.col("time") <= sf.col("published") + window)).alias("in_time"),
-            (sf.col("time") - sf.col("published")).alias("latency"),
-        )
+    mine = passed.handed_on.where(sf.col("run") == run)
+    sums = (sf.sum(name).alias(name) for name in COUNTS[:-1])
+    pairs = mine.where(sf.col("kind") == PAIR).groupBy("topic", "node")
+    nodes = mine.where(sf.col("kind") == NODE).groupBy("node")
+    whole = mine.where(sf.col("kind") == RUN)
+    last = whole.agg(sf.max("time")).first()
+    return Received(
+        passed.events.where(sf.col("run") == run).select("event", "topic", "node", "time"),
+        pairs.agg(*sums, sf.max("hops_max").alias("hops_max")),
+        nodes.agg(sf.sum("receptions").alias("sent"), sf.max("firsts").alias("seen")),
+        whole.select("latencies"),
+        mine.where(sf.col("kind") == HIT).select("topic", "node", sf.col("time").alias("published")),
+        None if last is None or last[0] is None else float(last[0]),
     )
 
 
-def _pairs(rows: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as sf
-
-    first, wanted = sf.col("first"), sf.col("wanted")
-    return rows.groupBy("topic", "node").agg(
-        sf.count("*").alias("receptions"),
-        sf.count_if(~wanted).alias("unwanted"),
-        sf.count_if(first).alias("firsts"),
-        sf.count_if(first & ~wanted).alias("relayed"),
-        sf.count_if("in_time").alias("in_time"),
-        sf.sum(sf.when(first & wanted, sf.col("hops"))).alias("hops"),
-        sf.max(sf.when(first & wanted, sf.col("hops"))).alias("hops_max"),
-    )
-
-
-def delivery_measures(events: DataFrame, received: Received) -> dict[str, float]:
+def delivery_measures(received: Received) -> dict[str, float]:
     """All but hit_ratio and fairness, which need to know who wants what."""
     from pyspark.sql import functions as sf
 
@@ -114,9 +72,8 @@ def delivery_measures(events: DataFrame, received: Received) -> dict[str, float]
     assert row is not None
     receptions, firsts, relayed = (row[name] or 0 for name in ("receptions", "firsts", "relayed"))
     delivered = firsts - relayed
-    topics = events.select("topic").distinct().count()
-    wanted = received.rows.where("first and wanted").select("latency")
-    p50, p95, longest = exact_quantiles(wanted, "latency", [0.5, 0.95, 1.0])
+    topics = received.events.select("topic").distinct().count()
+    p50, p95, longest = exact_quantiles(received.latencies, "latencies", [0.5, 0.95, 1.0])
     return {
         "noise": ratio(relayed, firsts),
         "noise_node_mean": _number(row["noise_mean"]),
@@ -125,7 +82,7 @@ def delivery_measures(events: DataFrame, received: Received) -> dict[str, float]
         "duplicates": ratio(receptions - firsts, delivered),
         "relays_per_topic": ratio(row["relays"] or 0, topics),
         "hops_mean": ratio(row["hops"] or 0, delivered),
-        "hops_max": _number(row["hops_max"]),
+        "hops_max": _number(row["hops_max"]) if delivered else math.nan,
         "latency_p50": p50,
         "latency_p95": p95,
         "latency_max": longest,
@@ -137,16 +94,12 @@ def _number(value: float | None) -> float:
 
 
 def hit_ratio(
-    events: DataFrame,
-    received: Received,
-    wishes: DataFrame,
-    up: DataFrame | None,
-    grace: float,
-    window: float,
+    received: Received, wishes: DataFrame, up: DataFrame | None, grace: float, window: float
 ) -> float:
     """The share of expected deliveries that happened; `up` holds intervals, None if everybody stayed."""
     from pyspark.sql import functions as sf
 
+    events = received.events
     if up is None:
         hits = received.pairs.join(wishes, ["topic", "node"], "left_semi").agg(sf.sum("in_time")).first()
         audience = wishes.groupBy("topic").agg(sf.count("*").alias("audience"))
@@ -164,16 +117,16 @@ def hit_ratio(
         .join(up, "node")
         .where(throughout)
     )
-    in_time = received.rows.where("in_time").select("topic", "node", "published")
-    hit_pairs = in_time.join(wishes, ["topic", "node"], "left_semi").join(up, "node").where(throughout)
+    hit_pairs = received.hits.join(wishes, ["topic", "node"], "left_semi").join(up, "node").where(throughout)
     return ratio(hit_pairs.count(), expected_pairs.count())
 
 
-def fairness(events: DataFrame, received: Received, wishes: DataFrame, everyone: DataFrame) -> float:
+def fairness(received: Received, wishes: DataFrame, everyone: DataFrame) -> float:
     """The correlation over nodes between the messages they handle and the events they asked for."""
     from pyspark.sql import functions as sf
 
-    sent = received.rows.groupBy(sf.col("sender").alias("node")).agg(sf.count("*").alias("traffic"))
+    events = received.events
+    sent = received.nodes.select("node", sf.col("sent").alias("traffic"))
     handled = received.pairs.select("node", sf.col("receptions").alias("traffic")).unionByName(sent)
     per_topic = events.groupBy("topic").agg(sf.count("*").alias("events"))
     asked = wishes.join(per_topic, "topic").select("node", sf.col("events").alias("demand"))

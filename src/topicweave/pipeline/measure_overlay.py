@@ -122,7 +122,7 @@ def topic_measures(edges: DataFrame, present: DataFrame, wishes: DataFrame, k: i
         )
 
     # A topic's members (rows without peer) and the links among them, in one group.
-    nobody = sf.lit(None).cast("string").alias("peer")
+    nobody = sf.lit(None).cast("long").alias("peer")
     rows = members.select("topic", "node", nobody).unionByName(inside)
     per_topic = rows.groupBy("topic").applyInArrow(one_topic, _PER_TOPIC)
     row = per_topic.agg(

@@ -161,75 +161,85 @@ def _of_run(run: int, rows: dict[str, Any], window: float, hits: bool) -> Iterat
     import pandas as pd
 
     published = (rows["flags"] & _EVENT) > 0
-    received = ~published
-    node_code, nodes = pd.factorize(np.concatenate([rows["node"][received], rows["sender"][received]]))
-    count = int(received.sum())
-    last = float(rows["time"].max())
-    counted = (rows["flags"][received] & _KNOWN) > 0
-    sent = np.bincount(node_code[count:][counted], minlength=len(nodes))
+    received = {name: column[~published] for name, column in rows.items()}
+    node_code, nodes = pd.factorize(np.concatenate([received["node"], received["sender"]]))
+    receivers, senders = np.split(node_code, 2)
+    counted = (received["flags"] & _KNOWN) > 0
     seen = np.zeros(len(nodes), np.int64)
-    seen[node_code[:count]] = 1  # it has a row of its own
+    seen[receivers] = 1  # it has rows of its own
+    sent = np.bincount(senders[counted], minlength=len(nodes))
     yield _table(NODE, run, node=nodes, receptions=sent, firsts=seen)
 
-    event_keys = rows["event"][published]
-    order = np.argsort(event_keys)
-    event_keys, topics, publishers, times = (
-        rows[name][published][order] for name in ("event", "sender", "node", "time")
-    )
-    kept = np.flatnonzero(received)[counted]
-    event = np.searchsorted(event_keys, rows["event"][kept])
-    node, time, flags = node_code[:count][counted], rows["time"][kept], rows["flags"][kept]
-    first = _first(event * max(len(nodes), 1) + node, time, rows["order"][kept])
-    first &= nodes[node] != publishers[event] if len(nodes) else first
+    events = {name: column[published] for name, column in rows.items()}
+    event = pd.Index(events["event"]).get_indexer(received["event"][counted])
+    node, time, flags = receivers[counted], received["time"][counted], received["flags"][counted]
+    first = _first(event * max(len(nodes), 1) + node, time, received["order"][counted])
+    first &= received["node"][counted] != events["node"][event]
     wanted, hops = (flags & _WANTED) > 0, flags // _HOPS
+    published_at = events["time"][event]
+    in_time = first & (time <= published_at + window)
+    topic_code, topics = pd.factorize(events["sender"])
+    if len(event):
+        yield _pairs(run, topic_code[event], node, topics, nodes, first, wanted, in_time, hops)
     delivered = first & wanted
-    in_time = first & (time <= times[event] + window)
-    topic_code, own_topics = pd.factorize(topics)
-    pair_code, pairs = pd.factorize(topic_code[event].astype(np.int64) * max(len(nodes), 1) + node)
-    size = len(pairs)
+    latencies = np.sort(time[delivered] - published_at[delivered])
+    blob = pa.array([latencies.tobytes()], pa.binary())
+    yield _table(RUN, run, time=np.array([rows["time"].max()]), latencies=blob)
+    if hits:
+        here = np.flatnonzero(in_time)
+        own = topics[topic_code[event[here]]] if len(here) else np.empty(0, np.int64)
+        yield _table(HIT, run, topic=own, node=received["node"][counted][here], time=published_at[here])
 
-    def summed(which: Any, weights: Any = None) -> IntArray:
-        return np.asarray(
-            np.bincount(pair_code[which], None if weights is None else weights[which], size), np.int64
-        )
 
-    everything = np.ones(len(kept), np.bool_)
-    most = np.full(size, -1, np.int64)
-    np.maximum.at(most, pair_code[delivered], hops[delivered])
-    yield _table(
+def _pairs(
+    run: int,
+    topic: IntArray,
+    node: IntArray,
+    topics: IntArray,
+    nodes: IntArray,
+    first: npt.NDArray[np.bool_],
+    wanted: npt.NDArray[np.bool_],
+    in_time: npt.NDArray[np.bool_],
+    hops: IntArray,
+) -> pa.Table:
+    """Receptions by topic and node, counted."""
+    import pandas as pd
+
+    pair, pairs = pd.factorize(topic.astype(np.int64) * len(nodes) + node)
+    # All that is to be counted at once: eight kinds of receptions.
+    kind = first.astype(np.int64) + 2 * wanted + 4 * in_time
+    counts = np.bincount(pair * 8 + kind, minlength=len(pairs) * 8).reshape(
+        -1, 2, 2, 2
+    )  # in time, wanted, first
+    delivered = np.flatnonzero(first & wanted)
+    most = np.full(len(pairs), -1, np.int64)
+    np.maximum.at(most, pair[delivered], hops[delivered])
+    return _table(
         PAIR,
         run,
-        topic=own_topics[pairs // max(len(nodes), 1)],
-        node=nodes[pairs % max(len(nodes), 1)],
-        receptions=summed(everything),
-        unwanted=summed(~wanted),
-        firsts=summed(first),
-        relayed=summed(first & ~wanted),
-        in_time=summed(in_time),
-        hops=summed(delivered, hops),
+        topic=topics[pairs // len(nodes)],
+        node=nodes[pairs % len(nodes)],
+        receptions=counts.sum((1, 2, 3)),
+        unwanted=counts[:, :, 0].sum((1, 2)),
+        firsts=counts[:, :, :, 1].sum((1, 2)),
+        relayed=counts[:, :, 0, 1].sum(1),
+        in_time=counts[:, 1].sum((1, 2)),
+        hops=np.bincount(pair[delivered], hops[delivered], len(pairs)).astype(np.int64),
         hops_max=most,
     )
-    latencies = np.sort(time[delivered] - times[event[delivered]])
-    yield _table(RUN, run, time=np.array([last]), latencies=pa.array([latencies.tobytes()], pa.binary()))
-    if hits:
-        yield _table(
-            HIT, run, topic=topics[event[in_time]], node=nodes[node[in_time]], time=times[event[in_time]]
-        )
 
 
 def _first(pair: IntArray, time: npt.NDArray[np.float64], order: IntArray) -> npt.NDArray[np.bool_]:
     """Which rows are the first of their pair: the earliest, and of simultaneous ones the earliest in the table."""
-    by_pair = np.argsort(pair, kind="stable")
-    sorted_pairs = pair[by_pair]
-    starts = np.flatnonzero(np.diff(sorted_pairs, prepend=sorted_pairs[:1] - 1))
-    lengths = np.diff(np.append(starts, len(by_pair)))
+    by_pair = np.argsort(pair)
+    ends = np.diff(pair[by_pair]) != 0
+    starts = np.flatnonzero(np.concatenate([[True], ends])[: len(pair)])
+    lengths = np.diff(np.append(starts, len(pair)))
     first = np.zeros(len(pair), np.bool_)
     first[by_pair[starts[lengths == 1]]] = True
-    several = np.repeat(lengths > 1, lengths)
-    rows = by_pair[several]
-    if len(rows):
-        rows = rows[np.lexsort((order[rows], time[rows], pair[rows]))]
-        first[rows[np.flatnonzero(np.diff(pair[rows], prepend=pair[rows[:1]] - 1))]] = True
+    rows = by_pair[np.repeat(lengths > 1, lengths)]
+    rows = rows[np.lexsort((order[rows], time[rows], pair[rows]))]
+    first[rows[np.concatenate([[True], np.diff(pair[rows]) != 0])[: len(rows)]]] = True
     return first
 
 

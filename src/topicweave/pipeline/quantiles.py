@@ -1,52 +1,53 @@
-"""Exact quantiles of a column of any length, by counting: no sort, and no map of all the different values."""
+"""Exact quantiles of values that lie in sorted arrays, one per task: looked at twice, and never brought together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from functools import reduce
-from operator import or_
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
-_BINS = 4096
-_FEW = 20_000
+FloatArray = npt.NDArray[np.float64]
+
+_MARKS = 1 << 20
+"""So many values of all arrays together come to the driver; between two of an array's there are equally many."""
 
 
-class _Span(NamedTuple):
-    """All values from `low` to `high`: there are `size` of them, and `before` smaller ones."""
+class _Marks(NamedTuple):
+    """Every `stride`-th value of a sorted array, from its first on."""
 
-    low: float
-    high: float
-    before: int
     size: int
+    stride: int
+    values: FloatArray
 
-    @property
-    def width(self) -> float:
-        return (self.high - self.low) / _BINS
+    def at_most_below(self, value: float) -> int:
+        return min(self.size, int(np.searchsorted(self.values, value, "left")) * self.stride)
 
-    def wide(self) -> bool:
-        """Too much to look at every different value in it; bins as narrow as a rounding error help no more."""
-        return self.size > _FEW and self.low + self.width > self.low
+    def at_least_up_to(self, value: float) -> int:
+        marks = int(np.searchsorted(self.values, value, "right"))
+        return (marks - 1) * self.stride + 1 if marks else 0
 
 
-def exact_quantiles(values: DataFrame, column: str, shares: Sequence[float]) -> list[float]:
-    """Interpolated as NumPy does it; nan of nothing. `values` is read about three times: persist what is dear."""
-    rows = values.where(f"{column} is not null")
-    row = rows.selectExpr("count(*)", f"min({column})", f"max({column})").first()
-    assert row is not None
-    count = int(row[0])
+def exact_quantiles(arrays: DataFrame, column: str, shares: Sequence[float]) -> list[float]:
+    """Of all float64 values in the cells of a binary column, each a sorted array; nan of nothing.
+
+    Interpolated, and rounded, as NumPy does it: results are equal and not merely close.
+    """
+    cells = arrays.where(f"length({column}) > 0").selectExpr(f"{column} as cell")
+    marks = _marks(cells)
+    count = sum(one.size for one in marks)
     if not count:
         return [math.nan] * len(shares)
     places = [share * (count - 1) for share in shares]
     pairs = [(math.floor(place), min(math.floor(place) + 1, count - 1)) for place in places]
-    found = _ranked(
-        rows, column, {rank for pair in pairs for rank in pair}, float(row[1]), float(row[2]), count
-    )
+    found = _values_at(cells, marks, sorted({rank for pair in pairs for rank in pair}))
     return [
         _between(found[low], found[high], place - low)
         for (low, high), place in zip(pairs, places, strict=True)
@@ -54,70 +55,73 @@ def exact_quantiles(values: DataFrame, column: str, shares: Sequence[float]) -> 
 
 
 def _between(low: float, high: float, share: float) -> float:
-    """NumPy's own way to round between two values, so that results are equal and not merely close."""
     return high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share
 
 
-def _ranked(
-    rows: DataFrame, column: str, ranks: Collection[int], low: float, high: float, count: int
-) -> dict[int, float]:
-    """The values that have so many smaller ones before them: bins are counted, and the right ones looked into."""
-    found = {0: low, count - 1: high}
-    where = {rank: _Span(low, high, 0, count) for rank in ranks if rank not in found}
-    while any(span.wide() for span in where.values()):
-        wide = sorted({span for span in where.values() if span.wide()})
-        inside = _counted(rows, column, wide)
-        where = {rank: _narrowed(rank, span, inside.get(span)) for rank, span in where.items()}
-    found |= {rank: span.low for rank, span in where.items() if span.low == span.high}
-    where = {rank: span for rank, span in where.items() if rank not in found}
-    return found | (_looked_up(rows, column, where) if where else {})
+def _marks(cells: DataFrame) -> list[_Marks]:
+    each = max(64, _MARKS // max(cells.count(), 1))
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for cell in batch["cell"]:
+                values = np.frombuffer(cell.as_buffer(), np.float64)
+                stride = -(-len(values) // each)
+                marks = values[::stride].tobytes()
+                yield pa.RecordBatch.from_pylist([{"size": len(values), "stride": stride, "marks": marks}])
+
+    found = cells.mapInArrow(look, "size long, stride long, marks binary").toArrow()  # see _MARKS
+    return [
+        _Marks(row["size"], row["stride"], np.frombuffer(row["marks"], np.float64))
+        for row in found.to_pylist()
+    ]
 
 
-def _within(value: Column, span: _Span) -> Column:
-    return (value >= span.low) & (value <= span.high)
+def _values_at(cells: DataFrame, marks: Sequence[_Marks], ranks: Sequence[int]) -> dict[int, float]:
+    """The values that have so many smaller ones (or equal ones, in any order) before them."""
+    candidates = np.unique(np.concatenate([one.values for one in marks]))
+    spans = sorted({rank: _span(candidates, marks, rank) for rank in ranks}.items())
+    bounds = [span for _, span in spans]
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for cell in batch["cell"]:
+                values = np.frombuffer(cell.as_buffer(), np.float64)
+                for at, (low, high) in enumerate(bounds):
+                    first, last = np.searchsorted(values, low, "left"), np.searchsorted(values, high, "right")
+                    inside, times = np.unique(values[first:last], return_counts=True)
+                    yield pa.RecordBatch.from_pydict(
+                        {
+                            "span": pa.array(np.full(len(inside) + 1, at, np.int32)),
+                            "value": np.append(inside, -math.inf),  # all smaller ones
+                            "times": np.append(times, first).astype(np.int64),
+                        }
+                    )
+
+    # A few strides of each array, equal values once.
+    found = cells.mapInArrow(look, "span int, value double, times long").toArrow()
+    values_at = {}
+    for at, (rank, _) in enumerate(spans):
+        mine = found.filter(pc.equal(found["span"], at)).sort_by("value")
+        ends = np.cumsum(mine["times"].to_numpy())
+        values_at[rank] = float(mine["value"].to_numpy()[np.searchsorted(ends, rank, "right")])
+    return values_at
 
 
-def _counted(rows: DataFrame, column: str, spans: Sequence[_Span]) -> dict[_Span, list[_Span]]:
-    """The spans in bins."""
-    from pyspark.sql import functions as sf
-
-    value = sf.col(column)
-    number = sf.lit(None).cast("int")
-    for at, span in enumerate(spans):
-        bin_number = sf.least(sf.floor((value - span.low) / span.width), sf.lit(_BINS - 1)).cast("int")
-        number = sf.when(_within(value, span), sf.lit(at * _BINS) + bin_number).otherwise(number)
-    counted = (
-        rows.select(number.alias("bin"), value.alias("value"))
-        .where("bin is not null")
-        .groupBy("bin")
-        .agg(sf.count("*").alias("size"), sf.min("value").alias("low"), sf.max("value").alias("high"))
-        .orderBy("bin")
-        .toArrow()
-    )  # at most _BINS rows for each of the spans
-    bins: dict[_Span, list[_Span]] = {span: [] for span in spans}
-    for row in counted.to_pylist():
-        span = spans[row["bin"] // _BINS]
-        before = bins[span][-1].before + bins[span][-1].size if bins[span] else span.before
-        bins[span].append(_Span(row["low"], row["high"], before, row["size"]))
-    return bins
-
-
-def _narrowed(rank: int, span: _Span, bins: list[_Span] | None) -> _Span:
-    if bins is None:
-        return span
-    return next(bin_ for bin_ in bins if rank < bin_.before + bin_.size)
-
-
-def _looked_up(rows: DataFrame, column: str, where: dict[int, _Span]) -> dict[int, float]:
-    from pyspark.sql import functions as sf
-
-    value = sf.col(column)
-    inside = reduce(or_, (_within(value, span) for span in sorted(set(where.values()))))
-    few = rows.where(inside).groupBy(value.alias("value")).count().toArrow().sort_by("value")  # see `wide`
-    values, times = few["value"].to_numpy(), few["count"].to_numpy()
-    found = {}
-    for rank, span in where.items():
-        first, last = np.searchsorted(values, [span.low, span.high])
-        ends = span.before + np.cumsum(times[first : last + 1])
-        found[rank] = float(values[first + np.searchsorted(ends, rank, side="right")])
-    return found
+def _span(candidates: FloatArray, marks: Sequence[_Marks], rank: int) -> tuple[float, float]:
+    """Two values between which the one at a rank lies for certain."""
+    low, high = 0, len(candidates)
+    while low < high:  # the first candidate that may have more than `rank` values below it
+        middle = (low + high) // 2
+        if sum(one.at_most_below(candidates[middle]) for one in marks) <= rank:
+            low = middle + 1
+        else:
+            high = middle
+    start = float(candidates[low - 1]) if low else -math.inf
+    low, high = 0, len(candidates)
+    while low < high:  # the first that has more than `rank` values up to it
+        middle = (low + high) // 2
+        if sum(one.at_least_up_to(candidates[middle]) for one in marks) > rank:
+            high = middle
+        else:
+            low = middle + 1
+    return start, float(candidates[low]) if low < len(candidates) else math.inf

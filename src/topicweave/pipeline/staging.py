@@ -35,7 +35,17 @@ _MARK = "attempt"
 _BEGUN = f".{ABOUT}."
 _TABLES = {
     f"{name}.parquet"
-    for name in ("subscriptions", "topics", "churn", "hosts", "rejects", "rtt", "as_links", "ases")
+    for name in (
+        "subscriptions",
+        "topics",
+        "churn",
+        "hosts",
+        "rejects",
+        "rtt",
+        "as_links",
+        "ases",
+        "measures",
+    )
 }
 
 
