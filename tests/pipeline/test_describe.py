@@ -66,6 +66,9 @@ def test_a_power_law_is_found_with_its_error() -> None:
     fitted = power_law.fit(values, times)
     assert fitted.alpha == pytest.approx(2.5, abs=0.05)
     assert fitted.error == pytest.approx((fitted.alpha - 1) / math.sqrt(fitted.tail))
+    assert fitted.fits
+    narrow = power_law.fit(np.arange(40, 60), np.full(20, 100))
+    assert not narrow.fits, "twenty values of one height: some exponent is found, and it means nothing"
     nothing = power_law.fit(np.empty(0, np.int64), np.empty(0, np.int64))
     assert math.isnan(nothing.alpha)
 

@@ -177,10 +177,38 @@ def test_late_rows_are_counted_and_left_out(spark: SparkSession, tmp_path: Path,
     append(folder, 45, 46, run="another")  # a clock of its own: not ahead of the first, nor held up by it
     progress = drain(spark, folder, workload, out, finish=True)
     assert (progress.runs["run"].late, progress.unplaced) == (1, 1)
+    aside = pq.read_table(out / "set_aside.parquet", partitioning=None).to_pylist()
+    assert sorted((row["reason"], row["table"]) for row in aside) == [
+        ("lacks a cell or a time", "control"),
+        ("late", "publishes"),
+    ]
+    assert [row["event"] for row in aside if row["reason"] == "late"] == [1]
     after = found(out)
     assert after["run", 0.0] == before["run", 0.0]
     assert after["run", 10.0]["relays_per_topic"] >= 0
     assert ("another", 40.0) in after
+
+
+def test_one_clock_that_is_ahead_makes_nobody_late_and_unknown_is_not_zero(
+    spark: SparkSession, tmp_path: Path, workload: Path
+) -> None:
+    folder, out = tmp_path / "live", tmp_path / "out"
+    append(folder, 0, 10)
+    fast = PartsTelemetry(folder, "run", NODES, TOPICS, writer="fast")
+    fast.control(5000.0, 5, "Ping", 1, 1)
+    fast.close()
+    drain(spark, folder, workload, out)
+    append(folder, 10, 20)
+    quiet = PartsTelemetry(folder, "run", NODES, TOPICS, writer="quiet")
+    quiet.publish(7, 1, 1, 25.0)  # and nobody looks at the overlay
+    quiet.close()
+    progress = drain(spark, folder, workload, out, finish=True)
+    assert (progress.runs["run"].late, progress.runs["run"].future) == (0, 1)
+    measured = found(out)
+    assert [start for _, start in measured] == [0.0, 10.0, 20.0]
+    assert measured["run", 0.0]["degree_mean"] > 0
+    assert math.isnan(measured["run", 20.0]["degree_mean"])
+    assert math.isnan(measured["run", 20.0]["components"])
 
 
 def test_finished_recordings_are_read_where_they_lie(

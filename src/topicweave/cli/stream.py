@@ -35,7 +35,7 @@ def stream(
     wait: Annotated[float, typer.Option(metavar="S", help="A delivery later than this is a miss.")] = 60.0,
     lateness: Annotated[
         float,
-        typer.Option(metavar="S", help="How much older than the newest row a row may be when it comes."),
+        typer.Option(metavar="S", help="How far a node may be behind the others and still be waited for."),
     ] = 120.0,
     grace: Annotated[float, typer.Option(metavar="S", help="Give newcomers this long to settle.")] = 0.0,
     once: Annotated[bool, typer.Option("--once", help="Take what is there, then end.")] = False,
@@ -86,7 +86,7 @@ def stream(
             running.finish()
         last = running.last()
         if last is not None:
-            told.left_out(running.progress(last))
+            told.left_out(running.progress(last), out)
     typer.echo(f"{told.windows:,} windows measured; all there are: {out / 'windows.parquet'}", err=True)
 
 
@@ -112,9 +112,13 @@ class _Told:
     def _line(self, run: str, *cells: str) -> str:
         return f"{run:<16}" + "".join(f" {cell:>10}" for cell in cells)
 
-    def left_out(self, progress: Progress) -> None:
+    def left_out(self, progress: Progress, out: Path) -> None:
         late = sum(run.late for run in progress.runs.values())
-        if late:
-            typer.echo(f"{late:,} rows came too late for their window and are left out", err=True)
-        if progress.unplaced:
-            typer.echo(f"{progress.unplaced:,} rows lack a cell or a time and are left out", err=True)
+        future = sum(run.future for run in progress.runs.values())
+        for rows, why in (
+            (late, "came too late for their window"),
+            (future, "are of a time that most nodes' clocks are far from"),
+            (progress.unplaced, "lack a cell or a time"),
+        ):
+            if rows:
+                typer.echo(f"{rows:,} rows {why}: set aside in {out / 'set_aside.parquet'}", err=True)

@@ -123,9 +123,10 @@ def describe(
     from topicweave.cli.spark import spark_for
     from topicweave.errors import BadInput
     from topicweave.pipeline import describe as describing
+    from topicweave.pipeline.places import Place
     from topicweave.report.files import write_whole
 
-    if not folder.is_dir():
+    if Place(folder).local is not None and not folder.is_dir():
         raise BadInput(f"{folder}: no such folder; give one that generate, import or sample made")
     with spark_for("describe", master, conf, verbose) as spark:
         description = describing.describe(spark, folder, sample=sample, d=d, seed=seed)

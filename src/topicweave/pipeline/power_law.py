@@ -22,12 +22,17 @@ class PowerLaw(NamedTuple):
     """How many values are x_min or more."""
     distance: float
     """The largest gap between the fitted and the found distribution (Kolmogorov-Smirnov)."""
+    fits: bool
+    """Whether a power law is plausible: its tail spans a factor of ten, and `distance` is what chance allows (1 in 100)."""
     ccdf_slope: float
     """Least squares through the whole CCDF in log-log, as papers draw it: not an estimate of alpha - 1."""
 
 
 _CANDIDATES = 50
 _LEAST_TAIL = 50
+_SPAN = 10
+_BY_CHANCE = 1.63
+"""Kolmogorov-Smirnov's limit at 1 % times the root of the number of values."""
 
 
 def fit(values: IntArray, times: IntArray) -> PowerLaw:
@@ -35,7 +40,7 @@ def fit(values: IntArray, times: IntArray) -> PowerLaw:
 
     alpha by maximum likelihood in the usual approximation for whole numbers, x_min by the smallest distance.
     """
-    nothing = PowerLaw(math.nan, math.nan, 0, 0, math.nan, ccdf_slope(values, times))
+    nothing = PowerLaw(math.nan, math.nan, 0, 0, math.nan, False, ccdf_slope(values, times))
     best = nothing
     tails = np.cumsum(times[::-1])[::-1] if len(times) else times
     enough = np.flatnonzero(tails >= min(_LEAST_TAIL, max(int(times.sum()), 1)))
@@ -52,7 +57,9 @@ def fit(values: IntArray, times: IntArray) -> PowerLaw:
         fitted = ((x - 0.5) / (x_min - 0.5)) ** (1.0 - alpha)
         distance = float(np.abs(found - fitted).max())
         if math.isnan(best.distance) or distance < best.distance:
-            best = PowerLaw(alpha, (alpha - 1) / math.sqrt(count), x_min, count, distance, nothing.ccdf_slope)
+            fits = values[-1] >= _SPAN * x_min and distance <= _BY_CHANCE / math.sqrt(count)
+            error = (alpha - 1) / math.sqrt(count)
+            best = PowerLaw(alpha, error, x_min, count, distance, bool(fits), nothing.ccdf_slope)
     return best
 
 

@@ -3,11 +3,12 @@
 FOLDER is one that live nodes write (`FOLDER/deliveries.parquet/NODE-000001.parquet`, …), or one that holds finished
 recordings, each in a folder of its own (`FOLDER/RUN/deliveries.parquet`); more may come at any time.
 
-Time is cut into windows of one length. A window is measured when nothing for it can come any more: when the latest
-row of its run is `lateness` beyond the window's end and the `wait` that its events are given to arrive. It is measured as
+Time is cut into windows of one length. A window is measured when nothing for it can come any more: when the slowest of its
+run's living nodes is `lateness` beyond the window's end and the `wait` that its events are given to arrive. It is measured as
 `topicweave measure` would, over the rows of the window: the events published in it, their receptions up to `wait` before
 and after it (clocks differ), its control traffic, its last snapshot of the overlay. A row that comes when its window has
-been measured is counted as late, and left out. Each run has a watermark of its own, because each has a clock of its own.
+been measured is late; one of a time that most nodes' clocks are far from is of the future; both, and rows that lack a cell
+or a time, go to `OUT/set_aside.parquet` with the reason. Each run has a watermark of its own, because it has clocks of its own.
 
 What becomes of a micro-batch of new files:
 
@@ -38,7 +39,7 @@ from topicweave.errors import BadInput
 from topicweave.pipeline.parts import write_part
 from topicweave.pipeline.staging import only_one
 from topicweave.pipeline.stream_progress import Progress, Span, Windows
-from topicweave.pipeline.stream_windows import WorkloadTables, measured
+from topicweave.pipeline.stream_windows import WorkloadTables, measured_all
 from topicweave.runs.store import whole
 from topicweave.telemetry.schema import SCHEMAS, file_name
 
@@ -85,8 +86,11 @@ class Stream:
             self._tidy(self.progress(number))
             return
         before = self.progress(number - 1)
-        after = before.with_rows(self._windows.counted(rows).toArrow().to_pylist())  # one per run and window
+        # One per run, node and window.
+        after = before.with_rows(self._windows.counted(rows).toArrow().to_pylist(), self._windows)
         self._land(rows, number, after)
+        if after.left_out() > before.left_out():
+            self._set_aside(rows, number, after)
         self._measure(number, f"part-{number:08d}.parquet", after, after.first_waiting(self._windows))
 
     def finish(self) -> None:
@@ -114,7 +118,8 @@ class Stream:
     def _note(self, number: int) -> Path:
         return self._out / "progress" / f"{number:08d}.json"
 
-    def _land(self, rows: DataFrame, number: int, progress: Progress) -> None:
+    def _placed(self, rows: DataFrame, progress: Progress) -> DataFrame:
+        """With `place`, and the run's `number` and windows that may take rows."""
         from pyspark.sql import functions as sf
 
         runs = progress.runs
@@ -124,26 +129,43 @@ class Stream:
                     "run": pa.array(list(runs), pa.string()),
                     "number": pa.array([run.number for run in runs.values()], pa.int32()),
                     "first_waiting": pa.array([run.first_waiting for run in runs.values()], pa.int64()),
+                    "last_possible": pa.array([run.last_possible for run in runs.values()], pa.int64()),
                 }
             )
         )
-        placed = rows.select("*", self._windows.place().alias("place")).join(sf.broadcast(numbered), "run")
+        placed = rows.select("*", self._windows.place().alias("place"))
+        return placed.join(sf.broadcast(numbered), "run", "left")
+
+    def _land(self, rows: DataFrame, number: int, progress: Progress) -> None:
         (
-            placed.where("place >= first_waiting")
+            self._placed(rows, progress)
+            .where("place between first_waiting and last_possible")
             .repartition("table", "number", "place")
             # In the order in which `measure` would read them.
             .sortWithinPartitions("table", "number", "place", "file", "order")
-            .drop("first_waiting", "whole", "file", "order")
+            .drop("first_waiting", "last_possible", "whole", "file", "order")
             .write.mode("overwrite")
             .partitionBy("table", "number", "place")
             .parquet(str(self._out / "landed" / f"batch={number:08d}"))
         )
 
+    def _set_aside(self, rows: DataFrame, number: int, progress: Progress) -> None:
+        """Keep the rows that no window takes, with the reason, for whoever wants to know."""
+        reason = (
+            "case when place is null then 'lacks a cell or a time' when place < first_waiting then 'late' "
+            "when place > last_possible then 'of the future' end as reason"
+        )
+        kept = self._placed(rows, progress).selectExpr("*", reason).where("reason is not null")
+        (
+            kept.drop("place", "number", "first_waiting", "last_possible", "whole")
+            .coalesce(1)
+            .write.mode("overwrite")
+            .parquet(str(self._out / "set_aside.parquet" / f"batch={number:08d}"))
+        )
+
     def _measure(self, number: int, part: str, progress: Progress, until: dict[str, int]) -> None:
         spans = progress.due(until, self._windows)
-        found = [
-            measured(self._spark, self._out / "landed", span, self._windows, self._workload) for span in spans
-        ]
+        found = measured_all(self._spark, self._out / "landed", spans, self._windows, self._workload)
         rows = [
             {"run": span.run, "start": span.start, "end": span.end, "measure": name, "value": float(value)}
             for span, measures in zip(spans, found, strict=True)
@@ -209,7 +231,8 @@ def streaming(
             raise BadInput(f"{out}: its checkpoint is gone; begin anew in another --out")
         writer = (
             _new_rows(spark, folder.absolute())
-            .writeStream.option("checkpointLocation", str(out / "checkpoint"))
+            .writeStream.queryName(f"topicweave stream {folder.name}")
+            .option("checkpointLocation", str(out / "checkpoint"))
             .foreachBatch(stream.batch)
         )
         trigger: dict[str, Any] = {"availableNow": True} if until_idle else {"processingTime": "2 seconds"}

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _END = 1e12
 """Seconds; beyond it, on either side, no clock is right."""
+_TOGETHER = 0.9
+"""This share of the nodes tells what time it is: of the others clocks may be ahead."""
+_IDLE = 1000
+"""Batches without a row after which a run is over, if no window of it waits."""
 
 
 class Windows(NamedTuple):
@@ -26,7 +30,7 @@ class Windows(NamedTuple):
     wait: float
     """How long after it was published an event may still arrive."""
     lateness: float
-    """How much older than the newest row a row may be when it comes."""
+    """How far a node may be behind the others and still be waited for, and its rows behind it."""
     grace: float = 0.0
     """How long newcomers have to settle."""
 
@@ -42,9 +46,13 @@ class Windows(NamedTuple):
         """So many windows before and after it a window's receptions may stand in."""
         return math.ceil(self.wait / self.window)
 
-    def first_waiting(self, latest: float) -> int:
-        """The first window that must still wait when the newest row is from this moment."""
-        return math.floor((latest - self.lateness - self.wait) / self.window)
+    def first_waiting(self, slowest: float) -> int:
+        """The first window that must still wait when the slowest node has come to this moment."""
+        return math.floor((slowest - self.lateness - self.wait) / self.window)
+
+    def last_possible(self, now: float) -> int:
+        """The last window that rows may be of; beyond it a clock is wrong."""
+        return math.floor((now + 2 * (self.wait + self.lateness) + self.window) / self.window)
 
     def place(self) -> Column:
         """The number of a row's window; null if a cell is missing or its time is no time."""
@@ -54,10 +62,10 @@ class Windows(NamedTuple):
         return sf.when(sf.col("whole") & time.between(-_END, _END), sf.floor(time / self.window))
 
     def counted(self, rows: DataFrame) -> DataFrame:
-        """(run, place, rows, latest), where place is null for rows that have none."""
+        """(run, node, place, rows, latest), where place is null for rows that have none."""
         from pyspark.sql import functions as sf
 
-        return rows.groupBy("run", self.place().alias("place")).agg(
+        return rows.groupBy("run", "node", self.place().alias("place")).agg(
             sf.count("*").alias("rows"), sf.max("time").alias("latest")
         )
 
@@ -83,12 +91,28 @@ class StreamedRun(msgspec.Struct, frozen=True):
     """Runs are numbered as they come; their names may hold anything."""
     first_waiting: int
     """The first window that has not been measured."""
-    latest: float = -math.inf
-    """The time of the newest row."""
+    last_possible: int = 0
+    """The last window that rows may be of, as the nodes' clocks stand."""
+    marks: dict[str, float] = {}
+    """By node, the time of its newest row; rows from the future do not count."""
     rows: dict[int, int] = {}
     """How many there are of the windows that wait, and of those before that they may need."""
     late: int = 0
     """Rows that came when their window had been measured."""
+    future: int = 0
+    """Rows of a time that the others' clocks are far from."""
+    idle: int = 0
+    """Batches since its last row."""
+
+    def now(self) -> float:
+        """What time it is by most nodes' clocks; one that is ahead does not count where there are two."""
+        times = sorted(self.marks.values())
+        return times[math.floor(_TOGETHER * (len(times) - 1))] if times else -math.inf
+
+    def slowest(self, lateness: float) -> float:
+        """How far the slowest node has come of those that are alive: whoever is not further behind than `lateness`."""
+        now = self.now()
+        return min((time for time in self.marks.values() if time >= now - lateness), default=now)
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -98,28 +122,32 @@ class Progress(msgspec.Struct, frozen=True):
     unplaced: int = 0
     """Rows with a cell missing, or a time that is no time: left out."""
 
-    def with_rows(self, found: Iterable[Mapping[str, Any]]) -> Progress:
+    def with_rows(self, found: Iterable[Mapping[str, Any]], windows: Windows) -> Progress:
         """After some more rows, as `Windows.counted` counts them."""
-        runs, unplaced = dict(self.runs), self.unplaced
-        for row in sorted((one for one in found), key=lambda one: (str(one["run"]), one["place"] or 0)):
-            name, place, rows = row["run"], row["place"], row["rows"]
-            if place is None:
-                unplaced += rows
-                continue
-            run = runs.get(name) or StreamedRun(number=len(runs), first_waiting=place)
-            if name not in self.runs:  # whatever comes first, no window of it has been measured
-                run = msgspec.structs.replace(run, first_waiting=min(run.first_waiting, place))
-            if place < run.first_waiting:
-                runs[name] = msgspec.structs.replace(run, late=run.late + rows)
-                continue
-            counts = {**run.rows, place: run.rows.get(place, 0) + rows}
-            runs[name] = msgspec.structs.replace(run, latest=max(run.latest, row["latest"]), rows=counts)
+        by_run: dict[str, list[Mapping[str, Any]]] = {}
+        unplaced = self.unplaced
+        for row in found:
+            if row["place"] is None:
+                unplaced += row["rows"]
+            else:
+                by_run.setdefault(row["run"], []).append(row)
+        runs = {
+            name: msgspec.structs.replace(run, idle=run.idle + 1) if name not in by_run else run
+            for name, run in self.runs.items()
+        }
+        for name in sorted(by_run):
+            # Whatever comes first of a run, no window of it has been measured.
+            first = min(row["place"] for row in by_run[name])
+            runs[name] = _with_rows(runs.get(name) or StreamedRun(len(runs), first), by_run[name], windows)
         return Progress(runs, unplaced)
 
     def first_waiting(self, windows: Windows) -> dict[str, int]:
         """By run, the first window that must wait for more rows."""
         return {
-            name: max(run.first_waiting, windows.first_waiting(run.latest)) for name, run in self.runs.items()
+            name: max(run.first_waiting, windows.first_waiting(slowest))
+            if (slowest := run.slowest(windows.lateness)) > -math.inf
+            else run.first_waiting
+            for name, run in self.runs.items()
         }
 
     def none_waiting(self) -> dict[str, int]:
@@ -144,8 +172,15 @@ class Progress(msgspec.Struct, frozen=True):
         for name, run in self.runs.items():
             first = until[name]
             rows = {place: count for place, count in run.rows.items() if place >= first - windows.reach}
-            runs[name] = msgspec.structs.replace(run, first_waiting=first, rows=rows)
+            over = run.idle > _IDLE and not any(place >= first for place in rows)
+            runs[name] = msgspec.structs.replace(
+                run, first_waiting=first, rows={} if over else rows, marks={} if over else run.marks
+            )
         return Progress(runs, self.unplaced)
+
+    def left_out(self) -> int:
+        """How many rows no window took."""
+        return self.unplaced + sum(run.late + run.future for run in self.runs.values())
 
     def encoded(self) -> bytes:
         return msgspec.json.encode(self)
@@ -153,3 +188,25 @@ class Progress(msgspec.Struct, frozen=True):
     @classmethod
     def decoded(cls, text: bytes) -> Progress:
         return msgspec.json.decode(text, type=cls)
+
+
+def _with_rows(run: StreamedRun, found: Iterable[Mapping[str, Any]], windows: Windows) -> StreamedRun:
+    groups = sorted(found, key=lambda row: (str(row["node"]), row["place"]))
+    marks = dict(run.marks)
+    for row in groups:
+        marks[row["node"]] = max(marks.get(row["node"], -math.inf), row["latest"])
+    # What time it is, is asked of all; whoever is far ahead of it is not believed.
+    last = max(run.last_possible, windows.last_possible(StreamedRun(0, 0, marks=marks).now()))
+    marks, rows, late, future = dict(run.marks), dict(run.rows), run.late, run.future
+    for row in groups:
+        if row["place"] > last:
+            future += row["rows"]
+            continue
+        marks[row["node"]] = max(marks.get(row["node"], -math.inf), row["latest"])
+        if row["place"] < run.first_waiting:
+            late += row["rows"]
+        else:
+            rows[row["place"]] = rows.get(row["place"], 0) + row["rows"]
+    return msgspec.structs.replace(
+        run, last_possible=last, marks=marks, rows=rows, late=late, future=future, idle=0
+    )

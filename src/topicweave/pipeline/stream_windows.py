@@ -5,7 +5,9 @@ A window of up to a million rows is measured in memory, which takes a moment; a 
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +18,9 @@ import pyarrow.parquet as pq
 from topicweave.errors import BadInput
 from topicweave.measures.summary import measure_run
 from topicweave.pipeline.measure import measure_on_spark
+from topicweave.pipeline.session import is_local
 from topicweave.pipeline.stream_progress import Span, Windows
+from topicweave.pipeline.workers import described
 from topicweave.telemetry.schema import SCHEMAS
 from topicweave.telemetry.tables import Tables
 
@@ -52,21 +56,70 @@ class WorkloadTables(NamedTuple):
         return cls(subscriptions, churn if churn.exists() else None, rows)
 
 
+_OF_THE_OVERLAY = ("degree_", "components", "partitioned_topics", "coverage", "topic_diameter_")
+
+
+def measured_all(
+    spark: SparkSession, landed: Path, spans: Sequence[Span], windows: Windows, workload: WorkloadTables
+) -> list[dict[str, float]]:
+    """Every measure of some windows: the small ones by a task each, large ones one after the other."""
+    small = [at for at, span in enumerate(spans) if span.rows + workload.rows <= IN_MEMORY]
+    found: dict[int, dict[str, float]] = {}
+    if len(small) > 1 or (small and not is_local(spark.sparkContext.master)):
+        found = _by_tasks(spark, landed, {at: spans[at] for at in small}, windows, workload)
+    return [
+        found.get(at) or measured(spark, landed, span, windows, workload) for at, span in enumerate(spans)
+    ]
+
+
+def _by_tasks(
+    spark: SparkSession, landed: Path, spans: Mapping[int, Span], windows: Windows, workload: WorkloadTables
+) -> dict[int, dict[str, float]]:
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for at in batch["at"].to_pylist():
+                measures = json.dumps(_known(landed, spans[at], windows, workload))
+                yield pa.RecordBatch.from_pylist([{"at": at, "measures": measures}])
+
+    tasks = spark.createDataFrame(pa.table({"at": pa.array(list(spans), pa.int64())}))
+    with described(spark, f"measure {len(spans)} windows"):
+        told = (
+            tasks.repartitionByRange(len(spans), "at").mapInArrow(work, "at long, measures string").toArrow()
+        )
+    return {row["at"]: json.loads(row["measures"]) for row in told.to_pylist()}  # one per window
+
+
 def measured(
     spark: SparkSession, landed: Path, span: Span, windows: Windows, workload: WorkloadTables
 ) -> dict[str, float]:
     """Every measure of one window."""
+    if span.rows + workload.rows <= IN_MEMORY:
+        return _known(landed, span, windows, workload)
+    found = _on_spark(spark, landed, span, windows, workload, _options(span, windows))
+    return _without_unknown(found, landed, span, windows)
+
+
+def _known(landed: Path, span: Span, windows: Windows, workload: WorkloadTables) -> dict[str, float]:
+    found = _in_memory(landed, span, windows, workload, _options(span, windows))
+    return _without_unknown(found, landed, span, windows)
+
+
+def _without_unknown(found: dict[str, float], landed: Path, span: Span, windows: Windows) -> dict[str, float]:
+    """Of an overlay that nobody looked at in the window nothing is known: nan, not 0."""
+    if _files(landed, span, windows, "links"):
+        return found
+    return {name: math.nan if name.startswith(_OF_THE_OVERLAY) else value for name, value in found.items()}
+
+
+def _options(span: Span, windows: Windows) -> dict[str, Any]:
     # A few roundings wider than the window: its rows have been picked, none may be lost to a comparison.
     rounding = 4 * math.ulp(max(abs(span.start), abs(span.end)))
-    options = {
+    return {
         "start": span.start - rounding,
         "end": span.end + rounding,
         "grace": windows.grace,
         "window": windows.wait,
     }
-    if span.rows + workload.rows <= IN_MEMORY:
-        return _in_memory(landed, span, windows, workload, options)
-    return _on_spark(spark, landed, span, windows, workload, options)
 
 
 def _files(landed: Path, span: Span, windows: Windows, table: str) -> list[Path]:

@@ -107,4 +107,6 @@ def _power_law(fitted: Mapping[str, Any], curve: Curve) -> Trace:
     start, height = tail[0]
     along = [(x, height * (x / start) ** (1 - fitted["alpha"])) for x, _ in tail]
     name = f"power law, alpha = {fitted['alpha']:.2f} ± {fitted['error']:.2f}"
+    if not fitted.get("fits", True):
+        name = f"{name} (does not fit)"
     return points(name, along, GREY, "dot") | {"mode": "lines"}
