@@ -18,7 +18,8 @@ ALLOWED = {
     "parts.py": 1,  # one row per part
     "quantiles.py": 2,  # 4,096 bins; one small bin
     "sample.py": 1,  # one row per partition
-    "stream.py": 1,  # windows that closed just now
+    "stream.py": 1,  # one row per run, node and window of a batch
+    "stream_windows.py": 1,  # one row per window
     "sweep.py": 1,  # points of a grid
     "tables_of.py": 1,  # one row per matrix
     "workers.py": 1,  # a line per worker
