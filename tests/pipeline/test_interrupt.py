@@ -46,7 +46,7 @@ def test_ctrl_c_leaves_finished_parts_and_one_line(spark: SparkSession, tmp_path
     assert complaints == ["stopped; run the same command again to go on"]
 
     finished = {part: part.stat().st_mtime_ns for part in parts.glob("part-*.parquet")}
-    assert 1 <= len(finished) < 10
+    assert finished
     generate("vitis-low", {"nodes": 200_000}, 0, tmp_path / "out", spark=spark)
     assert {part: part.stat().st_mtime_ns for part in finished} == finished, "not made again"
     generate("vitis-low", {"nodes": 200_000}, 0, tmp_path / "whole", spark=spark)

@@ -22,9 +22,10 @@ from topicweave.measures.summary import measure_run
 from topicweave.pipeline import measure_deliveries, measure_overlay
 from topicweave.pipeline.measure_pass import Passed, hashed, one_pass
 from topicweave.pipeline.parts import add_part, finish, read_files
+from topicweave.pipeline.session import changed
 from topicweave.pipeline.staging import staged, table_files, write_about
 from topicweave.pipeline.uptimes import covers, intervals, node_seconds
-from topicweave.pipeline.workers import described
+from topicweave.pipeline.workers import cores, described
 from topicweave.telemetry.schema import SCHEMAS, file_name
 from topicweave.telemetry.tables import Tables
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 TABLES = ("links", "publishes", "deliveries", "control")
 IN_MEMORY = 2_000_000
 """Rows, those of the workload included, up to which nothing is gained by Spark."""
+_ROWS_PER_PARTITION = 500_000
 MEASURED = pa.schema([("run", pa.string()), ("measure", pa.string()), ("value", pa.float64())])
 
 
@@ -126,6 +128,8 @@ class Prepared(NamedTuple):
     churn: DataFrame | None
     passed: Passed
     options: Options
+    partitions: int
+    """Enough for what there is besides the deliveries: with many more, most of the time is spent on empty tasks."""
 
     def measures(self, run: str | None) -> dict[str, float]:
         """Of one run; None if there is but one."""
@@ -144,7 +148,10 @@ class Prepared(NamedTuple):
             return frame
 
         try:
-            with described(spark, f"measure {run or 'a run'}"):
+            with (
+                described(spark, f"measure {run or 'a run'}"),
+                changed(spark, {"spark.sql.shuffle.partitions": str(self.partitions)}),
+            ):
                 end = options.end
                 if end is None:
                     end = _last_time((links, publishes, control), received.last, options.start)
@@ -224,10 +231,18 @@ def prepared(
             None if churn is None else churn.select("time", hashed("node"), "change"),
             passed,
             options,
+            _partitions(passed.handed_on, wishes, tables["links"]),
         )
     finally:
         for frame in (wishes, *passed):
             frame.unpersist()
+
+
+def _partitions(*frames: DataFrame) -> int:
+    spark = frames[0].sparkSession
+    most = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+    rows = sum(frame.count() for frame in frames)
+    return min(most, max(cores(spark), -(-rows // _ROWS_PER_PARTITION)))
 
 
 def _one_run(tables: dict[str, DataFrame], run: str | None) -> dict[str, DataFrame]:

@@ -89,7 +89,9 @@ def add_part(
         with partial.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         part = Part(f"part-{number:05d}-{digest[:12]}.parquet", rows, partial.stat().st_size, digest)
-        (target.folder / part.name).take(partial)
+        final = target.folder / part.name
+        if final.size() != part.bytes:  # else it is there: named by its contents, it can be no other
+            final.take(partial)
     return part
 
 
@@ -100,8 +102,7 @@ def part_once(
     receipt = target.note / f"{number:05d}"
     if (content := receipt.read()) is not None:
         part = Part(**json.loads(content))
-        system, path = (target.folder / part.name).opened()
-        if system.get_file_info(path).size == part.bytes:
+        if (target.folder / part.name).size() == part.bytes:
             return part
     schema, rows = schema_and_rows()
     part = add_part(target, number, schema, rows)

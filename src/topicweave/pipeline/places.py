@@ -79,6 +79,12 @@ class Place:
         system, path = self.opened()
         return bool(system.get_file_info(path).type != fs.FileType.NotFound)
 
+    def size(self) -> int | None:
+        """A file's bytes; None if it is not there."""
+        system, path = self.opened()
+        bytes_: int | None = system.get_file_info(path).size
+        return bytes_
+
     def names(self) -> list[str]:
         """What is in a folder, sorted; nothing if it is not there."""
         system, path = self.opened()

@@ -91,7 +91,7 @@ def spark_session(
     _refuse_connect(master)
     if SparkContext._active_spark_context is not None:  # getActiveSession would only see this thread's
         running = SparkSession.builder.getOrCreate()
-        with _changed(running, settings):
+        with changed(running, settings):
             yield running
     else:
         with _started(master, app, settings) as started:
@@ -363,7 +363,8 @@ def executors_python(settings: Mapping[str, str]) -> str | None:
 
 
 @contextmanager
-def _changed(spark: "SparkSession", wanted: Mapping[str, str]) -> Iterator[None]:
+def changed(spark: "SparkSession", wanted: Mapping[str, str]) -> Iterator[None]:
+    """Those of some settings that can be changed at run time, until the block ends."""
     changeable = {name: value for name, value in wanted.items() if spark.conf.isModifiable(name)}
     before = {name: spark.conf.get(name, None) for name in changeable}
     for name, value in changeable.items():
