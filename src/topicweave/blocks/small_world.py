@@ -22,11 +22,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from topicweave.model.arrays import IdArray
 from topicweave.model.ids import RING_SIZE, NodeId, clockwise
-
-IdArray = npt.NDArray[np.uint64]
 
 _FEW = 8  # fewer lookups than this are quicker one by one
 

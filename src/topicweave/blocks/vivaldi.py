@@ -23,12 +23,11 @@ from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from topicweave.model.arrays import FloatArray
 from topicweave.model.ids import NodeId
 
 Coordinate = tuple[float, ...]
-FloatArray = npt.NDArray[np.float64]
 
 DIMENSIONS = 5
 """See `docs/systems/rappel.md`: the relative error falls up to five dimensions and hardly beyond, on both networks."""

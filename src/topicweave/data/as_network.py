@@ -25,9 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from topicweave.errors import BadInput
+from topicweave.model.arrays import FloatArray, IntArray
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float32]
 
 STUB_DEGREE = 2

@@ -16,8 +16,6 @@ import pyarrow.compute as pc
 
 from topicweave.data.lines import Parse, Parsed
 
-BoolArray = npt.NDArray[np.bool_]
-
 PAIR = pa.schema([("node", pa.string()), ("topic", pa.string()), ("time", pa.float64())])
 CHANGE = pa.schema(
     [("time", pa.float64()), ("node", pa.string()), ("change", pa.string()), ("sessions", pa.int64())]

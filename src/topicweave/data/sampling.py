@@ -19,11 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topicweave.errors import BadInput
+from topicweave.model.arrays import BoolArray, IntArray
 from topicweave.model.workload import Workload
 
 Step = Literal["out", "both"]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 BANDS = 10
 """Of list lengths, in a sample by neighbourhood; a large one has a band for every so many nodes."""

@@ -21,7 +21,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from topicweave.model.arrays import IntArray
+
 Edges = npt.NDArray[np.int64]
 """One row (lower end, higher end) per edge, in the order in which they were taken."""
 

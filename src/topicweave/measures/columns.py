@@ -11,9 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from topicweave.model.arrays import FloatArray, IntArray
 
 
 def distinct(*columns: pa.ChunkedArray) -> pa.Array:

@@ -15,20 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topicweave.measures.columns import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    codes,
-    distinct,
-    numbers,
-    percentile,
-    ratio,
-)
+from topicweave.measures.columns import codes, distinct, numbers, percentile, ratio
 from topicweave.measures.expansion import expansion, pieces
 from topicweave.measures.interests import Interests
 from topicweave.measures.traffic import Traffic
 from topicweave.measures.uptime import Uptime
+from topicweave.model.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

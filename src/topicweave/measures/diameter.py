@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from topicweave.measures.columns import IntArray
 from topicweave.measures.graph import TopicGraph
+from topicweave.model.arrays import IntArray
 
 Words = npt.NDArray[np.uint64]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from topicweave.measures.columns import IntArray
+from topicweave.model.arrays import IntArray
 
 PIECE = 1 << 22
 

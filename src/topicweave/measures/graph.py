@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topicweave.measures.columns import IntArray, codes, distinct, numbers, offsets_of
+from topicweave.measures.columns import codes, distinct, numbers, offsets_of
 from topicweave.measures.expansion import expansion, pieces
 from topicweave.measures.interests import Interests
+from topicweave.model.arrays import IntArray
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from topicweave.measures.columns import IntArray, codes, distinct, offsets_of
+from topicweave.measures.columns import codes, distinct, offsets_of
+from topicweave.model.arrays import IntArray
 
 
 @dataclass(frozen=True)

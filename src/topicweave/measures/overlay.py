@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from topicweave.measures.columns import IntArray, codes, distinct, mean, percentile
+from topicweave.measures.columns import codes, distinct, mean, percentile
 from topicweave.measures.graph import Overlay, TopicGraph, component_labels
+from topicweave.model.arrays import IntArray
 
 # Half the width of the interval that holds 95% of a normal distribution, in standard deviations.
 _NORMAL_95 = 1.959963984540054

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicweave.measures.columns import FloatArray, IntArray, mean, ratio
+from topicweave.measures.columns import mean, ratio
+from topicweave.model.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from topicweave.errors import BadInput
-from topicweave.measures.columns import BoolArray, FloatArray, IntArray, codes, numbers
+from topicweave.measures.columns import codes, numbers
+from topicweave.model.arrays import BoolArray, FloatArray, IntArray
 
 
 class Uptime:

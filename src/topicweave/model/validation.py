@@ -17,10 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topicweave.errors import BadInput
+from topicweave.model.arrays import FloatArray, IndexArray
 from topicweave.model.tables import Column, Table
-
-IndexArray = npt.NDArray[np.int32]
-FloatArray = npt.NDArray[np.float64]
 
 UP, DOWN = 1, 0
 CHANGE_WORDS = {"join": UP, "leave": DOWN}

@@ -28,9 +28,10 @@ import pyarrow as pa
 
 from topicweave.errors import BadInput
 from topicweave.model import validation
+from topicweave.model.arrays import FloatArray, IndexArray
 from topicweave.model.ids import ring_ids
 from topicweave.model.tables import from_arrow, from_rows
-from topicweave.model.validation import CHANGE_WORDS, UP, FloatArray, IndexArray
+from topicweave.model.validation import CHANGE_WORDS, UP
 from topicweave.model.workload_folder import read_folder, write_folder
 
 

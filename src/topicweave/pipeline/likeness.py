@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from topicweave.model.arrays import IntArray
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from scipy.sparse import csr_matrix
 
-IntArray = npt.NDArray[np.int64]
 
 FRIENDS = 10
 LEAST_LIST = 5

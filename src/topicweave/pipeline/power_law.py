@@ -6,9 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from topicweave.model.arrays import IntArray
 
 
 class PowerLaw(NamedTuple):

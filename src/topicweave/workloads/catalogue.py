@@ -16,13 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from topicweave.errors import BadInput, UnknownName
+from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
 from topicweave.workloads import hierarchy, magnet, omen, rare, spidercast, vitis
 from topicweave.workloads.popularity import popularity, zipf
 from topicweave.workloads.rates import power_law_rates
 
-IndexArray = npt.NDArray[np.int64]
-Lists = tuple[IndexArray, IndexArray]
+Lists = tuple[IntArray, IntArray]
 """(nodes, topics), by node, then topic."""
 
 

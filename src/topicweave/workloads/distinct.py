@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from topicweave.model.arrays import IntArray
 from topicweave.workloads.counter_random import hashes, uniforms
 
-IndexArray = npt.NDArray[np.int64]
 
-
-def distinct_choices(seed: int, stream: int, rows: IndexArray, choices: int, wanted: int) -> IndexArray:
+def distinct_choices(seed: int, stream: int, rows: IntArray, choices: int, wanted: int) -> IntArray:
     """For each row, `wanted` different numbers below `choices`, growing; a row's depend on its number alone.
 
     >>> distinct_choices(seed=1, stream=1, rows=np.arange(2), choices=6, wanted=6).tolist()
@@ -24,7 +22,7 @@ def distinct_choices(seed: int, stream: int, rows: IndexArray, choices: int, wan
     return _first_distinct(seed, stream, rows, choices, wanted)
 
 
-def _first_distinct(seed: int, stream: int, rows: IndexArray, choices: int, wanted: int) -> IndexArray:
+def _first_distinct(seed: int, stream: int, rows: IntArray, choices: int, wanted: int) -> IntArray:
     """Sparse: draw with repetition and keep the first different ones, drawing on where that is too few."""
     taken = np.empty((len(rows), wanted), np.int64)
     unfinished, draws = np.arange(len(rows)), wanted + wanted // 4 + 4

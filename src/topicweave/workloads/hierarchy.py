@@ -23,10 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from topicweave.errors import BadInput
+from topicweave.model.arrays import FloatArray, IntArray
 from topicweave.workloads.counter_random import hashes, uniforms
-
-IndexArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 _WEIGHTS, _HOME_TOPICS, _HOME_PEERS, _WAITS, _PICKS, _DISTANCES, _LEAVES = range(31, 38)  # streams
 _CHUNK_PEERS = 1 << 12
@@ -61,8 +59,8 @@ class Hierarchy(NamedTuple):
 class Growth(NamedTuple):
     """Subscriptions of a range of peers, and when each was made (0: to begin with)."""
 
-    node: IndexArray
-    topic: IndexArray
+    node: IntArray
+    topic: IntArray
     time: FloatArray
 
 
@@ -78,9 +76,7 @@ def check(model: Hierarchy) -> None:
         )
 
 
-def initial_subscriptions(
-    model: Hierarchy, first: int, last: int, seed: int
-) -> tuple[IndexArray, IndexArray]:
+def initial_subscriptions(model: Hierarchy, first: int, last: int, seed: int) -> tuple[IntArray, IntArray]:
     """Step a), for peers `first` to `last - 1`: (peers, topics), without repetitions, by peer, then topic.
 
     Every topic gets one subscriber and every peer one "home" topic; what is left of the Z initFrac per peer goes
@@ -129,7 +125,7 @@ def grow(model: Hierarchy, first: int, last: int, until: float, seed: int) -> Gr
 class _Tree(NamedTuple):
     """Of each topic (row) and each distance from 1 on (column)."""
 
-    leaves: IndexArray
+    leaves: IntArray
     """Topics at that distance: the leaves of one subtree, those that share all but the last l bits, and not the l-th. Where the
     number of topics is no power of two the subtree may be empty; then that distance is not drawn."""
     chance: FloatArray
@@ -144,11 +140,11 @@ def _tree(model: Hierarchy) -> _Tree:
     return _Tree(leaves, weights / weights.sum(axis=1, keepdims=True) / np.maximum(leaves, 1))
 
 
-def _first_leaf(topic: IndexArray, level: IndexArray) -> IndexArray:
+def _first_leaf(topic: IntArray, level: IntArray) -> IntArray:
     return np.asarray(((topic >> (level - 1)) ^ 1) << (level - 1))
 
 
-def _distance(one: IndexArray, other: IndexArray) -> IndexArray:
+def _distance(one: IntArray, other: IntArray) -> IntArray:
     """How many levels up the lowest common ancestor is; 0 for the same topic."""
     return np.frexp((one ^ other).astype(np.float64))[1].astype(np.int64)
 
@@ -165,7 +161,7 @@ class _Lists:
         self.new = np.zeros((peers, capacity))
         """The chance that a ring of each subscription brings a topic that its peer lacks."""
 
-    def add(self, rows: IndexArray, topic: IndexArray, time: FloatArray | float) -> None:
+    def add(self, rows: IntArray, topic: IntArray, time: FloatArray | float) -> None:
         """One new topic for each of the rows."""
         if (self.size[rows] == self.topics.shape[1]).any():
             wider = ((0, 0), (0, self.topics.shape[1]))
@@ -184,8 +180,8 @@ class _Lists:
         self.size[rows] += 1
 
     def bring(
-        self, rows: IndexArray, place: IndexArray, level_draw: FloatArray, leaf_draw: npt.NDArray[np.uint64]
-    ) -> tuple[IndexArray, npt.NDArray[np.bool_]]:
+        self, rows: IntArray, place: IntArray, level_draw: FloatArray, leaf_draw: npt.NDArray[np.uint64]
+    ) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """A topic that each row lacks, as the subscription at its place proposes it; and whether there is any."""
         tree, held = self._tree, self.topics[rows]
         topic = held[np.arange(len(rows)), place]
@@ -209,7 +205,7 @@ class _Lists:
 
 
 def _grow_chunk(
-    model: Hierarchy, start: int, stop: int, peers: IndexArray, topics: IndexArray, until: float, seed: int
+    model: Hierarchy, start: int, stop: int, peers: IntArray, topics: IntArray, until: float, seed: int
 ) -> Growth:
     initial = np.bincount(peers - start, minlength=stop - start)
     lists = _Lists(_tree(model), stop - start, max(int(initial.max(initial=1)), 8))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from topicweave.errors import BadInput
+from topicweave.model.arrays import FloatArray, IntArray
 from topicweave.workloads.counter_random import uniforms
 from topicweave.workloads.distinct import distinct_choices
-
-IndexArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 _CATEGORIES, _ARRIVALS, _X, _Y = 21, 22, 23, 24  # streams of random numbers
 _CHUNK_CELLS = 1 << 18
@@ -28,7 +25,7 @@ def multi_modal_lists(
     categories: int,
     alpha: float,
     seed: int,
-) -> tuple[IndexArray, IndexArray]:
+) -> tuple[IntArray, IntArray]:
     """Magnet §4.2: `chosen_categories` (b_p) of `categories` (b_n) at random, topics inside by a power law.
 
     Topic t belongs to category t mod b_n and is the (t // b_n + 1)-th most popular there: so topic 0 and its
@@ -94,7 +91,7 @@ def _within(radius: float) -> float:
 
 def spatial_lists(
     first_node: int, last_node: int, *, nodes: int, average: float, seed: int
-) -> tuple[IndexArray, IndexArray]:
+) -> tuple[IntArray, IntArray]:
     """Magnet §4.3: node i's own topic is i; a node wants the topics of all nodes within a radius, its own too.
 
     All places are made anew wherever a part is drawn (16 bytes a node): cheaper than moving them about.

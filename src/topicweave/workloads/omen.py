@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from topicweave.errors import BadInput
+from topicweave.model.arrays import IntArray
 from topicweave.workloads.counter_random import uniforms
 from topicweave.workloads.spidercast import draw_lists
-
-IndexArray = npt.NDArray[np.int64]
 
 POPULARITIES = {"uniform": "uniform", "zipf": "zipf2", "expo": "nyse"}
 """OMen's names (Unif, Zipf, Expo) and ours of SpiderCast §3.1, where they come from."""
@@ -22,9 +21,7 @@ POPULARITIES = {"uniform": "uniform", "zipf": "zipf2", "expo": "nyse"}
 _SIZES = 3  # a stream of random numbers that `spidercast` does not use
 
 
-def power_law_sizes(
-    nodes: IndexArray, min_size: int, max_size: int, exponent: float, seed: int
-) -> IndexArray:
+def power_law_sizes(nodes: IntArray, min_size: int, max_size: int, exponent: float, seed: int) -> IntArray:
     """A list size for each node, s with probability proportional to `s**-exponent`."""
     if not 1 <= min_size <= max_size:
         raise BadInput(f"list sizes {min_size} to {max_size}: impossible; choose 1 <= min <= max")
@@ -43,7 +40,7 @@ def sized_lists(
     max_size: int,
     exponent: float,
     seed: int,
-) -> tuple[IndexArray, IndexArray]:
+) -> tuple[IntArray, IntArray]:
     """The subscriptions of nodes `first_node` to `last_node - 1`, by node, then topic: (nodes, topics)."""
     sizes = power_law_sizes(np.arange(first_node, last_node), min_size, max_size, exponent, seed)
     return draw_lists(first_node, last_node, popularity, min_size, max_size, seed, sizes=sizes)

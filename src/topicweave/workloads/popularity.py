@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from topicweave.errors import UnknownName
-
-FloatArray = npt.NDArray[np.float64]
+from topicweave.model.arrays import FloatArray
 
 NYSE_HEAD = 0.10
 NYSE_SHARE = 0.55

@@ -15,11 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from topicweave.errors import BadInput
+from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
 from topicweave.workloads.counter_random import uniforms
 from topicweave.workloads.popularity import popularity as popularity_of
-
-IndexArray = npt.NDArray[np.int64]
 
 _SIZES, _ARRIVALS = 1, 2  # streams of random numbers
 _CHUNK_CELLS = 1 << 18  # arrivals held at once: a few arrays of 2 MB, which stay in the cache
@@ -32,8 +31,8 @@ def draw_lists(
     min_size: int,
     max_size: int,
     seed: int,
-    sizes: IndexArray | None = None,
-) -> tuple[IndexArray, IndexArray]:
+    sizes: IntArray | None = None,
+) -> tuple[IntArray, IntArray]:
     """The subscriptions of nodes `first_node` to `last_node - 1`, by node, then topic: (nodes, topics).
 
     `popularity` holds each topic's probability. A node's list depends on the node, not on the range. `sizes` are
@@ -62,7 +61,7 @@ def draw_lists(
     return np.concatenate(nodes), np.concatenate(drawn)
 
 
-def uniform_sizes(nodes: IndexArray, min_size: int, max_size: int, seed: int) -> IndexArray:
+def uniform_sizes(nodes: IntArray, min_size: int, max_size: int, seed: int) -> IntArray:
     """A list size for each node, uniform in `min_size` to `max_size`."""
     return min_size + (uniforms(seed, _SIZES, nodes) * (max_size - min_size + 1)).astype(np.int64)
 
@@ -102,8 +101,8 @@ def generate(
 
 
 def _draw_chunk(
-    nodes: IndexArray, popularity: npt.NDArray[np.float64], sizes: IndexArray, max_size: int, seed: int
-) -> tuple[IndexArray, IndexArray]:
+    nodes: IntArray, popularity: npt.NDArray[np.float64], sizes: IntArray, max_size: int, seed: int
+) -> tuple[IntArray, IntArray]:
     exponentials = -np.log1p(-uniforms(seed, _ARRIVALS, nodes[:, np.newaxis], np.arange(len(popularity))))
     arrivals = exponentials / popularity
 

@@ -12,11 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from topicweave.errors import BadInput, UnknownName
+from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
 from topicweave.workloads.counter_random import uniforms
 from topicweave.workloads.rates import power_law_rates
-
-IndexArray = npt.NDArray[np.int64]
 
 PATTERNS: dict[str, int | None] = {"random": None, "low": 5, "high": 2}
 """From how many buckets a node draws its topics; None: from all topics at once."""
@@ -27,7 +26,7 @@ _CHUNK_CELLS = 1 << 20
 
 def draw_correlated(
     first_node: int, last_node: int, topics: int, buckets: int, drawn_buckets: int, per_node: int, seed: int
-) -> tuple[IndexArray, IndexArray]:
+) -> tuple[IntArray, IntArray]:
     """The subscriptions of nodes `first_node` to `last_node - 1`, by node, then topic: (nodes, topics).
 
     A node's list depends on the node, not on the range.

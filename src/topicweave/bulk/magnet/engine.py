@@ -19,7 +19,6 @@ from bisect import bisect_right, insort
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from topicweave.blocks.growing_ids import Position, mean, position_of, respace
@@ -33,10 +32,8 @@ from topicweave.bulk.magnet.trees import (
     mean_hops,
 )
 from topicweave.errors import BadInput
+from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 SIDES = 3
 """Ring neighbours known on either side: medians among them end the search (see `blocks.oscar`)."""

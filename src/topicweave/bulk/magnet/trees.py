@@ -10,9 +10,8 @@ import numpy.typing as npt
 from numba import njit
 
 from topicweave.measures.graph import Graph
+from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Trees(msgspec.Struct, frozen=True):

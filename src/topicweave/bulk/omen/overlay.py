@@ -6,17 +6,16 @@ from collections.abc import Collection, Iterable
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from topicweave.bulk.omen import kernels
 from topicweave.designs import Instance
 from topicweave.measures.graph import Graph, Overlay, TopicGraph
 from topicweave.measures.overlay import topic_components
+from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
 
 Pair = tuple[int, int]
-IntArray = npt.NDArray[np.int64]
 
 
 class LiveOverlay:

@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from topicweave.bulk.omen import kernels
-from topicweave.bulk.omen.overlay import IntArray, LiveOverlay
+from topicweave.bulk.omen.overlay import LiveOverlay
 from topicweave.bulk.omen.plan import Handling, Mending
 from topicweave.bulk.omen.views import LocalViews
 from topicweave.designs import Instance, Problem, compiled, low_oda_re
+from topicweave.model.arrays import IntArray
 
 EXCHANGES = 4
 HOW = {"shadow": kernels.SHADOW, "beacons": kernels.BEACONS, "spread": kernels.EXACT}

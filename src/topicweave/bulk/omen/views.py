@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from topicweave.bulk.omen import kernels
-from topicweave.bulk.omen.overlay import IntArray, LiveOverlay
+from topicweave.bulk.omen.overlay import LiveOverlay
 from topicweave.bulk.omen.plan import Mending
+from topicweave.model.arrays import IntArray
 
 CANDIDATES_PER_TOPIC = 5
 MOST_BACKUPS = 512

@@ -12,7 +12,7 @@ from topicweave.blocks.bloom import bloom_of, may_contain
 from topicweave.blocks.vivaldi import Vivaldi, place, relative_errors
 from topicweave.data.as_network import spread_out
 from topicweave.data.networks import NetworkSpec, measured_slices
-from topicweave.model.validation import IndexArray
+from topicweave.model.arrays import IndexArray
 from topicweave.papers.rappel.workloads import LANDMARKS, Source, subscriptions_of
 from topicweave.runs.run import Result
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from topicweave.data.availability import host_sessions
 from topicweave.data.networks import BuiltNetwork
+from topicweave.model.arrays import FloatArray
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId
 from topicweave.model.workload import Workload
@@ -32,7 +33,6 @@ from topicweave.systems.registry import find_system
 if TYPE_CHECKING:
     from topicweave.papers.rappel.feeds import Feeds
 
-FloatArray = npt.NDArray[np.float64]
 
 LANDMARKS_READY = 30.0
 PAYLOAD = bytes(1024)

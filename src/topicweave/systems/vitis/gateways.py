@@ -14,21 +14,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from topicweave.model.arrays import IdArray, IntArray
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.systems.vitis.messages import Profile
-from topicweave.systems.vitis.rules import (
-    GATEWAYS,
-    HOPS,
-    PARENTS,
-    IdArray,
-    IndexArray,
-    Offers,
-    elect_gateways,
-)
+from topicweave.systems.vitis.rules import GATEWAYS, HOPS, PARENTS, Offers, elect_gateways
 
 _WIRE = np.dtype("<u8")
 _NOTHING: IdArray = np.empty((3, 0), np.uint64)
-_NOWHERE: IndexArray = np.empty(0, np.int64)
+_NOWHERE: IntArray = np.empty(0, np.int64)
 
 
 class _Heard:
@@ -36,7 +29,7 @@ class _Heard:
 
     __slots__ = ("mine", "profile", "said", "theirs")
 
-    def __init__(self, profile: Interest, mine: IndexArray, theirs: IndexArray, said: bytes) -> None:
+    def __init__(self, profile: Interest, mine: IntArray, theirs: IntArray, said: bytes) -> None:
         self.profile = profile
         self.mine = mine
         """The places of the common topics among our own."""
@@ -156,9 +149,9 @@ class _Telling(NamedTuple):
     """Which neighbours have something to say, and where in all their columns, one after another, it stands."""
 
     speakers: list[_Heard]
-    topic: IndexArray
+    topic: IntArray
     neighbour: IdArray
-    cells: IndexArray
+    cells: IntArray
     links: IdArray
 
     @classmethod

@@ -10,10 +10,8 @@ import numpy.typing as npt
 
 from topicweave.blocks.likeness import likeness
 from topicweave.blocks.small_world import nearest, ring_sides
+from topicweave.model.arrays import IdArray, IntArray
 from topicweave.model.ids import Interest, NodeId, TopicId
-
-IdArray = npt.NDArray[np.uint64]
-IndexArray = npt.NDArray[np.int64]
 
 
 def utility(
@@ -70,7 +68,7 @@ GATEWAYS, PARENTS, HOPS = 0, 1, 2
 class Offers(NamedTuple):
     """What neighbours propose: one column per neighbour and topic that both want, by growing neighbours."""
 
-    topic: IndexArray
+    topic: IntArray
     """The topic's place among the node's own."""
     neighbour: IdArray
     proposals: IdArray
