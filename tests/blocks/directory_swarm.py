@@ -99,8 +99,8 @@ class Swarm:
             seed=seed,
             membership=Membership.parse(membership),
             churn=Churn(frozenset(range(workload.nodes)), (), start_window=10.0),
-            seeds=seeds,
         )
+        self.simulation.seeds = seeds
 
     def run(self, seconds: float) -> None:
         self.simulation.run(self.simulation.now + seconds)

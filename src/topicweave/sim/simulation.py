@@ -38,7 +38,6 @@ class Simulation:
 
     Churn and faults are carried out as planned; events are published by `publish`, at once or at a given time.
     `snapshot` writes the links and the control traffic to the telemetry.
-    Newcomers are told of a few random nodes, or of the `seeds` if there are any.
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class Simulation:
         faults: Iterable[Fault] = (),
         telemetry: Telemetry | None = None,
         interest_of_life: InterestOfLife | None = None,
-        seeds: Sequence[int] = (),
     ) -> None:
         self.workload = workload
         self.system = system
@@ -68,7 +66,8 @@ class Simulation:
         self._random = random.Random(f"run/{seed}")
         self._network = Network(self.kernel, latency, random.Random(f"faults/{seed}"), telemetry)
         self._interest_of_life = interest_of_life or self._workload_interest
-        self._seeds = tuple(seeds)
+        self.seeds: Sequence[int] = ()
+        """Whom newcomers are told of, if there are any: not of a few random nodes, then."""
         self._views: dict[int, InterestView] = {}
         self._lives = [0] * workload.nodes
         # Who is to come back from which crash.
@@ -196,8 +195,8 @@ class Simulation:
         return frozenset(self._topic_ids[topic] for topic in self.workload.interests(index).tolist())
 
     def _contacts(self, newcomer: int) -> list[NodeId]:
-        if self._seeds:
-            return [self.hosts[index].name for index in self._seeds if index != newcomer]
+        if self.seeds:
+            return [self.hosts[index].name for index in self.seeds if index != newcomer]
         # Those who are there from the start find each other although they start one after another.
         up = self._first if self.now <= self.churn.start_window else self.up()
         # One more than needed: the newcomer may be among them, and is of no use to itself.

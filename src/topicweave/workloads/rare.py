@@ -7,12 +7,10 @@ two others who want a rare topic.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from topicweave.errors import BadInput
+from topicweave.model.arrays import IntArray
 from topicweave.workloads.counter_random import uniforms
-
-IndexArray = npt.NDArray[np.int64]
 
 _POPULAR, _ORDER = 61, 62  # streams of random numbers of this module's own
 
@@ -28,7 +26,7 @@ def rare_topics(nodes: int, rare: int, audience: int) -> int:
 
 def rare_lists(
     first: int, last: int, nodes: int, popular_topics: int, popular: int, rare: int, audience: int, seed: int
-) -> tuple[IndexArray, IndexArray]:
+) -> tuple[IntArray, IntArray]:
     """The lists of a range of nodes: `popular` of the first `popular_topics` topics, and `rare` others that `audience` nodes want each.
 
     For each rare topic of a node all nodes are put in a random order and cut into groups. What is left over joins the last group.
