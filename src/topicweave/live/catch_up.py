@@ -31,7 +31,7 @@ from topicweave.live.catch_up_messages import (
     Heads,
     History,
     Inventory,
-    Run,
+    MissedRun,
     Summary,
     TopicDigest,
     Wanted,
@@ -64,7 +64,7 @@ class _Asked:
 
     def __init__(self, look: int) -> None:
         self.events: dict[EventId, None] = {}
-        self.runs: tuple[Run, ...] = ()
+        self.runs: tuple[MissedRun, ...] = ()
         self.given = 0
         self.since = look
 
@@ -170,7 +170,7 @@ class CatchUpService:
         if not missing or not free:
             return
         peer = free[self._looks % len(free)]
-        runs = tuple(Run(*stream, first, last) for stream, first, last in missing)
+        runs = tuple(MissedRun(*stream, first, last) for stream, first, last in missing)
         asked = self._asked[peer] = _Asked(self._looks)
         asked.runs = runs
         self._send(peer, Wanted(runs))
@@ -291,7 +291,7 @@ class CatchUpService:
         if elsewhere and self._gate.disk is not None:
             self._give_runs(peer, _runs_of(elsewhere))
 
-    def _give_runs(self, peer: NodeId, runs: Sequence[Run]) -> None:
+    def _give_runs(self, peer: NodeId, runs: Sequence[MissedRun]) -> None:
         disk = self._gate.disk
         allowed = [run for run in runs if self._may_have(peer, run.topic)]
         if disk is not None:
@@ -304,7 +304,7 @@ class CatchUpService:
         ]
         self._give(peer, [event for event in numbers if event in self._log][:MOST_IDS])
 
-    async def _read_runs(self, peer: NodeId, runs: Sequence[Run]) -> None:
+    async def _read_runs(self, peer: NodeId, runs: Sequence[MissedRun]) -> None:
         disk = self._gate.disk
         assert disk is not None
         left, size = MOST_IDS, 0
@@ -369,17 +369,17 @@ class CatchUpService:
             self._send(peer, Summary(tuple(digests), answer))
 
 
-def _runs_of(events: Iterable[EventId]) -> list[Run]:
+def _runs_of(events: Iterable[EventId]) -> list[MissedRun]:
     """Consecutive numbers together.
 
     >>> [(run.first, run.last) for run in _runs_of(EventId(1, 2, 3, n) for n in (4, 5, 6, 9))]
     [(4, 6), (9, 9)]
     """
-    runs: list[Run] = []
+    runs: list[MissedRun] = []
     for event in sorted(events):
         last = runs[-1] if runs else None
         if last is not None and (last.publisher, last.topic, last.epoch, last.last + 1) == tuple(event):
-            runs[-1] = Run(*event[:3], last.first, event.sequence)
+            runs[-1] = MissedRun(*event[:3], last.first, event.sequence)
         else:
-            runs.append(Run(*event[:3], event.sequence, event.sequence))
+            runs.append(MissedRun(*event[:3], event.sequence, event.sequence))
     return runs
