@@ -59,6 +59,9 @@ class SeenEvents:
         self._publisher: NodeId = -1
         self._topic: TopicId = -1
         self._state: list[Any] = []
+        self.jumped_from: int | None = None
+        """Set when an event was new that did not follow the one before it: the highest number until then, -1 for a new stream. For whoever looks for gaps, who
+        sets it back."""
 
     def first_time(self, event: Numbered) -> bool:
         """Whether the event is new; from now on it is not."""
@@ -76,6 +79,7 @@ class SeenEvents:
             first = max(0, sequence - WINDOW + 1)
             gaps: Gaps = ((first, sequence - 1),) if first < sequence else ()
             self._put(publisher, topic, [epoch, sequence, gaps])
+            self.jumped_from = -1
             return True
         if epoch < state[0]:
             return False
@@ -83,6 +87,7 @@ class SeenEvents:
         if sequence > highest:
             state[1] = sequence
             if sequence > highest + 1:
+                self.jumped_from = highest
                 self._set_gaps(state, (*state[2], (highest + 1, sequence - 1)))
             return True
         return bool(state[2]) and self._fill(state, sequence)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Literal
 
 from topicweave.blocks.seen import SeenEvents
@@ -47,7 +47,7 @@ FOR_NOW: frozenset[str] = frozenset({"unknown-key", "disk-full", "not-received"}
 
 
 class Gate:
-    """`hand_out(events, again)` gets what the application is to have; `wants(topic)` says whether it wants it."""
+    """`hand_out(events, again)` gets what the application is to have; `wanted` holds the topics that it wants."""
 
     def __init__(
         self,
@@ -55,7 +55,6 @@ class Gate:
         clock: Clock,
         counters: Counters,
         log: EventLog,
-        wants: Callable[[TopicId], bool],
         hand_out: Callable[[list[Event], bool], None],
         limits_of: Callable[[TopicId], tuple[LogLimits, bool]],
     ) -> None:
@@ -65,7 +64,7 @@ class Gate:
         self._clock = clock
         self._counters = counters
         self._log = log
-        self._wants = wants
+        self.wanted: Container[TopicId] = ()
         self._hand_out = hand_out
         self._limits_of = limits_of
         self._loop = asyncio.get_running_loop()
@@ -101,18 +100,20 @@ class Gate:
 
     def take(self, event: Event, hops: int) -> bool:
         """To the application, if it wants the event and has not had it. Whether it was new."""
-        if not self._wants(event.topic):
+        if event.topic not in self.wanted:
             return False
         if self.disk is not None and self._overfull():
             if event not in self.seen:
                 self.refuse(event.id, "disk-full")
             return False
-        known = self.seen.highest(event.publisher, event.topic, event.epoch)
-        if not self.seen.first_time(event):
+        seen = self.seen
+        if not seen.first_time(event):
             self._counters.replays_dropped += 1
             return False
-        if event.sequence != known + 1:
-            self._out_of_order(event, known)
+        if seen.jumped_from is not None:
+            if event.sequence:
+                self._out_of_order(event, seen.jumped_from)
+            seen.jumped_from = None
         if not self._arrived:
             self._loop.call_soon(self.flush)
         self._arrived.append((event, hops))
@@ -269,7 +270,7 @@ class Gate:
         reason = self._refused.get(event)
         if reason is not None and not (reason in FOR_NOW and event in self.seen):
             return reason
-        if self._wants(event.topic):
+        if event.topic in self.wanted:
             if event in self._undurable:
                 return "disk-full"
             if event in self._waiting:

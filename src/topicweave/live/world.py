@@ -98,7 +98,7 @@ class LiveWorld(Events):
             clock.wall,
             self.retained.__contains__,
         )
-        self.gate = Gate(settings, clock, self.counters, self.log, self._wants, hand_out, self._log_limits)
+        self.gate = Gate(settings, clock, self.counters, self.log, hand_out, self._log_limits)
         self.catch_up = CatchUpService(
             self.log,
             self.gate,
@@ -131,11 +131,11 @@ class LiveWorld(Events):
         if transport is None or self._stopped:
             return
         if isinstance(message, EventMessage):
-            if not self.may_have(peer, message.event.topic):
+            if self.keyring is not None and not self.may_have(peer, message.event.topic):
                 self.counters.withheld_events += 1
             elif message.event.publisher != transport.id:
                 transport.sender.send_event(peer, message)
-            elif self._publishing or message.event.id in self._impermanent:
+            elif self._publishing or (self._impermanent and message.event.id in self._impermanent):
                 # Not before its number and itself are permanent: see `publish`.
                 self._unsent.setdefault(message.event.id, []).append((peer, message))
             else:
@@ -168,6 +168,7 @@ class LiveWorld(Events):
     def power_on(self, node: Node, transport: Transport, disk: Disk | None) -> None:
         """Bring back what an earlier life left, and begin."""
         self.node = node
+        self.gate.wanted = node.subscriptions
         self._transport = transport
         if disk is not None:
             self.gate.disk = disk
@@ -192,7 +193,10 @@ class LiveWorld(Events):
     def publish(self, topic: TopicId, payload: bytes) -> tuple[Published, asyncio.Future[None] | None]:
         """Let the node publish. With a data folder the event leaves when it is permanent: the future tells."""
         assert self.node is not None
-        self._publishing = self.gate.disk is not None
+        if self.gate.disk is None:
+            receipt = self.node.publish(topic, payload)
+            return receipt, self._note_own(receipt.event)
+        self._publishing = True
         try:
             receipt = self.node.publish(topic, payload)
         finally:
@@ -201,14 +205,15 @@ class LiveWorld(Events):
 
     def _note_own(self, event: Event) -> asyncio.Future[None] | None:
         """Keep an event of this node's own for others, also on a topic that it does not want itself."""
-        if event.epoch != self.own_epoch:
-            self.own_epoch = event.epoch
+        self.own_epoch = event.epoch
         disk = self.gate.disk
-        if self.log.size_of(event.topic) or event.topic in self.retained or disk is not None:
+        if disk is not None or self.log.size_of(event.topic) or event.topic in self.retained:
             self.gate.log(self._sealed(event), 0)
-        self.gate.publishers.setdefault(event.topic, {})[event.publisher] = None
-        if not self._wants(event.topic):
+        assert self.node is not None
+        if event.topic not in self.node.subscriptions:
+            self.gate.publishers.setdefault(event.topic, {})[event.publisher] = None
             self.gate.seen.first_time(event)
+            self.gate.seen.jumped_from = None
         if disk is None:
             return None
         disk.do(disk.store.set_fact, "epoch", event.epoch)
@@ -339,9 +344,6 @@ class LiveWorld(Events):
         self.node.resume(self.own_epoch, {})
 
     # Events.
-
-    def _wants(self, topic: TopicId) -> bool:
-        return self.node is not None and topic in self.node.subscriptions
 
     def _log_limits(self, topic: TopicId) -> tuple[LogLimits, bool]:
         return self._logs.get(topic, self._settings.log), topic in self.retained
