@@ -31,9 +31,9 @@ from pathlib import Path
 from tests.pipeline.folders import contents
 from topicweave.pipeline import generate as module
 from topicweave.pipeline.places import Place
-from topicweave.runs.runner import code_fingerprint
+from topicweave.pipeline.packing import code_mark
 
-code_fingerprint()  # once for all
+code_mark()  # once for all
 folder = Path(sys.argv[1])
 old, new, out = (folder / name for name in ("old", "new", "out"))
 kill_at, steps = None, 0
