@@ -42,3 +42,23 @@ def test_a_log_gets_a_line_per_part(capsys: pytest.CaptureFixture[str]) -> None:
         report(2, 4, "")
         report(3, 4, "alpha")
     assert capsys.readouterr().err == "2/4 finished in an earlier run\n3/4 alpha\n"
+
+
+def test_a_log_says_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    with progress.progress("x") as report:
+        report(2, 6, "")  # Two were there.
+        clock.now = 30.0
+        report(3, 6, "vitis")
+        clock.now = 33.0
+        report(5, 6, "omen")
+        report(6, 6, "rappel")
+    assert capsys.readouterr().err.splitlines() == [
+        "2/6 finished in an earlier run",
+        "3/6 vitis, about 1:30 left",
+        "5/6 omen, about 0:11 left",
+        "6/6 rappel",
+    ]

@@ -8,12 +8,15 @@ Rules kept
    comes down the tree at most once, however often it reached the home.
 3. A node hands an event on to its children the first time it gets it, and to the application if that wants it. The
    publisher does not hand its own event over again when the tree brings it, but passes it on as everybody does.
+4. A child that comes a little later gets the event too: a newcomer that takes over as home has no children yet, and a branch
+   whose parent left looks for another one.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from topicweave.blocks.harmonic_links import as_point
 from topicweave.blocks.ring import Ring
@@ -26,6 +29,9 @@ MOST_HOPS = 256
 MOST_WAITING = 1024
 MOST_TRIES = 15
 MOST_HOMES = 4096
+LATE = 10.0
+"""Seconds within which a new child is handed what was passed down before; longer than branches take to be renewed."""
+MOST_PASSED = 256
 
 
 class FindHome(Message, frozen=True, array_like=True, tag="home-find"):
@@ -66,6 +72,13 @@ class _Waiting:
         self.event, self.tries = event, 0
 
 
+class _Passed(NamedTuple):
+    message: TreeEvent
+    had: set[NodeId]
+    """Who got it from us, or gave it to us."""
+    until: float
+
+
 class HomePublishing:
     """One node's part. `targets(topic)` are its children in the topic's tree; `deliver(event)` is called once per event."""
 
@@ -88,6 +101,7 @@ class HomePublishing:
         self._seen = SeenEvents()
         self._waiting: OrderedDict[EventId, _Waiting] = OrderedDict()
         self._homes: OrderedDict[TopicId, tuple[NodeId, float]] = OrderedDict()
+        self._passed: OrderedDict[EventId, _Passed] = OrderedDict()
 
     def receivers(self) -> Receivers:
         return {
@@ -118,6 +132,7 @@ class HomePublishing:
     def beat(self) -> None:
         """Once per period: send again what was not answered."""
         now = self._world.now
+        self._serve_the_late(now)
         for topic in [topic for topic, (_, until) in self._homes.items() if until <= now]:
             del self._homes[topic]
         for event_id, waiting in list(self._waiting.items()):
@@ -187,9 +202,22 @@ class HomePublishing:
 
     def _pass_down(self, event: Event, hops: int, source: NodeId | None) -> int:
         message = TreeEvent(event, hops + 1)
-        count = 0
-        for peer in self._targets(event.topic):
-            if peer != source:
-                self._world.send(peer, message)
-                count += 1
-        return count
+        peers = [peer for peer in self._targets(event.topic) if peer != source]
+        for peer in peers:
+            self._world.send(peer, message)
+        had = set(peers) if source is None else {*peers, source}
+        self._passed[event.id] = _Passed(message, had, self._world.now + LATE)
+        if len(self._passed) > MOST_PASSED:
+            self._passed.popitem(last=False)
+        return len(peers)
+
+    def _serve_the_late(self, now: float) -> None:
+        """Hand what was passed down lately to children that were not there then."""
+        for event_id, passed in list(self._passed.items()):
+            if passed.until <= now:
+                del self._passed[event_id]
+                continue
+            for peer in self._targets(passed.message.event.topic):
+                if peer not in passed.had:
+                    passed.had.add(peer)
+                    self._world.send(peer, passed.message)

@@ -53,7 +53,7 @@ def progress(title: str) -> Iterator[Report]:
     """Gives a function to be called with (finished, of how many, what was finished last), first at the start."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _log
+        yield _Log()
         return
     left = TimeLeft()
     # stdout is left alone: what a command prints goes where the user sent it.
@@ -80,8 +80,23 @@ def progress(title: str) -> Iterator[Report]:
         yield report
 
 
-def _log(done: int, total: int, what: str) -> None:
-    if what:
-        typer.echo(f"{done}/{total} {what}", err=True)
-    elif done:
-        typer.echo(f"{done}/{total} finished in an earlier run", err=True)
+WORTH_SAYING = 10.0
+"""Seconds left that a line in a log speaks of."""
+
+
+class _Log:
+    """A line per finished part; with the time left, where it is worth a word."""
+
+    def __init__(self) -> None:
+        self._started, self._before = time.perf_counter(), 0
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        if not what:
+            self._started, self._before = time.perf_counter(), done
+            if done:
+                typer.echo(f"{done}/{total} finished in an earlier run", err=True)
+            return
+        elapsed = time.perf_counter() - self._started
+        left = elapsed / max(1, done - self._before) * (total - done)
+        said = f", about {_clock(left)} left" if left >= WORTH_SAYING else ""
+        typer.echo(f"{done}/{total} {what}{said}", err=True)
