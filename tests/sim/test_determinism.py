@@ -52,7 +52,7 @@ def run(seed: int, folder: Path) -> None:
             # Soon to notice the partition: the run is short.
             system.settings(beacons={"max_age": 4.0, "period": 1.0, "patience": 2.0}),
             seed=seed,
-            membership=Membership.parse("gossip:40"),
+            membership=Membership.parse("directory:40"),
             latency=Uniform(0.01, 0.1, random.Random(f"latency/{seed}")),
             churn=exponential(NODES, 40.0, 10.0, SECONDS, seed)._replace(start_window=2.0),
             faults=FAULTS,

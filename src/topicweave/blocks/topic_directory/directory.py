@@ -23,7 +23,7 @@ from topicweave.port import Receivers, TimerKey, Timers, World
 
 TIMER = "dir-tick"
 RECORDS_AT_ONCE = 256
-SWEEP_EVERY = 10
+SWEEP_EVERY, INTRODUCE_EVERY = 10, 3
 """Ticks."""
 
 
@@ -133,6 +133,7 @@ class TopicDirectory:
             self._share_records(now)
             if self._ticks % SWEEP_EVERY == 0:
                 self.home.sweep(now)
+            if self._ticks % INTRODUCE_EVERY == 0:
                 answers = self.home.introductions(filter(self.ring.owns, self.home.topics()), now)
                 if answers:
                     self._carrier.tell(answers)
