@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from topicweave.blocks.broadcast_tree import Push
+from topicweave.blocks.membership import DIRECTORY, GOSSIP
 from topicweave.errors import BadInput
 from topicweave.model.event import Event
-from topicweave.model.ids import NodeId
+from topicweave.model.ids import NodeId, successor
 from topicweave.port import Link, Message, TimerKey
+from topicweave.sim.faults import Crash
 from topicweave.systems.registry import find_system
 from topicweave.systems.spidercast import SPIDERCAST, SpiderCastNode
 from topicweave.testing import Verdict, draw_scenario, run_campaign, run_scenario
+from topicweave.testing.campaign import homes_crash
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -51,7 +55,18 @@ def test_a_campaign_draws_every_fault_and_both_memberships() -> None:
     scenarios = [draw_scenario(seed) for seed in range(30)]
     faults = {type(fault).__name__ for scenario in scenarios for fault in scenario.faults}
     assert faults == {"Crash", "Duplication", "Loss", "Partition", "Reordering", "SlowNode"}
-    assert {scenario.membership.share for scenario in scenarios} == {None, 1.0}
+    assert {scenario.membership for scenario in scenarios} == {GOSSIP, DIRECTORY}
+
+
+def test_with_a_directory_the_homes_of_topics_crash() -> None:
+    scenario = next(one for one in map(draw_scenario, range(30)) if one.membership == DIRECTORY)
+    nodes, topics = scenario.workload.node_ids, scenario.workload.topic_ids
+    homes = {nodes.index(successor(topic, nodes)) for topic in topics}
+    crashed = [
+        fault.node for fault in homes_crash(scenario.workload, random.Random(1)) if isinstance(fault, Crash)
+    ]
+    assert set(crashed[::2]) <= homes, "each home, and the next on the ring after it"
+    assert len(set(crashed)) >= 2
 
 
 def test_a_scenario_replays_exactly() -> None:
