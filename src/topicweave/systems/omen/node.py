@@ -136,16 +136,16 @@ class OMenNode(ViewNode):
         )
         beacons = self._beacons
         view.serve(
-            Parts(
-                self._beacon_parameters().max_age, beacons.leader, beacons.leading, finding.introduced
-            )
+            Parts(self._beacon_parameters().max_age, beacons.leader, beacons.leading, finding.introduced)
         )
         return finding
 
     def _beacon_parameters(self) -> BeaconParameters:
         """Homes introduce what has had a label of its own for two of their lifetimes: with a directory these are half as long."""
         beacons = self.parameters.beacons
-        return msgspec.structs.replace(beacons, max_age=beacons.max_age / 2) if self._by_directory else beacons
+        return (
+            msgspec.structs.replace(beacons, max_age=beacons.max_age / 2) if self._by_directory else beacons
+        )
 
     def receivers(self) -> Receivers:
         return {
