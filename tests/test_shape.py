@@ -19,7 +19,6 @@ KNOWN: frozenset[str] = frozenset(
         "bulk.vitis.gossip._select",
         "bulk.vitis.spreading.spread_events",
         "live.http_requests.openapi",
-        "papers.omen.degrees.fig9",
         "papers.rappel.trees.fig7",
         "papers.rappel.trees.fig7.judge",
         "papers.spidercast.overlays.fig8",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from topicweave.errors import BadInput
+from topicweave.papers import STUDIES
 from topicweave.papers.claims import Claim, parse
 from topicweave.papers.judging import Verdict, judge, short
 from topicweave.papers.results import Batch, Number, as_numbers, merged, read_results, write_results
@@ -93,9 +94,20 @@ def test_files_of_results_are_continued(tmp_path: Path) -> None:
         (1, 7.0),
         (0, 0.25),
     }
+    newer = as_numbers(
+        Batch("paper/fig1", "paper", 1, "messages", code="new"), [Row({}, "degree", None, 7.0)]
+    )
+    assert [(one.code, one.value) for one in merged(first, newer)] == [("new", 7.0)]
     (tmp_path / "broken.csv").write_text("study\nx\n")
     with pytest.raises(BadInput, match="no file of results"):
         read_results(tmp_path)
+
+
+def test_two_seeds_of_a_study_share_no_run() -> None:
+    """Else their interval would say more than was measured."""
+    for name in ("magnet/fig2", "omen/fig6", "spidercast/fig14", "vitis/fig5"):
+        one, two = ({repr(run) for run in STUDIES[name].plan("paper", seed).runs.values()} for seed in (0, 1))
+        assert not one & two, name
 
 
 # Judgements.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from topicweave.papers.results import Number
     from topicweave.papers.scoreboard import PaperBoard
     from topicweave.papers.study import Plan, Study
+    from topicweave.runs.run import Run
 
 KEPT = Path("docs/results")
 """Where this project keeps what came out at the papers' sizes."""
@@ -97,21 +98,23 @@ def reproduce(
     }
     codes = _codes(plans)
     known = {(number.batch, number.code) for number in earlier}
+    there = {
+        (study, number)
+        for study, number in plans
+        if ((study.name, at, number), codes[study.name, number]) in known
+    }
+    failures: dict[Any, str] = {}
+    store = runs or beside(out)
+    # What is known needs no run; where its runs are still kept its rows are made again, since a study may keep more by now.
+    found = _finished(_labelled(plans, lambda point: finished or point in there), store)
+    if not finished:
+        todo = _labelled(plans, lambda point: point not in there)
+        found |= _run(todo, store, failures, (workers, master, conf, verbose))
     plans = {
         (study, number): plan
         for (study, number), plan in plans.items()
-        if ((study.name, at, number), codes[study.name, number]) not in known
+        if (study, number) not in there or all((study.name, number, label) in found for label in plan.runs)
     }
-    failures: dict[Any, str] = {}
-    todo = {
-        (study.name, number, label): run
-        for (study, number), plan in plans.items()
-        for label, run in plan.runs.items()
-    }
-    store = runs or beside(out)
-    found = (
-        _finished(todo, store) if finished else _run(todo, store, failures, (workers, master, conf, verbose))
-    )
     later, lost = _numbers(plans, at, found, failures, codes)
     numbers = merged(earlier, later)
     if later:
@@ -150,10 +153,21 @@ def _codes(plans: Mapping[tuple[Study, int], Plan]) -> dict[tuple[str, int], str
     }
 
 
-def _finished(todo: Mapping[Any, Any], store: Path) -> Mapping[Any, Any]:
+def _labelled(
+    plans: Mapping[tuple[Study, int], Plan], wanted: Callable[[tuple[Study, int]], bool]
+) -> dict[Any, Run]:
+    return {
+        (point[0].name, point[1], label): run
+        for point, plan in plans.items()
+        if wanted(point)
+        for label, run in plan.runs.items()
+    }
+
+
+def _finished(todo: Mapping[Any, Run], store: Path) -> dict[Any, Any]:
     from topicweave.runs.runner import finished_runs
 
-    return finished_runs(todo, store)
+    return dict(finished_runs(todo, store))
 
 
 def _run(

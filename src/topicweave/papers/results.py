@@ -133,9 +133,14 @@ def _numbers(measured: float | str | None) -> list[tuple[int, float]]:
 
 
 def merged(earlier: Iterable[Number], later: Sequence[Number]) -> list[Number]:
-    """Both, but what was run again only as it came out last."""
+    """Both, but what was run again only as it came out last; and of a study at one scale nothing by other code than that."""
     again = {number.batch for number in later}
-    kept = [number for number in earlier if number.batch not in again]
+    code = {number.batch[:2]: number.code for number in later}
+    kept = [
+        number
+        for number in earlier
+        if number.batch not in again and code.get(number.batch[:2], number.code) == number.code
+    ]
     return sorted([*kept, *later], key=lambda number: number.batch)
 
 

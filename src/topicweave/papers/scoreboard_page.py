@@ -63,9 +63,13 @@ def _origins(boards: Sequence[PaperBoard]) -> Iterator[str]:
             len({number.study for number in numbers}),
             ", ".join(map(str, sorted({number.seed for number in numbers}))),
             ", ".join(sorted({number.made for number in numbers})),
-            ", ".join(sorted({number.code for number in numbers})),
+            _few(sorted({number.code for number in numbers}), "fingerprints"),
         )
         yield _row(cells)
+
+
+def _few(names: Sequence[str], what: str) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{len(names)} {what}"
 
 
 def _table(verdicts: Sequence[Verdict]) -> Iterator[str]:

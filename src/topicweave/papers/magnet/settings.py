@@ -42,7 +42,7 @@ def both(
     """Magnet and the strawman at every point, for several seeds: (point, system, seed) -> run."""
     runs: dict[Any, Run] = {}
     for point, (workload, spec) in points.items():
-        for number in range(seed, seed + SEEDS[scale]):
+        for number in range(seed * SEEDS[scale], (seed + 1) * SEEDS[scale]):
             drawn = msgspec.structs.replace(workload, seed=number)
             for system in SYSTEMS:
                 runs[point, system, number] = ConvergedTrees(

@@ -36,6 +36,12 @@ def fig10(scale: Scale, seed: int) -> Plan:
             rows += [
                 reported({**where, "system": "lowoda-re"}, "repair_time", None, again),
                 reported({**where, "system": "lowoda-inc"}, "repair_time", None, further),
+                reported(
+                    {**where, "system": "omen-g"},
+                    "repair_time",
+                    None,
+                    results[name, "omen-g"]["repair_seconds_per_event"],
+                ),
                 reported(where, "repair_time", None, whole),
                 reported(where, "repair_time / LowODA-Re's", paper, whole / again),
                 reported(where, "repair_time / LowODA-Inc's", None, whole / further),

@@ -31,11 +31,11 @@ def unif(scale: Scale, seed: int) -> SyntheticLists:
 
 
 def samples(scale: Scale, seed: int, graph: str, nodes: int = 1000, how_many: int = 3) -> dict[str, Lists]:
-    """Workloads by name; at smoke scale one synthetic stand-in with skewed popularity."""
+    """Workloads by name, others with every seed; at smoke scale one synthetic stand-in with skewed popularity."""
     if scale == "smoke":
         return {"zipf": SyntheticLists(150, 40, "zipf", 5, 20, seed=seed)}
     return {
-        f"{graph} {nodes // 1000}K, sample {number}": SocialSample(graph, nodes, seed + number)
+        f"{graph} {nodes // 1000}K, sample {number}": SocialSample(graph, nodes, 10 * seed + number)
         for number in range(how_many)
     }
 
