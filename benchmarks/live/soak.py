@@ -62,6 +62,14 @@ class Node:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(number)
 
+    def ended(self) -> bool:
+        """Whether the process ended by itself, which it should not; its last words are shown."""
+        if self.process is None or self.process.poll() is None:
+            return False
+        words = (self.folder / "log").read_text().splitlines()[-1:]
+        print(f"{self.name} ended by itself with {self.process.returncode}: {words}")
+        return True
+
     def sample(self) -> None:
         if self.process is not None:
             with contextlib.suppress(OSError, IndexError):
@@ -137,6 +145,17 @@ def trouble(nodes: list[Node], ports: list[int], rng: random.Random) -> str:
     return what
 
 
+def free_ports(count: int, rng: random.Random) -> list[int]:
+    """Below those that outgoing connections take: a node must find its own free when it comes back."""
+    ports: list[int] = []
+    while len(ports) < count:
+        port = rng.randrange(15_000, 30_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            ports.append(port)
+    return ports
+
+
 def verdict(nodes: list[Node]) -> dict[str, int]:
     """What became of every event at every node."""
     journals = {node.name: read_journal(node.folder / "journal", nodes) for node in nodes}
@@ -172,11 +191,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    ports = []
-    for _ in range(options.nodes):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            ports.append(probe.getsockname()[1])
+    ports = free_ports(options.nodes, rng)
     with tempfile.TemporaryDirectory() as folder:
         nodes = [Node(Path(folder), number, ports, options.rate) for number in range(options.nodes)]
         troubles: dict[str, int] = defaultdict(int)
@@ -190,6 +205,8 @@ def main() -> None:
                 troubles[trouble(nodes, ports, rng)] += 1
                 for node in nodes:
                     node.sample()
+                    if node.ended():
+                        node.start()
             for node in nodes:
                 node.bend(quiet=1)
             time.sleep(QUIET)  # noqa: TID251
