@@ -1,0 +1,75 @@
+"""With the membership of live nodes and small views, those who want a rare topic find each other: in every system that promises to connect topics by subscribers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.systems.overlays import parted_topics
+from topicweave.blocks.membership import Membership
+from topicweave.sim.churn import Churn
+from topicweave.sim.simulation import Simulation
+from topicweave.systems.rappel.parameters import paced
+from topicweave.systems.registry import find_system
+from topicweave.workloads.catalogue import build
+
+NODES = 60
+SYSTEMS: list[tuple[str, dict[str, Any]]] = [
+    ("spidercast", {}),
+    ("gossipsub", {}),
+    ("omen", {}),
+    ("omen", {"finds": "coordinators"}),
+    ("rappel", paced(6.0)),
+    ("ring-per-topic", {}),
+]
+
+
+@pytest.mark.parametrize(("system", "parameters"), SYSTEMS, ids=str)
+def test_no_topic_stays_apart_and_none_after_a_crash(system: str, parameters: dict[str, Any]) -> None:
+    found = find_system(system)
+    simulation = Simulation(
+        build("rare", 1, nodes=NODES),
+        found,
+        found.settings(**parameters),
+        seed=1,
+        membership=Membership.parse("directory:6"),
+        churn=Churn(frozenset(range(NODES)), (), start_window=10.0),
+    )
+    simulation.seeds = (0, 1, 2)
+    simulation.run(60.0)
+    assert parted_topics(simulation) == []
+    assert 6 <= simulation.gauges()["membership_contacts"] <= 20
+    for index in random.Random(2).sample(simulation.up(), NODES // 10):
+        simulation.stop(index, orderly=False)
+    simulation.run(90.0)
+    assert parted_topics(simulation) == []
+
+
+def test_gossip_alone_with_such_views_does_not() -> None:
+    """What the directory is for: this test fails if the one above could not."""
+    simulation = Simulation(
+        build("rare", 1, nodes=NODES),
+        find_system("rappel"),
+        find_system("rappel").settings(**paced(6.0)),
+        seed=1,
+        membership=Membership.parse("gossip:6"),
+        churn=Churn(frozenset(range(NODES)), (), start_window=10.0),
+    )
+    simulation.seeds = (0, 1, 2)
+    simulation.run(60.0)
+    assert parted_topics(simulation)
+
+
+def test_only_those_who_need_subscribers_run_the_directory() -> None:
+    kinds = {}
+    for name in ("vitis", "scribe", "spidercast"):
+        simulation = Simulation(
+            build("rare", 1, nodes=10), find_system(name), membership=Membership.parse("directory")
+        )
+        simulation.run(1.0)
+        kinds[name] = simulation.membership_kinds
+    assert kinds["vitis"] == frozenset()
+    assert kinds["scribe"] == {"sampling.offer", "sampling.answer"}
+    assert {"dir-carry", "sampling.offer"} <= kinds["spidercast"]
