@@ -24,6 +24,6 @@ def test_the_readme_simulates() -> None:
     exec(code, {"print": lambda *words: printed.append(words)})
     assert [(node, payload) for _, node, payload in printed] == [
         ("ann", b"hello"),
-        ("eve", b"hello"),
         ("bob", b"hello"),
+        ("eve", b"hello"),
     ]

@@ -48,7 +48,8 @@ def test_one_study_is_one_object_and_a_file(tmp_path: Path) -> None:
     told = json.loads(ended.stdout)
     assert (told["study"], told["scale"], told["seed"]) == ("toy/one", "smoke", 3)
     first, second = told["rows"]
-    assert first.keys() == {"where", "measure", "paper", "measured", "holds", "tolerance"}
+    keys = {"where", "measure", "paper", "measured", "holds", "tolerance", "deviation"}
+    assert first.keys() == keys
     assert (first["where"], first["holds"]) == ({"nodes": 20}, False)
     assert (second["paper"], second["measured"], second["holds"]) == (None, None, None)
     assert json.loads((tmp_path / "out" / "toy" / "one.json").read_text()) == told

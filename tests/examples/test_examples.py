@@ -46,7 +46,7 @@ def test_all_are_listed() -> None:
 
 def test_simulate(tmp_path: Path) -> None:
     lines = python(EXAMPLES / "simulate.py", cwd=tmp_path).splitlines()
-    assert [line.split(" ", 1)[1] for line in lines] == ["ann b'hello'", "eve b'hello'", "bob b'hello'"]
+    assert [line.split(" ", 1)[1] for line in lines] == ["ann b'hello'", "bob b'hello'", "eve b'hello'"]
 
 
 def test_the_readme_has_it_word_for_word() -> None:
