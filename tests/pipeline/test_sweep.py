@@ -234,7 +234,7 @@ def test_a_comparison_and_a_sweep_share_their_runs(tmp_path: Path) -> None:
     )
     (folder,) = (tmp_path / "out" / "workloads").iterdir()
     (tmp_path / "same.toml").write_text(
-        f'kind = "trial"\nseeds = [0, 1, 2]\nsettle = 5.0\nevents = 5\nrepair_seconds = 20\n'
+        f'kind = "trial"\nmembership = "directory"\nseeds = [0, 1, 2]\nsettle = 5.0\nevents = 5\nrepair_seconds = 20\n'
         f'[[systems]]\nname = "random"\n[[workloads]]\nfolder = "{folder}"\n'
     )
     runs = {cell.seed: cell.run for cell in read_grid(tmp_path / "same.toml")}

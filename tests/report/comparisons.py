@@ -21,6 +21,8 @@ MEASURES = {
     "latency_p95": 0.35,
     "control_messages": 3.0,
     "control_bytes": 300.0,
+    "membership_bytes": 120.0,
+    "membership_contacts": 9.0,
     "relays_per_topic": 0.0,
     "repair_time": 2.0,
     "memory_bytes": 30_000.0,

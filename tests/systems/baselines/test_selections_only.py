@@ -8,7 +8,7 @@ from tests.systems.spidercast.lab import Lab
 from topicweave.blocks.membership import FULL
 from topicweave.blocks.views import Directory
 from topicweave.systems.baselines.counted import CountSelection
-from topicweave.systems.baselines.ring_per_topic import RingSelection
+from topicweave.systems.baselines.ring_per_topic import Nearer, RingNode, RingSelection
 from topicweave.systems.registry import find_system
 from topicweave.systems.spidercast import CONTROL_KINDS
 from topicweave.systems.spidercast.node import OverlayNode
@@ -38,10 +38,11 @@ def test_only_the_selections_differ(system: str, selections: dict[str, type]) ->
     tasks = {name: task for name, task in node.tasks.items() if name != "bridge"}
     assert {name: type(task.selection) for name, task in tasks.items()} == selections
     assert {type(task) for task in tasks.values()} == {type(task) for task in spidercast.tasks.values()}
-    assert node.message_types == spidercast.message_types
+    own = {Nearer} if system == "ring-per-topic" else set()  # How it finds its neighbours on a ring.
+    assert set(node.message_types) == {*spidercast.message_types, *own}
     assert find_system(system).control_kinds == CONTROL_KINDS
     if system != "spidercast":
-        assert type(node) is OverlayNode
+        assert type(node) is (RingNode if system == "ring-per-topic" else OverlayNode)
 
 
 @pytest.mark.parametrize("system", ["similarity", "random", "ring-per-topic"])
