@@ -60,7 +60,7 @@ def topicweave_command(
     """
 
 
-app.command("demo", short_help="A first look, in about a minute.")(demo.demo)
+app.command("demo", short_help="A first look, in a few minutes.")(demo.demo)
 app.command("compare", short_help="Compare systems on your workload.")(compare.compare)
 app.command("advise", short_help="Name the system that fits your workload and constraints.")(advise.advise)
 app.command("report", short_help="The table and the page of a comparison again.")(report.report)
