@@ -189,11 +189,14 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=6)
     parser.add_argument("--rate", type=float, default=5.0, help="events per second of each node")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="a new folder for logs and journals")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     ports = free_ports(options.nodes, rng)
-    with tempfile.TemporaryDirectory() as folder:
-        nodes = [Node(Path(folder), number, ports, options.rate) for number in range(options.nodes)]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(exist_ok=not options.keep)
+        nodes = [Node(folder, number, ports, options.rate) for number in range(options.nodes)]
         troubles: dict[str, int] = defaultdict(int)
         try:
             for node in nodes:

@@ -18,6 +18,7 @@ from typing import Any
 
 from topicweave.live import Gap, LiveNode, LogLimits, Settings
 from topicweave.live.clock import Clock
+from topicweave.live.health import health, view
 from topicweave.live.node import run
 
 TOPIC = "soak"
@@ -103,6 +104,7 @@ async def main(folder: Path, name: str, listen: str, seeds: list[str], rate: flo
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 0.5)
     bending.cancel()
+    print(json.dumps({"view": view(node), "health": health(node)}), file=sys.stderr)
     await node.stop()
     await reading
 

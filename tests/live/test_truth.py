@@ -16,8 +16,10 @@ import pytest
 import topicweave
 from tests.live.together import eventually, linked, local, processes, run, secure, taken, wall
 from topicweave.live import Gap, LiveNode, LogLimits
+from topicweave.live.application import MOST_GAPS, GapQueue
 from topicweave.live.client import publish_through
 from topicweave.live.health import health
+from topicweave.live.settings import Limits
 from topicweave.live.swarm import run_swarm
 
 
@@ -439,6 +441,70 @@ def subscribing(http: str, *options: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def test_what_a_reader_does_not_take_in_time_is_announced_to_it() -> None:
+    async def test() -> None:
+        limits = Limits(application_events=10)
+        async with topicweave.connect(local(subscribe=("a", "b"), limits=limits, name="alone")) as node:
+            told: dict[str, list[Gap]] = {"node": [], "own": []}
+            node.on_gap(told["node"].append)
+            own = node.open_feed(["a"], on_gap=told["own"].append)
+            for number in range(25):
+                await node.publish("a", b"%d" % number)
+            await eventually(lambda: node.counters.deliveries == 25)
+            for gaps in told.values():
+                numbers = [n for gap in gaps for n in range(gap.first, gap.last + 1)]
+                assert numbers == list(range(15))
+                assert {(gap.topic, gap.publisher, gap.reason) for gap in gaps} == {("a", "alone", "unread")}
+            assert [event.sequence for event in await own.get_all()] == list(range(15, 25))
+
+    run(test)
+
+
+def test_gaps_that_wait_for_a_reader_are_drawn_together_when_they_are_many() -> None:
+    async def test() -> None:
+        queue = GapQueue()
+        numbers = range(0, 4 * MOST_GAPS, 2)
+        for number in numbers:
+            queue.put(Gap("a", "p", 1, number, number, "unread"))
+        gaps = await queue.get_all()
+        assert len(gaps) == MOST_GAPS
+        announced = {n for gap in gaps for n in range(gap.first, gap.last + 1)}
+        assert announced >= set(numbers)
+        assert not queue.take()
+
+    run(test)
+
+
+def test_a_full_pipe_behind_show_events_holds_up_no_node_and_loses_nothing_unsaid(tmp_path: Path) -> None:
+    (tmp_path / "node.toml").write_text("[limits]\napplication_events = 50\n")
+    count, size = 400, 2000
+
+    async def test() -> None:
+        async with topicweave.connect(local(subscribe=("a",), name="writer")) as writer:
+            options = ("--insecure", "--preset", "local", "--config", str(tmp_path / "node.toml"))
+            joining = ("--join", str(writer.address), "--subscribe", "a", "--show-events")
+            with processes() as start:
+                node = start(*options, *joining)
+                await asyncio.to_thread(node.where)
+                await eventually(lambda: writer.node.degree)
+                receipts = [
+                    await writer.publish("a", b"x" * size, wait_for=1, timeout=30) for _ in range(count)
+                ]
+                # More than any pipe holds, and nobody has read a line: the node serves on.
+                assert [receipt.accepted for receipt in receipts] == [1] * count
+                known: set[int] = set()
+                while len(known) < count:
+                    line = await asyncio.to_thread(node.line)
+                    if "gap" in line:
+                        known |= set(range(line["gap"]["first"], line["gap"]["last"] + 1))
+                    else:
+                        known.add(line["sequence"])
+                assert known == set(range(count))
+                assert await asyncio.to_thread(node.stop) == 0
+
+    run(test)
 
 
 def test_subscribe_on_the_shell_gets_the_past_it_asks_for_and_fails_when_its_node_dies() -> None:

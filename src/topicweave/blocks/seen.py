@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from topicweave.model.ids import NodeId, TopicId
@@ -55,6 +56,8 @@ class SeenEvents:
         # (publisher, topic) -> [epoch, highest sequence, gaps]
         self._streams: OrderedDict[tuple[NodeId, TopicId], list[Any]] = OrderedDict()
         self._gaps = 0  # of all streams
+        self.on_forgotten: Callable[[NodeId, TopicId, int, int, Gaps], None] | None = None
+        """Told, of a publisher, a topic and an epoch with its highest number, the gaps that count as seen from now on: there was no room, or a later epoch began."""
         # The stream used last: events of one stream often come in a row.
         self._publisher: NodeId = -1
         self._topic: TopicId = -1
@@ -136,14 +139,20 @@ class SeenEvents:
 
     def _put(self, publisher: NodeId, topic: TopicId, state: list[Any]) -> None:
         stream = (publisher, topic)
-        if (old := self._streams.get(stream)) is not None:
-            self._gaps -= len(old[2])
+        old = self._streams.get(stream)
         self._streams[stream] = state
         self._gaps += len(state[2])
         self._use(publisher, topic, state)
+        if old is not None:
+            self._forget(publisher, topic, old)
         if len(self._streams) > self._limit:
-            _, forgotten = self._streams.popitem(last=False)
-            self._gaps -= len(forgotten[2])
+            oldest, forgotten = self._streams.popitem(last=False)
+            self._forget(*oldest, forgotten)
+
+    def _forget(self, publisher: NodeId, topic: TopicId, state: list[Any]) -> None:
+        self._gaps -= len(state[2])
+        if self.on_forgotten is not None:
+            self.on_forgotten(publisher, topic, *state)
 
     def _fill(self, state: list[Any], sequence: int) -> bool:
         """Whether a number is in a gap; from now on it is not."""
@@ -167,6 +176,8 @@ class SeenEvents:
         old = max(old, len(gaps) - most)
         self._gaps += len(gaps) - old - len(state[2])
         state[2] = gaps[old:] if old else gaps
+        if old and self.on_forgotten is not None:
+            self.on_forgotten(self._publisher, self._topic, state[0], state[1], gaps[:old])
 
 
 def _first(gap: tuple[int, int]) -> int:

@@ -36,7 +36,8 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
     first: int
     last: int
     reason: str
-    """`passed`: later ones came. `told`: a neighbour says there were any. `older life`: the publisher began anew. `before`: they may be older than the subscription."""
+    """`passed`: later ones came. `told`: a neighbour says there were any. `older life`: the publisher began anew. `before`: they may be older than the subscription.
+    `unread`: they came, and the reader did not take them in time."""
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
@@ -53,10 +54,52 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     """If none took it, or fewer than asked for accepted it: why."""
 
 
-class Feed:
-    """Events on their way to one reader. Beyond its bounds the oldest goes, and is counted.
+MOST_GAPS = 1024
 
-    `on_gap`, if given, is told of events that will not come.
+
+class GapQueue:
+    """Gaps on their way to one reader. Those of one stream that touch become one; when more than `MOST_GAPS` wait, each new one is drawn
+    together with the last of its stream, so that what is announced may hold events that came.
+
+    >>> gaps = GapQueue()
+    >>> for first in (1, 2, 7):
+    ...     gaps.put(Gap("news", "alice", 1, first, first, "unread"))
+    >>> [(gap.first, gap.last) for gap in gaps.take()]
+    [(1, 2), (7, 7)]
+    """
+
+    def __init__(self) -> None:
+        self._streams: dict[tuple[str, str, int, str], list[Gap]] = {}
+        self._count = 0
+        self._some = asyncio.Event()
+
+    def put(self, gap: Gap) -> None:
+        gaps = self._streams.setdefault((gap.topic, gap.publisher, gap.epoch, gap.reason), [])
+        if gaps and (gaps[-1].last + 1 == gap.first or self._count >= MOST_GAPS):
+            first, last = min(gaps[-1].first, gap.first), max(gaps[-1].last, gap.last)
+            gaps[-1] = msgspec.structs.replace(gap, first=first, last=last)
+        else:
+            gaps.append(gap)
+            self._count += 1
+        self._some.set()
+
+    def take(self) -> list[Gap]:
+        """All that wait."""
+        taken = [gap for gaps in self._streams.values() for gap in gaps]
+        self._streams, self._count = {}, 0
+        self._some.clear()
+        return taken
+
+    async def get_all(self) -> list[Gap]:
+        """All that wait, one at least."""
+        await self._some.wait()
+        return self.take()
+
+
+class Feed:
+    """Events on their way to one reader. Beyond its bounds the oldest goes, is counted and announced as a gap.
+
+    `on_gap`, if given, is told of events that will not come; `on_unread` of those that the reader did not take in time.
     """
 
     def __init__(
@@ -66,10 +109,12 @@ class Feed:
         most_bytes: int,
         topics: Collection[str] | None = None,
         on_gap: Callable[[Gap], None] | None = None,
+        on_unread: Callable[[Gap], None] | None = None,
     ) -> None:
         self.topics = topics
         """Only these topics, if given."""
         self._on_gap = on_gap
+        self._on_unread = on_unread or on_gap
         self.dropped = 0
         self._counters = counters
         self._most_events, self._most_bytes = most_events, most_bytes
@@ -86,13 +131,29 @@ class Feed:
             return
         self._queue.extend(events)
         self._bytes += sum([len(event.payload) for event in events])
+        if len(self._queue) > self._most_events or self._bytes > self._most_bytes:
+            self._make_room()
+        self._wake()
+
+    def _make_room(self) -> None:
+        unread: list[Gap] = []
         while len(self._queue) > self._most_events or (
             self._bytes > self._most_bytes and len(self._queue) > 1
         ):
-            self._bytes -= len(self._queue.popleft().payload)
+            event = self._queue.popleft()
+            self._bytes -= len(event.payload)
             self.dropped += 1
             self._counters.application_drops += 1
-        self._wake()
+            first = number = event.sequence
+            if unread:
+                last = unread[-1]
+                follows = (last.topic, last.publisher, last.epoch, last.last + 1)
+                if follows == (event.topic, event.publisher, event.epoch, number):
+                    first = unread.pop().first
+            unread.append(Gap(event.topic, event.publisher, event.epoch, first, number, "unread"))
+        if self._on_unread is not None:
+            for gap in unread:
+                self._on_unread(gap)
 
     def missed(self, gaps: Sequence[Gap]) -> None:
         if self._on_gap is not None and not self._closed:

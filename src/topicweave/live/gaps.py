@@ -1,21 +1,23 @@
 """Which events were missed: noticed, asked for, and in the end announced. No I/O, no clock.
 
 An event is missed if a later one of its publisher, topic and epoch came, or a neighbour has told of a later one (its *head*), and it did not come itself within
-`patience`. Each missing number is announced once, as part of a range. What comes after all is handed over all the same.
+`patience`. Each missing number is announced once in a life of the node, as part of a range, also if there is no room to remember that it is missing. What comes after all is handed over all the same.
 
 Numbers below the first one that was heard of a stream may be older than the subscription: those are announced as `before`, and do not count as missed.
 """
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from topicweave.blocks.seen import Gaps, Numbered, SeenEvents
 from topicweave.model.ids import NodeId, TopicId
 
 MOST_STREAMS = 16_384
-MOST_PIECES = 64
+"""Of one more, what is missing of the oldest is announced at once."""
 
 Reason = Literal["before", "passed", "told", "older life"]
 """`passed`: later events came. `told`: only a neighbour says that there was one. `older life`: the publisher began anew before it came."""
@@ -50,16 +52,16 @@ class _Watched:
         self.pieces: list[_Piece] = []
 
 
-Unseen = Callable[[NodeId, TopicId, int, int, int], list[tuple[int, int]]]
-"""Which numbers of a stream, of a range, have not come: `SeenEvents.unseen`."""
-
-
 class GapWatch:
-    def __init__(self, unseen: Unseen, highest: Callable[[NodeId, TopicId, int], int]) -> None:
-        self._unseen = unseen
-        self._highest = highest
+    """Looks at what `seen` has not seen, and is told by it what it forgets."""
+
+    def __init__(self, seen: SeenEvents) -> None:
+        self._seen = seen
+        seen.on_forgotten = self._forgotten
         self._streams: OrderedDict[Stream, _Watched] = OrderedDict()
         self._open: set[Stream] = set()
+        """Those with something to announce, perhaps; all of them are watched."""
+        self._due: list[Missed] = []
 
     def __len__(self) -> int:
         return len(self._open)
@@ -69,20 +71,24 @@ class GapWatch:
         return watched.base if watched is not None else 0
 
     def begins(self, stream: Stream, base: int) -> None:
-        """The first event of a stream came: numbers from `base` on count as missed if they do not come."""
+        """Numbers of a stream from `base` on count as missed if they do not come."""
         if stream not in self._streams:
-            self._watched(stream, base)
-            self._open.add(stream)
-
-    def arrived(self, stream: Stream) -> None:
-        """Something of a stream with gaps came."""
+            self._watch(stream, base)
         self._open.add(stream)
+
+    def came(self, event: Numbered, before: int, heard: bool) -> None:
+        """An event that does not follow `before`, the highest number of its stream until then (-1: it is the first).
+
+        `heard`: whether events of its publisher on its topic came earlier."""
+        stream = Stream(event.publisher, event.topic, event.epoch)
+        self.begins(stream, event.sequence if before < 0 and not heard else before + 1)
 
     def told(self, stream: Stream, head: int, known: bool) -> None:
         """A neighbour says how far a stream goes. `known`: whether events of the publisher on the topic came before."""
         watched = self._streams.get(stream)
         if watched is None:
-            watched = self._watched(stream, 0 if known else head)
+            highest = self._seen.highest(*stream)
+            watched = self._watch(stream, highest + 1 if known or highest >= 0 else head)
         if head > watched.head:
             watched.head = head
             self._open.add(stream)
@@ -95,15 +101,12 @@ class GapWatch:
 
     def look(self, now: float, patience: float) -> list[Missed]:
         """What is to be announced now."""
-        found: list[Missed] = []
+        found, self._due = self._due, []
         for stream in list(self._open):
-            watched = self._streams.get(stream)
-            if watched is None:
+            watched = self._streams[stream]
+            found += self._look_at(stream, watched, now, patience)
+            if all(piece.announced for piece in watched.pieces):
                 self._open.discard(stream)
-            else:
-                found += self._look_at(stream, watched, now, patience)
-                if all(piece.announced for piece in watched.pieces):
-                    self._open.discard(stream)
         return found
 
     def missing(self, most: int, noticed_before: float) -> list[tuple[Stream, int, int]]:
@@ -118,29 +121,55 @@ class GapWatch:
         ]
         return wanted[:most]
 
-    def _watched(self, stream: Stream, base: int) -> _Watched:
+    def _watch(self, stream: Stream, base: int) -> _Watched:
         watched = self._streams[stream] = _Watched(base)
         if len(self._streams) > MOST_STREAMS:
-            oldest, _ = self._streams.popitem(last=False)
+            oldest, _ = next(iter(self._streams.items()))
+            self._due += self._look_at(oldest, self._streams[oldest], 0.0, -math.inf)
+            del self._streams[oldest]
             self._open.discard(oldest)
         return watched
 
-    def _look_at(self, stream: Stream, watched: _Watched, now: float, patience: float) -> Iterable[Missed]:
-        highest = self._highest(*stream)
-        top = max(highest, watched.head)
-        pieces = _carried_over(watched.pieces, self._unseen(*stream, 0, top), now)
-        if highest < 0 and not pieces and watched.pieces:
-            # Nothing of this epoch counts as unseen any more: a later one began.
+    def _forgotten(self, publisher: NodeId, topic: TopicId, epoch: int, highest: int, gaps: Gaps) -> None:
+        """These count as seen from now on, whether or not they came: announce them while they are known."""
+        stream = Stream(publisher, topic, epoch)
+        watched = self._streams.get(stream)
+        if watched is None:
+            return  # What was missing was announced when it was dropped.
+        if self._superseded(stream):
+            told = [(highest + 1, watched.head)] if watched.head > highest else []
+            watched.pieces = _carried_over(watched.pieces, [*gaps, *told], 0.0)
+            self._open.add(stream)
+            return
+        for piece in _carried_over(watched.pieces, gaps, 0.0):
+            if not piece.announced:
+                self._due += _in_words(stream, piece, watched.base, highest)
+        if self._seen.highest(*stream) < 0:
+            del self._streams[stream]
+            self._open.discard(stream)
+
+    def _superseded(self, stream: Stream) -> bool:
+        state = self._seen.state(stream.publisher, stream.topic)
+        return state is not None and state[0] > stream.epoch
+
+    def _look_at(self, stream: Stream, watched: _Watched, now: float, patience: float) -> list[Missed]:
+        if self._superseded(stream):
             lost = [piece for piece in watched.pieces if not piece.announced]
-            watched.pieces = []
+            watched.pieces, watched.head = [], -1
             return [Missed(stream, piece.first, piece.last, "older life") for piece in lost]
+        highest = self._seen.highest(*stream)
+        unseen = self._seen.unseen(*stream, 0, max(highest, watched.head))
         found: list[Missed] = []
-        kept = []
-        for piece in pieces[:MOST_PIECES]:
-            due = not piece.announced and now - piece.since >= patience
-            kept.append(piece._replace(announced=piece.announced or due))
-            if due:
+        kept: list[_Piece] = []
+        for piece in _carried_over(watched.pieces, unseen, now):
+            if not piece.announced and now - piece.since >= patience:
                 found += _in_words(stream, piece, watched.base, highest)
+                piece = piece._replace(announced=True)
+            last = kept[-1] if kept else None
+            if last is not None and last.announced and piece.announced and last.last + 1 == piece.first:
+                kept[-1] = last._replace(last=piece.last)
+            else:
+                kept.append(piece)
         watched.pieces = kept
         return found
 
@@ -157,7 +186,7 @@ def _in_words(stream: Stream, piece: _Piece, base: int, highest: int) -> Iterabl
         yield Missed(stream, first, last, "told")
 
 
-def _carried_over(old: list[_Piece], runs: list[tuple[int, int]], now: float) -> list[_Piece]:
+def _carried_over(old: list[_Piece], runs: Sequence[tuple[int, int]], now: float) -> list[_Piece]:
     """The runs that are missing now, cut where it matters since when they are known to be."""
     pieces: list[_Piece] = []
     for first, last in runs:

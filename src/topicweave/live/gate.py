@@ -70,7 +70,7 @@ class Gate:
         self._loop = asyncio.get_running_loop()
         self.disk: Disk | None = None
         self.seen = SeenEvents()
-        self.gaps = GapWatch(self.seen.unseen, self.seen.highest)
+        self.gaps = GapWatch(self.seen)
         self.publishers: dict[TopicId, dict[NodeId, None]] = {}
         """Those of whom events came, by topic: whose heads there are to tell."""
         self._epochs: OrderedDict[NodeId, int] = OrderedDict()
@@ -112,7 +112,8 @@ class Gate:
             return False
         if seen.jumped_from is not None:
             if event.sequence:
-                self._out_of_order(event, seen.jumped_from)
+                heard = event.publisher in self.publishers.get(event.topic, ())
+                self.gaps.came(event, seen.jumped_from, heard)
             seen.jumped_from = None
         if not self._arrived:
             self._loop.call_soon(self.flush)
@@ -121,14 +122,6 @@ class Gate:
             self._waiting[event.id] = event
             self._waiting_bytes += len(event.payload)
         return True
-
-    def _out_of_order(self, event: Event, known: int) -> None:
-        stream = Stream(event.publisher, event.topic, event.epoch)
-        if known < 0:
-            heard_before = event.publisher in self.publishers.get(event.topic, ())
-            self.gaps.begins(stream, 0 if heard_before else event.sequence)
-        else:
-            self.gaps.arrived(stream)
 
     def _overfull(self) -> bool:
         return self._holds and (

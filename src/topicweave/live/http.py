@@ -27,7 +27,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.live import health, http_page, metrics
-from topicweave.live.application import Feed, Gap
+from topicweave.live.application import Feed, GapQueue
 from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
 from topicweave.live.http_requests import EventJson, Publish, ReceiptJson, Reply, openapi
 from topicweave.live.http_requests import Request as SocketRequest
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 MOST_BODY = 2 * 1024 * 1024
 MOST_CLIENTS = 256
-MOST_GAPS = 1024
-"""Gaps that wait for one client; more are counted, and not told."""
 MOST_REPLAYED = 1_000_000
 OPEN_PATHS = frozenset({"/live", "/ready"})
 """Asked by whoever keeps the process running: without a token."""
@@ -230,8 +228,8 @@ class HttpPort:
             return
         await connection.accept()
         topics: set[str] = set()
-        gaps: asyncio.Queue[Gap] = asyncio.Queue(MOST_GAPS)
-        feed = self._node.open_feed((), on_gap=lambda gap: None if gaps.full() else gaps.put_nowait(gap))
+        gaps = GapQueue()
+        feed = self._node.open_feed((), on_gap=gaps.put)
         feed.topics = topics
         task = asyncio.current_task()
         assert task is not None
@@ -245,7 +243,8 @@ class HttpPort:
 
         async def send_gaps() -> None:
             while True:
-                await connection.send_text(_to_json(Reply(gap=await gaps.get())).decode())
+                for gap in await gaps.get_all():
+                    await connection.send_text(_to_json(Reply(gap=gap)).decode())
 
         senders = [asyncio.create_task(send_events()), asyncio.create_task(send_gaps())]
         try:

@@ -362,6 +362,7 @@ class LiveNode:
             limits.application_bytes,
             None if topics is None else frozenset(topics),
             on_gap,
+            on_gap or self._tell_gap,
         )
 
     def close_feed(self, feed: Feed) -> None:
@@ -370,7 +371,7 @@ class LiveNode:
             self._feeds.remove(feed)
 
     def on_gap(self, tell: Callable[[Gap], None]) -> None:
-        """From now on, tell of events that will not come."""
+        """From now on, tell of events that will not come, and of those that readers without an `on_gap` of their own did not take in time."""
         self._on_gaps.append(tell)
 
     # Names.
@@ -419,9 +420,12 @@ class LiveNode:
                 )
         for feed in [*self._feeds, *self._readers]:
             feed.missed(gaps)
+        for gap in gaps:
+            self._tell_gap(gap)
+
+    def _tell_gap(self, gap: Gap) -> None:
         for tell in self._on_gaps:
-            for gap in gaps:
-                tell(gap)
+            tell(gap)
 
     # The data folder.
 

@@ -6,19 +6,26 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
+import queue
 import random
 import signal
 import sys
+import threading
+from collections.abc import Iterable
 
 import msgspec
 
 from topicweave.errors import BadInput
-from topicweave.live.application import Gap
+from topicweave.live.application import GapQueue
 from topicweave.live.node import LiveNode, run
 from topicweave.live.settings import Settings
 from topicweave.live.swarm import draw_interests, run_swarm
 
 log = logging.getLogger("topicweave.live")
+
+LAST_WORDS = 2.0
+"""Seconds that a node waits in the end for whoever reads its output."""
 
 
 def _stop_on_signals() -> asyncio.Event:
@@ -51,10 +58,15 @@ def run_node(settings: Settings, show_events: bool = False) -> None:
             where["http"] = str(node.http.address)
         print(json.dumps(where), flush=True)
         printing = asyncio.create_task(_print_events(node)) if show_events else None
-        await stop.wait()
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({stopping, printing} if printing else {stopping}, return_when="FIRST_COMPLETED")
         await node.stop()
         if printing is not None:
-            await printing
+            await asyncio.wait({printing}, timeout=LAST_WORDS)
+            if not printing.done():
+                print("events were left unprinted: nobody reads the output", file=sys.stderr)
+            elif error := printing.exception():
+                print(f"the output takes no more events: {error}", file=sys.stderr)
 
     run(main)
 
@@ -66,16 +78,65 @@ def _reload(node: LiveNode) -> None:
         log.error("the keys stay as they were: %s", error)
 
 
-async def _print_events(node: LiveNode) -> None:
-    def missed(gap: Gap) -> None:
-        print(json.dumps({"gap": msgspec.to_builtins(gap)}, ensure_ascii=False), flush=True)
+class _Output:
+    """Standard output, written by a thread: a full pipe holds up nobody but whoever waits for it."""
 
-    node.on_gap(missed)
-    async for event in node.events():
-        text = event.payload.decode(errors="replace")
-        line = {"topic": event.topic, "publisher": event.publisher, "sequence": event.sequence, "text": text}
-        print(json.dumps(line, ensure_ascii=False), flush=True)
-        await node.acknowledge(event)
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lines: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        # A daemon, and past Python's own buffer with its lock: a thread that hangs in a pipe keeps no process from ending.
+        threading.Thread(target=self._work, name="output", daemon=True).start()
+
+    async def write(self, lines: Iterable[object]) -> None:
+        """Returns when they are written."""
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._lines.put((text.encode(), written))
+        await written
+
+    def _work(self) -> None:
+        while True:
+            left, written = self._lines.get()
+            error: OSError | None = None
+            try:
+                while left:
+                    left = left[os.write(sys.stdout.fileno(), left) :]
+            except OSError as failure:
+                error = failure
+            with contextlib.suppress(RuntimeError):  # The event loop may be gone.
+                self._loop.call_soon_threadsafe(_settle, written, error)
+
+
+def _settle(future: asyncio.Future[None], error: OSError | None) -> None:
+    if not future.done():
+        future.set_result(None) if error is None else future.set_exception(error)
+
+
+async def _print_events(node: LiveNode) -> None:
+    output = _Output()
+    gaps = GapQueue()
+    node.on_gap(gaps.put)
+
+    async def print_gaps() -> None:
+        while True:
+            await output.write({"gap": msgspec.to_builtins(gap)} for gap in await gaps.get_all())
+
+    telling = asyncio.create_task(print_gaps())
+    try:
+        async for events in node.batches():
+            await output.write(
+                {
+                    "topic": event.topic,
+                    "publisher": event.publisher,
+                    "sequence": event.sequence,
+                    "text": event.payload.decode(errors="replace"),
+                }
+                for event in events
+            )
+            for event in events:
+                await node.acknowledge(event)
+    finally:
+        telling.cancel()
 
 
 def run_shown_swarm(

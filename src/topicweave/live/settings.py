@@ -37,7 +37,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     addresses: int = 8192
     credentials: int = 4096
     application_events: int = 65_536
-    """Handed over and not yet taken by the application; then the oldest goes, and is counted."""
+    """Handed over and not yet taken by the application; then the oldest goes, and is announced as a gap."""
     application_bytes: int = 64 * 1024 * 1024
     cache_bytes: int = 64 * 1024 * 1024
     """Of all topics' caches together."""
