@@ -10,7 +10,8 @@ from typing import Any
 
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
-from topicweave.papers.magnet.runs import ConvergedTrees, Rival, SettledTrees
+from topicweave.papers.magnet.runs import ConvergedTrees, Rival
+from topicweave.papers.magnet.settled import SettledTrees
 from topicweave.runs import carry_out
 from topicweave.runs.sources import ModelWorkload
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topicweave.papers.vitis.workloads import CorrelatedLists
+from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.runs import carry_out
 from topicweave.runs.dissemination import Dissemination
 

@@ -90,6 +90,7 @@ MORE = "\n\nMORE = 1\n"
         ("sim/kernel.py", {"spidercast", "vitis"}),
         ("model/workload.py", set(RUNS)),
         ("bulk/omen/kernels.py", {"mending"}),
+        ("systems/omen/repair.py", set()),
         ("papers/omen/degrees.py", set()),
         ("systems/registry.py", set()),
         ("runs/registry.py", set()),

@@ -12,11 +12,11 @@ from topicweave.blocks.views import FullView, GossipView, ShareView
 from topicweave.errors import BadInput
 from topicweave.model.event import Event
 from topicweave.port import Message
-from topicweave.sim.churn import Change, Churn, always_up
+from topicweave.sim.churn import CONTACTS, Change, Churn, always_up
 from topicweave.sim.faults import Crash, Duplication, Loss
 from topicweave.sim.latency import Constant
 from topicweave.sim.network import EVENT_KEYS
-from topicweave.sim.simulation import CONTACTS, Simulation
+from topicweave.sim.simulation import Simulation
 from topicweave.telemetry.schema import event_key
 from topicweave.testing.toys import TOY, Flyer, Note, ToyNode, Toys, Wave, toy_workload
 

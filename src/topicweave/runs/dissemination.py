@@ -9,24 +9,16 @@ then averaged. So there are four readings: `noise` and `noise_node_mean` count f
 
 from __future__ import annotations
 
-import random
-from typing import Any
-
-import numpy as np
-
 from topicweave.measures.columns import names_array
 from topicweave.measures.delivery import Receptions, hit_ratio
 from topicweave.measures.graph import Overlay, snapshot
 from topicweave.measures.interests import Interests
 from topicweave.measures.overlay import degree_measures
 from topicweave.measures.traffic import noise_by_node, traffic_measures
-from topicweave.model.workload import Workload
+from topicweave.runs.published import histogram, planned_events, subscription_statistics
 from topicweave.runs.run import Result
 from topicweave.runs.simulated import Simulated
 from topicweave.sim.simulation import Simulation
-
-BINS = 20
-"""Of the histogram of overhead over nodes: 5% each."""
 
 
 class Dissemination(Simulated, frozen=True, kw_only=True, tag="dissemination"):
@@ -80,27 +72,6 @@ class Dissemination(Simulated, frozen=True, kw_only=True, tag="dissemination"):
         return len(events)
 
 
-def subscription_statistics(workload: Workload) -> dict[str, float]:
-    """How many want how much: what the paper gives of its Twitter graph (Figure 9)."""
-    wants = np.array([len(workload.interests(node)) for node in range(workload.nodes)])
-    wanted_by = np.array([len(workload.subscribers(topic)) for topic in range(workload.topics)])
-    return {
-        "subscriptions": float(wants.sum()),
-        "topics": float(workload.topics),
-        **_spread("subscriptions of a node", wants),
-        **_spread("subscribers of a topic", wanted_by),
-    }
-
-
-def _spread(what: str, counts: Any) -> dict[str, float]:
-    return {
-        f"{what}, mean": float(counts.mean()),
-        f"{what}, standard deviation": float(counts.std()),
-        f"{what}, median": float(np.median(counts)),
-        f"{what}, most": float(counts.max()),
-    }
-
-
 def _watch(simulation: Simulation, every: float, settle: float) -> list[tuple[float, float, float]]:
     """(second, share of ring links that are right, relay paths asked for per node)."""
     ring = sorted(simulation.workload.node_ids)
@@ -116,20 +87,3 @@ def _watch(simulation: Simulation, every: float, settle: float) -> list[tuple[fl
         paths = simulation.gauges().get("requested_paths", 0.0)
         seen.append((simulation.now, right / sum(len(peers) for peers in beside.values()), paths))
     return seen
-
-
-def planned_events(workload: Workload, events: int | None, seed: int) -> list[tuple[int, int]]:
-    """(topic, publisher), one after another: `events` by the topics' rates, or one on each; publishers want the topic."""
-    rng = random.Random(f"dissemination/{seed}")
-    wanted = [topic for topic in range(workload.topics) if len(workload.subscribers(topic))]
-    if events is None:
-        topics = rng.sample(wanted, len(wanted))
-    else:
-        topics = rng.choices(wanted, weights=[float(workload.rates[topic]) for topic in wanted], k=events)
-    return [(topic, rng.choice(workload.subscribers(topic).tolist())) for topic in topics]
-
-
-def histogram(shares: Any) -> list[float]:
-    """The share of nodes in each twentieth of overhead; nodes that received nothing have none."""
-    counts, _ = np.histogram(np.nan_to_num(shares), bins=BINS, range=(0.0, 1.0))
-    return [float(share) for share in counts / max(len(shares), 1)]

@@ -1,6 +1,7 @@
 """Names the code that a run can reach, so that results of other code are not reused.
 
 From the modules of the run's kind, of its workload source and of the system that it runs, all imports are followed, also those inside functions.
+A kind that computes a system as arrays (`by_arrays`) runs none of its nodes: their code does not count.
 Of each module its syntax tree counts, without comments, docstrings and the order of its functions and classes; not its own name. So new words,
 a renamed module, another system or another paper cost no rerun. Libraries are not looked into: only the packages that
 the kind, the source and the system are of.
@@ -62,7 +63,7 @@ def _roots(value: Any) -> Iterator[str]:
         yield type(value).__module__
         for name in value.__struct_fields__:
             yield from _roots(getattr(value, name))
-        if isinstance(value, Run):
+        if isinstance(value, Run) and not getattr(value, "by_arrays", False):
             yield from _modules_of_system(getattr(value, "system", ""))
     elif isinstance(value, list | tuple):
         for one in value:

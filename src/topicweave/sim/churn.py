@@ -10,6 +10,9 @@ from topicweave.errors import BadInput
 from topicweave.model.validation import UP
 from topicweave.model.workload import Workload
 
+CONTACTS = 5
+"""How many live nodes a joining node is told of: what a bootstrap list gives it in practice."""
+
 
 class Change(NamedTuple):
     """One node comes (up) or goes."""

@@ -17,7 +17,7 @@ from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId
 from topicweave.model.workload import Workload
 from topicweave.port import EventMessage, Node, Published
-from topicweave.sim.churn import Change, Churn, always_up
+from topicweave.sim.churn import CONTACTS, Change, Churn, always_up
 from topicweave.sim.faults import Crash, Fault, Loss, Partition, SlowNode
 from topicweave.sim.host import Host
 from topicweave.sim.kernel import Kernel
@@ -25,9 +25,6 @@ from topicweave.sim.latency import Constant, Latency
 from topicweave.sim.network import Network
 from topicweave.systems.system import System
 from topicweave.telemetry.writer import Telemetry
-
-CONTACTS = 5
-"""How many live nodes a joining node is told of: what a bootstrap list gives it in practice."""
 
 InterestOfLife = Callable[[int, int], Interest]
 """What node `index` wants in its life number `life` (0 for the first)."""

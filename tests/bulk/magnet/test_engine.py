@@ -16,7 +16,8 @@ from topicweave.bulk.magnet.plan import Converged
 from topicweave.bulk.magnet.trees import RingOverlay, Trees, greedy_trees, look_at
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
-from topicweave.papers.magnet.runs import ConvergedTrees, Rival, SettledTrees
+from topicweave.papers.magnet.runs import ConvergedTrees, Rival
+from topicweave.papers.magnet.settled import SettledTrees
 from topicweave.runs import carry_out
 from topicweave.runs.sources import ModelWorkload
 from topicweave.workloads.catalogue import build

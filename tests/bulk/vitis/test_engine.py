@@ -13,8 +13,8 @@ from topicweave.bulk.vitis.engine import VitisEngine, run_cycled
 from topicweave.errors import BadInput
 from topicweave.model.ids import RING_SIZE
 from topicweave.model.workload import Workload
+from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.runs import CycledDissemination
-from topicweave.papers.vitis.workloads import CorrelatedLists
 from topicweave.runs import carry_out
 from topicweave.runs.dissemination import Dissemination
 from topicweave.systems.baselines.rvr import RVRParameters

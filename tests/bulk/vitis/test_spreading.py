@@ -17,7 +17,7 @@ from topicweave.measures.columns import names_array
 from topicweave.measures.interests import Interests
 from topicweave.measures.traffic import noise_by_node, traffic_measures
 from topicweave.model.workload import Workload
-from topicweave.papers.vitis.workloads import CorrelatedLists
+from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.port import EventMessage
 from topicweave.sim.host import Host
 from topicweave.sim.simulation import Simulation

@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from topicweave.errors import BadInput
-from topicweave.papers.vitis.workloads import (
-    CorrelatedLists,
-    FollowersSample,
-    TraceLists,
-)
+from topicweave.papers.vitis.lists import CorrelatedLists
+from topicweave.papers.vitis.workloads import FollowersSample, TraceLists
 from topicweave.runs.registry import from_plain
 
 LISTS = CorrelatedLists(60, 40, "high", 4, 4)

@@ -35,12 +35,12 @@ from topicweave.measures.graph import Graph, Overlay, TopicGraph
 from topicweave.measures.overlay import degree_measures, topic_components
 from topicweave.measures.traffic import Traffic, noise_by_node, traffic_measures
 from topicweave.model.workload import Workload
-from topicweave.runs.dissemination import (
+from topicweave.runs.published import (
     histogram,
     planned_events,
     subscription_statistics,
 )
-from topicweave.sim.simulation import CONTACTS
+from topicweave.sim.churn import CONTACTS
 from topicweave.systems.registry import find_system
 from topicweave.systems.vitis.parameters import RendezvousParameters, VitisParameters
 from topicweave.systems.vitis.selection import MAX_AGE_NEAR

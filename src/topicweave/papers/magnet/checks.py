@@ -6,7 +6,7 @@ from typing import Any
 
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.papers.levels import SIZES, beside
-from topicweave.papers.magnet.runs import ConvergedTrees, SettledTrees
+from topicweave.papers.magnet.runs import ConvergedTrees
 from topicweave.papers.magnet.settings import (
     FINGERS_12,
     SYSTEMS,
@@ -15,6 +15,7 @@ from topicweave.papers.magnet.settings import (
     both,
     multi_modal,
 )
+from topicweave.papers.magnet.settled import SettledTrees
 from topicweave.papers.magnet.structured import hierarchical
 from topicweave.papers.magnet.workloads import TopicSample
 from topicweave.papers.study import Plan, Row, Scale, at_most, reported

@@ -1,19 +1,18 @@
-"""Magnet's own runs: what the trees of Magnet and its strawman cost at rest, computed as arrays or reached by messages."""
+"""Magnet's own runs: what the trees of Magnet and its strawman cost at rest, computed as arrays."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from topicweave.bulk.engine import run_out
 from topicweave.bulk.magnet.engine import MagnetEngine
 from topicweave.bulk.magnet.plan import Converged
-from topicweave.papers.magnet.settled import run_settled
 from topicweave.runs.run import Result, Source
 
 Rival = Literal["magnet", "strawman"]
 
 
-class _Trees(Converged, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Trees(Converged, frozen=True, kw_only=True, forbid_unknown_fields=True):
     system: Rival
     workload: Source
     seed: int = 0
@@ -25,20 +24,10 @@ class _Trees(Converged, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"{name}: the strawman chooses neither its place nor its fingers")
 
 
-class ConvergedTrees(_Trees, frozen=True, kw_only=True, tag="magnet-trees"):
+class ConvergedTrees(Trees, frozen=True, kw_only=True, tag="magnet-trees"):
     """The converged overlay, computed at once (see `topicweave.bulk.magnet.engine`)."""
+
+    by_arrays: ClassVar[bool] = True
 
     def run(self) -> Result:
         return run_out(MagnetEngine(self.system, self.workload.load(), self, self.seed))
-
-
-class SettledTrees(_Trees, frozen=True, kw_only=True, tag="magnet-messages"):
-    """The same by nodes in the simulator (see `topicweave.papers.magnet.settled`)."""
-
-    arrivals: float = 60.0
-    """Nodes come one after another over so many seconds."""
-    period: float = 1.0
-    """Seconds between two signs of life."""
-
-    def run(self) -> Result:
-        return run_settled(self.system, self.workload.load(), self, self.arrivals, self.period, self.seed)

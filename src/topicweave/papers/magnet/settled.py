@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from topicweave.bulk.magnet import trees as tree_arrays
 from topicweave.bulk.magnet.engine import measure_trees
 from topicweave.bulk.magnet.plan import Converged
-from topicweave.bulk.magnet.trees import RingOverlay, Trees
+from topicweave.bulk.magnet.trees import RingOverlay
 from topicweave.model.workload import Workload
+from topicweave.papers.magnet.runs import Trees
+from topicweave.runs.run import Result
 from topicweave.sim.churn import Change, Churn
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.baselines.strawman import StrawmanNode
@@ -27,6 +30,18 @@ from topicweave.systems.registry import find_system
 QUIET_PERIODS, SETTLE_PERIODS = 10, 45
 """After the last arrival until fingers are drawn anew, and from then on: twice, and what the trees take to follow."""
 EVENT_SECONDS = 6.0
+
+
+class SettledTrees(Trees, frozen=True, kw_only=True, tag="magnet-messages"):
+    """The same by nodes in the simulator."""
+
+    arrivals: float = 60.0
+    """Nodes come one after another over so many seconds."""
+    period: float = 1.0
+    """Seconds between two signs of life."""
+
+    def run(self) -> Result:
+        return run_settled(self.system, self.workload.load(), self, self.arrivals, self.period, self.seed)
 
 
 def run_settled(
@@ -89,7 +104,7 @@ def settle(
     return simulation
 
 
-def snapshot(simulation: Simulation) -> tuple[RingOverlay, Trees]:
+def snapshot(simulation: Simulation) -> tuple[RingOverlay, tree_arrays.Trees]:
     """What the nodes have in their tables and trees, as arrays."""
     workload = simulation.workload
     nodes: dict[int, HomeTreeNode] = {}
@@ -119,7 +134,9 @@ def snapshot(simulation: Simulation) -> tuple[RingOverlay, Trees]:
     topic_column, child, parent = np.array(edges or [(0, 0, 0)], np.int64).T
     longest = max(len(node.overlay.here[0]) for node in nodes.values())
     moves = sum(node.places.moves for node in nodes.values() if isinstance(node, MagnetNode))
-    return RingOverlay(np.array(order), tables, 8 * longest, moves), Trees(topic_column, child, parent)
+    return RingOverlay(np.array(order), tables, 8 * longest, moves), tree_arrays.Trees(
+        topic_column, child, parent
+    )
 
 
 def _hit_ratio(simulation: Simulation) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from topicweave.bulk.omen.engine import run_mending
 from topicweave.bulk.omen.plan import Mending
@@ -14,6 +14,7 @@ Rival = Literal["omen", "lowoda-inc", "lowoda-re", "spidercast"]
 class Mended(Mending, frozen=True, kw_only=True, tag="mending", forbid_unknown_fields=True):
     """One of the rivals of §6, as arrays."""
 
+    by_arrays: ClassVar[bool] = True
     system: Rival
     workload: Source
     seed: int = 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.papers.study import Plan, Row, Scale, reported
-from topicweave.papers.vitis.runs import UnderChurn
+from topicweave.papers.vitis.churned import UnderChurn
+from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.settings import (
     HELD,
     READINGS,
@@ -16,7 +17,7 @@ from topicweave.papers.vitis.settings import (
     less,
     static,
 )
-from topicweave.papers.vitis.workloads import CorrelatedLists, FollowersSample, TraceLists
+from topicweave.papers.vitis.workloads import FollowersSample, TraceLists
 from topicweave.runs.run import Result, Run
 
 

@@ -1,25 +1,17 @@
-"""Vitis' own runs: static settings cycle by cycle instead of by messages, and churn by a real trace (§IV-F)."""
+"""Vitis' own run: static settings cycle by cycle instead of by messages."""
 
 from __future__ import annotations
 
-import random
-from typing import Literal
+from typing import ClassVar, Literal
 
 from topicweave.bulk.vitis.engine import run_cycled
-from topicweave.measures.columns import names_array
-from topicweave.measures.course import course
-from topicweave.measures.interests import Interests
-from topicweave.measures.uptime import Uptime
-from topicweave.papers.vitis.workloads import TraceLists
 from topicweave.runs.run import OnSystem, Result
-from topicweave.runs.simulated import Simulated
-from topicweave.sim.churn import from_workload
-from topicweave.sim.simulation import Simulation
 
 
 class CycledDissemination(OnSystem, frozen=True, kw_only=True, tag="vitis-cycles"):
     """What `topicweave.runs.dissemination` does by messages, with all nodes as arrays, cycle by cycle."""
 
+    by_arrays: ClassVar[bool] = True
     system: Literal["vitis", "rvr"]
     settle: float = 20.0
     events: int | None = None
@@ -41,52 +33,3 @@ class CycledDissemination(OnSystem, frozen=True, kw_only=True, tag="vitis-cycles
             distribution=self.distribution,
             seed=self.seed,
         )
-
-
-class UnderChurn(Simulated, frozen=True, kw_only=True, tag="vitis-churn"):
-    """Events at a steady pace while the trace runs; measured in equal parts of it."""
-
-    workload: TraceLists
-    events_per_second: float = 5.0
-    parts: int = 8
-    grace: float = 10.0
-    """A node is expected to receive what is published from so long after it joined (§IV-E)."""
-    window: float = 10.0
-
-    def run(self) -> Result:
-        """Hit ratio, overhead and delay over time."""
-        trace, workload = self.workload, self.workload.load()
-        simulation, telemetry = self.simulate(workload, churn=from_workload(workload), count_control=False)
-        rng = random.Random(f"churned/{self.seed}")
-        first, last = trace.quiet, trace.quiet + trace.duration
-        population = []
-        times = sorted(rng.uniform(first, last) for _ in range(int(self.events_per_second * trace.duration)))
-        for time in times:
-            simulation.run(time)
-            _publish_somewhere(simulation, rng)
-            population.append((time, len(simulation.up())))
-        simulation.run(last + self.window)
-        everyone = names_array(workload.node_names)
-        interests = Interests.of(workload.tables()["subscriptions"], everyone)
-        uptime = Uptime(everyone, workload.tables()["churn"])
-        step = trace.duration / self.parts
-        edges = [first + part * step for part in range(self.parts + 1)]
-        parts = course(telemetry.tables(), interests, uptime, edges, grace=self.grace, window=self.window)
-        for part in parts:
-            here = [count for time, count in population if part["start"] <= time < part["start"] + step]
-            part["nodes"] = sum(here) / len(here) if here else 0.0
-        return {
-            "parts": parts,
-            "changes": simulation.churn_operations,
-            "kernel_events": simulation.kernel.events,
-        }
-
-
-def _publish_somewhere(simulation: Simulation, rng: random.Random) -> None:
-    """An event on a random topic that somebody who is up wants, from one of them."""
-    up = set(simulation.up())
-    for topic in rng.sample(range(simulation.workload.topics), simulation.workload.topics):
-        subscribers = [node for node in simulation.workload.subscribers(topic).tolist() if node in up]
-        if subscribers:
-            simulation.publish(rng.choice(subscribers), topic)
-            return

@@ -17,8 +17,9 @@ from typing import Any, Literal
 import msgspec
 
 from topicweave.papers.study import Row, Scale, reported
+from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.runs import CycledDissemination
-from topicweave.papers.vitis.workloads import CorrelatedLists, FollowersSample
+from topicweave.papers.vitis.workloads import FollowersSample
 from topicweave.runs.dissemination import Dissemination
 from topicweave.runs.run import Result
 

@@ -7,6 +7,7 @@ from typing import Any
 from topicweave.papers.levels import SIZES, beside
 from topicweave.papers.study import Plan, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed
+from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.settings import (
     HELD,
     PATTERNS,
@@ -20,8 +21,7 @@ from topicweave.papers.vitis.settings import (
     lists,
     static,
 )
-from topicweave.papers.vitis.workloads import CorrelatedLists
-from topicweave.runs.dissemination import BINS
+from topicweave.runs.published import BINS
 from topicweave.runs.run import Result, Run
 
 FRIENDS = {"smoke": (0, 6, 12), "tenth": (0, 6, 12), "paper": (0, 3, 6, 9, 12)}

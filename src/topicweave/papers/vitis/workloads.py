@@ -1,4 +1,4 @@
-"""The workloads of Vitis §IV: lists in buckets, samples of real followers, and nodes that follow a trace of hosts."""
+"""The workloads of Vitis §IV that need real data: samples of followers, and nodes that follow a trace of hosts."""
 
 from __future__ import annotations
 
@@ -12,26 +12,9 @@ from topicweave.data.availability import host_sessions
 from topicweave.data.reading import social_graph
 from topicweave.data.sampling import followed
 from topicweave.model.workload import Workload
-from topicweave.workloads.vitis import generate_correlated
+from topicweave.papers.vitis.lists import CorrelatedLists
 
 Change = tuple[float, str, str]
-
-
-class CorrelatedLists(msgspec.Struct, frozen=True, tag="vitis-lists", forbid_unknown_fields=True):
-    """§IV-A: `pattern` is random, low or high; with `alpha` the rates follow a power law (§IV-D)."""
-
-    nodes: int
-    topics: int = 5000
-    pattern: str = "random"
-    per_node: int = 50
-    buckets: int = 100
-    alpha: float = 0.0
-    seed: int = 0
-
-    def load(self) -> Workload:
-        return generate_correlated(
-            self.nodes, self.topics, self.pattern, self.per_node, self.buckets, self.alpha, self.seed
-        )
 
 
 class FollowersSample(msgspec.Struct, frozen=True, tag="followers", forbid_unknown_fields=True):
