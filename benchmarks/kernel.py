@@ -20,11 +20,12 @@ from topicweave.workloads import generate
 class SimPyCallbacks(Kernel):
     """SimPy at its quickest: a bare timeout with a callback per event, no process."""
 
-    __slots__ = ("environment",)
+    __slots__ = ("environment", "happened")
 
-    def __init__(self, usual_delay: float = -1.0) -> None:
-        super().__init__(usual_delay)
+    def __init__(self) -> None:
+        super().__init__()
         self.environment = simpy.Environment()
+        self.happened = 0
 
     def at(self, time: float, action: Action, a: Any = None, b: Any = None) -> None:
         self.after(max(0.0, time - self.now), action, a, b)
@@ -34,8 +35,12 @@ class SimPyCallbacks(Kernel):
 
     def _happen(self, action: Action, a: Any, b: Any) -> None:
         self.now = self.environment.now
-        self.events += 1
+        self.happened += 1
         action(a, b)
+
+    @property
+    def events(self) -> int:
+        return self.happened
 
     def run(self, until: float) -> None:
         self.environment.run(until)

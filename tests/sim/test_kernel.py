@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import doctest
 import math
+from heapq import heappop, heappush
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from topicweave.sim import kernel as kernel_module
-from topicweave.sim.kernel import Kernel
+from topicweave.sim.kernel import Action, Kernel
 
 Log = list[tuple[float, str]]
 
@@ -43,8 +45,34 @@ def test_by_time_and_then_in_the_order_of_scheduling(times: list[float]) -> None
     assert kernel.events == len(times)
 
 
-def logged(kernel: Kernel, steps: list[tuple[float, float]]) -> tuple[Log, int, int]:
-    """What happens, and how much is pending half-way, if some actions schedule others."""
+class OneHeap(Kernel):
+    """The same, without a calendar: all entries in one heap."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heap: list[tuple[float, int, Action, Any, Any]] = []
+        self.happened = 0
+
+    def at(self, time: float, action: Action, a: Any = None, b: Any = None) -> None:
+        self._order += 1
+        heappush(self.heap, (max(time, self.now), self._order, action, a, b))
+
+    def run(self, until: float) -> None:
+        while self.heap and self.heap[0][0] <= until:
+            self.now, _, action, a, b = heappop(self.heap)
+            self.happened += 1
+            action(a, b)
+        self.now = max(self.now, until)
+
+    @property
+    def pending(self) -> int:
+        return len(self.heap)
+
+
+def logged(
+    kernel: Kernel, steps: list[tuple[float, float]], stops: list[float]
+) -> tuple[Log, list[int], int]:
+    """What happens, and how much is pending at each stop, if some actions schedule others."""
     log: Log = []
 
     def say(name: str, _: None) -> None:
@@ -57,20 +85,29 @@ def logged(kernel: Kernel, steps: list[tuple[float, float]]) -> tuple[Log, int, 
     for number, (time, delay) in enumerate(steps):
         kernel.at(time, act, delay, str(number))
         kernel.after(delay, say, f"first {number}")
-    kernel.run(0.05)
-    pending = kernel.pending
+    pending = []
+    for stop in stops:
+        kernel.run(stop)
+        pending.append(kernel.pending)
+        kernel.at(kernel.now + 0.001, act, 0.01, f"at {stop}")
     kernel.run(5.0)
     return log, pending, kernel.events
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([0.0, 0.05, 0.5, 1.0]), st.sampled_from([0.0, 0.05, 1.0])), max_size=30
-    )
-)
-def test_a_usual_delay_changes_nothing_but_the_queue(steps: list[tuple[float, float]]) -> None:
-    logs = [logged(kernel, steps) for kernel in (Kernel(), Kernel(usual_delay=0.05))]
-    assert logs[0] == logs[1]
+MOMENTS = st.one_of(st.sampled_from([0.0, 1 / 64, 0.05, 0.5, 1.0, 1e16, math.inf]), st.floats(0.0, 6.0))
+
+
+@given(st.lists(st.tuples(MOMENTS, MOMENTS), max_size=30), st.lists(st.floats(0.0, 4.0), max_size=5))
+def test_the_calendar_does_what_one_heap_would(steps: list[tuple[float, float]], stops: list[float]) -> None:
+    assert logged(Kernel(), steps, stops) == logged(OneHeap(), steps, stops)
+
+
+def test_for_ever_is_later_than_everything_else() -> None:
+    kernel, log = logging_kernel()
+    for time, name in ((math.inf, "never"), (1e300, "late"), (1e14, "soon"), (2e300, "later")):
+        note(kernel, log, time, name)
+    kernel.run(math.inf)
+    assert [name for _, name in log] == ["soon", "late", "later", "never"]
 
 
 def test_until_is_inclusive_and_what_is_later_waits() -> None:

@@ -52,7 +52,8 @@ class Host:
     def set_timer(self, key: TimerKey, delay: float) -> None:
         self._timer_order = order = self._timer_order + 1
         self._timers[key] = order
-        self._kernel.after(delay, self._fire, key, order)
+        kernel = self._kernel
+        kernel.at(kernel.now + delay, self._fire, key, order)
 
     def cancel_timer(self, key: TimerKey) -> None:
         self._timers.pop(key, None)

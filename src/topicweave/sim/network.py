@@ -69,7 +69,7 @@ class Network:
         kernel = self.kernel
         delay = self._delay(source.index, target.index, kernel.now)
         if not self.faults.active:
-            kernel.after(delay, target.arrive, source.name, message)
+            kernel.at(kernel.now + delay, target.arrive, source.name, message)
             return
         for extra in self.faults.fates(source.index, target.index):
             kernel.after(delay + extra, target.arrive, source.name, message)

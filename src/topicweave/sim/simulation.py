@@ -56,7 +56,7 @@ class Simulation:
         self.parameters = system.settings() if parameters is None else parameters
         self.seed = seed
         latency = latency or Constant()
-        self.kernel = Kernel(latency.seconds if isinstance(latency, Constant) else -1.0)
+        self.kernel = Kernel()
         self.telemetry = telemetry
         self.directory = Directory(seed)
         self._membership = membership
