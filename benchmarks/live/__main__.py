@@ -1,4 +1,4 @@
-"""`python -m benchmarks.live [--quick] [mesh | fan-out | topics | start …]`: live nodes beside others, in one run."""
+"""`python -m benchmarks.live [--quick] [mesh | fan-out | topics | subscribe | start …]`: live nodes beside others, in one run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.live import fan_out, gossipsub, mesh, start, topics
+from benchmarks.live import fan_out, gossipsub, mesh, start, subscribing, topics
 from benchmarks.live.contest import attempt
 from benchmarks.live.figures import Figures
+from topicweave.systems.registry import SYSTEMS
 
 FIGURES = ("arrived", "deliveries/s", "p50 ms", "p99 ms")
 
@@ -76,6 +77,17 @@ def many_topics(quick: bool) -> Table:
     return table
 
 
+def subscriptions(quick: bool) -> Table:
+    table = Table(title=f"subscribing to {subscribing.TOPICS:,} topics at once: milliseconds of CPU")
+    for column in ("system", "all", "longest step"):
+        table.add_column(column, justify="left" if column == "system" else "right")
+    for system in ("spidercast", "rappel") if quick else SYSTEMS:
+        result = attempt(subscribing.subscribing, system)
+        cells = [result] if isinstance(result, str) else [f"{1e3 * seconds:.0f}" for seconds in result]
+        table.add_row(system, *cells)
+    return table
+
+
 def starts(quick: bool) -> Table:
     runs = 3 if quick else 10
     table = Table(title=f"from the command to a listening node, {runs} runs: seconds")
@@ -86,7 +98,13 @@ def starts(quick: bool) -> Table:
     return table
 
 
-PARTS = {"mesh": meshes, "fan-out": fan_outs, "topics": many_topics, "start": starts}
+PARTS = {
+    "mesh": meshes,
+    "fan-out": fan_outs,
+    "topics": many_topics,
+    "subscribe": subscriptions,
+    "start": starts,
+}
 
 
 def main() -> None:

@@ -140,15 +140,16 @@ class DirectoryView(GossipView):
 
     def _sweep(self) -> None:
         now = self.world.now
-        if now >= self._next_sweep:
-            for peer in [peer for peer, until in self._gone.items() if until <= now]:
-                del self._gone[peer]
-            for peer, topics in list(self._contacts.items()):
-                old = [topic for topic, until in topics.items() if until <= now]
-                for topic in old:
-                    del topics[topic]
-                if not topics:
-                    del self._contacts[peer]
-                if old:
-                    self._put(peer)
+        if now < self._next_sweep:
+            return
+        for peer in [peer for peer, until in self._gone.items() if until <= now]:
+            del self._gone[peer]
+        for peer, topics in list(self._contacts.items()):
+            old = [topic for topic, until in topics.items() if until <= now]
+            for topic in old:
+                del topics[topic]
+            if not topics:
+                del self._contacts[peer]
+            if old:
+                self._put(peer)
         super()._sweep()

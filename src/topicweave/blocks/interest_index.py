@@ -25,6 +25,7 @@ Slots = NDArray[np.intp]
 
 _FEW = 64  # dead slots not worth renumbering for
 _NOTHING: Interest = frozenset()
+_NOBODY = np.empty(0, dtype=np.uint64)
 
 
 class InterestIndex:
@@ -113,6 +114,14 @@ class InterestIndex:
         """How many known peers want a topic."""
         alive = self._alive
         return sum(alive[slot] for slot in self._slots_of.get(topic, ()))
+
+    def wanting(self, topic: TopicId) -> NDArray[np.uint64]:
+        """The known peers that want a topic, in the order of their slots."""
+        slots = self._slots_of.get(topic)
+        if slots is None:
+            return _NOBODY
+        peers, alive = self._peers, self._alive
+        return np.array([peers[slot] for slot in slots if alive[slot]], dtype=np.uint64)
 
     def alive_slots(self) -> Slots:
         return np.flatnonzero(np.frombuffer(self._alive, dtype=np.uint8))

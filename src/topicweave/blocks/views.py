@@ -297,6 +297,10 @@ class GossipView(InterestView):
         self._sweep()
         return self._known.overlap_counts(topics)
 
+    def subscribers(self, topic: TopicId) -> NDArray[np.uint64]:
+        self._sweep()
+        return self._known.wanting(topic)
+
     def candidates(self) -> Slots:
         self._sweep()
         return self._known.alive_slots()

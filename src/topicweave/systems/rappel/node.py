@@ -146,10 +146,11 @@ class RappelNode(ViewNode):
             return
         self._unjoined.extend(feeds)
         self._join_through_friends()
-        for feed in feeds:
-            if feed in self._unjoined:
-                self._unjoined.remove(feed)
-                self.trees.enter(feed, None)
+        new = set(feeds)
+        alone = [feed for feed in self._unjoined if feed in new]
+        self._unjoined = [feed for feed in self._unjoined if feed not in new]
+        for feed in alone:
+            self.trees.enter(feed, None)
 
     def _spread(self, event: Event) -> int:
         return self.updates.publish(event)
@@ -234,11 +235,15 @@ class RappelNode(ViewNode):
             self.world.set_timer(key, self.parameters.stagger)
 
     def _join_through_friends(self) -> None:
-        for feed in list(self._unjoined):
+        if not self.friendship.friends:
+            return
+        unjoined, self._unjoined = self._unjoined, []
+        for feed in unjoined:
             friends = self.friendship.covering(feed)
             if friends:
-                self._unjoined.remove(feed)
                 self.trees.enter(feed, friends[0])
+            else:
+                self._unjoined.append(feed)
 
     def _audit(self, key: TimerKey) -> None:
         """While there are feeds to join, audits are continual (§5.2)."""
@@ -275,8 +280,9 @@ class RappelNode(ViewNode):
         return publisher if publisher is not None else self._elect(feed)
 
     def _elect(self, feed: TopicId) -> NodeId | None:
-        now = self.world.now
-        self._suspects = {peer: until for peer, until in self._suspects.items() if until > now}
+        if self._suspects:
+            now = self.world.now
+            self._suspects = {peer: until for peer, until in self._suspects.items() if until > now}
         best = self.id if feed in self.subscriptions else None
         for peer in self.view.subscribers(feed).tolist():
             if peer not in self._suspects and (best is None or clockwise(feed, peer) < clockwise(feed, best)):
