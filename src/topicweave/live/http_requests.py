@@ -96,16 +96,10 @@ def openapi() -> dict[str, Any]:
     (publish, receipt, request, reply), schemas = msgspec.json.schema_components(
         [Publish, ReceiptJson, Request, Reply], ref_template="#/components/schemas/{name}"
     )
-
-    def answer(text: str, schema: Any = None) -> dict[str, Any]:
-        content = {"content": {"application/json": {"schema": schema or {"type": "object"}}}}
-        return {"description": text, **content}
-
     topic = {"name": "topic", "in": "path", "required": True, "schema": {"type": "string"}}
-    refused = {
-        "401": {"description": "the token is missing or wrong"},
-        "403": {"description": "not from here"},
-    }
+    token = {"name": "token", "in": "query", "schema": {"type": "string"}}
+    published = {"200": _json("the receipt", receipt), "400": _json("what is wrong with the request")}
+    wanted = {"200": _json("all topics wanted")}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Topicweave node", "version": __version__},
@@ -116,69 +110,64 @@ def openapi() -> dict[str, Any]:
         "security": [{}, {"token": []}],
         "paths": {
             "/live": {
-                "get": {"summary": "Whether the process serves", "responses": {"200": answer("it does")}}
+                "get": {"summary": "Whether the process serves", "responses": {"200": _json("it does")}}
             },
             "/ready": {
                 "get": {
                     "summary": "Whether the node is of use; no token is asked for",
-                    "responses": {"200": answer("it is"), "503": answer("it is not, and a word why")},
+                    "responses": {"200": _json("it is"), "503": _json("it is not, and a word why")},
                 }
             },
             "/health": {
-                "get": {
-                    "summary": "How the node is",
-                    "responses": {
-                        "200": answer("it is well"),
-                        "503": answer("it is alone or failing"),
-                        **refused,
-                    },
-                }
+                "get": _guarded(
+                    "How the node is", {"200": _json("it is well"), "503": _json("it is alone or failing")}
+                )
             },
             "/metrics": {
-                "get": {
-                    "summary": "Figures in Prometheus' text format",
-                    "responses": {
-                        "200": {"description": "the figures", "content": {"text/plain": {}}},
-                        **refused,
-                    },
-                }
+                "get": _guarded(
+                    "Figures in Prometheus' text format",
+                    {"200": {"description": "the figures", "content": {"text/plain": {}}}},
+                )
             },
             "/view": {
-                "get": {
-                    "summary": "Links with kinds, topics, caches, counters",
-                    "responses": {"200": answer("the node's view"), **refused},
-                }
+                "get": _guarded(
+                    "Links with kinds, topics, caches, counters", {"200": _json("the node's view")}
+                )
             },
             "/publish": {
                 "post": {
-                    "summary": "Publish an event",
+                    **_guarded("Publish an event", published),
                     "requestBody": {"required": True, "content": {"application/json": {"schema": publish}}},
-                    "responses": {
-                        "200": answer("the receipt", receipt),
-                        "400": answer("what is wrong with the request"),
-                        **refused,
-                    },
                 }
             },
             "/subscriptions/{topic}": {
                 "parameters": [topic],
-                "put": {
-                    "summary": "Want a topic",
-                    "responses": {"200": answer("all topics wanted"), **refused},
-                },
-                "delete": {
-                    "summary": "Want a topic no more",
-                    "responses": {"200": answer("all topics wanted"), **refused},
-                },
+                "put": _guarded("Want a topic", wanted),
+                "delete": _guarded("Want a topic no more", wanted),
             },
             "/events": {
                 "get": {
-                    "summary": "WebSocket: publish and subscribe",
+                    **_guarded(
+                        "WebSocket: publish and subscribe", {"101": {"description": "the WebSocket is open"}}
+                    ),
                     "description": "Text messages in JSON. To the node: `Request`; from the node: `Reply`.",
-                    "parameters": [{"name": "token", "in": "query", "schema": {"type": "string"}}],
-                    "responses": {"101": {"description": "the WebSocket is open"}, **refused},
+                    "parameters": [token],
                     "x-websocket": {"receives": request, "sends": reply},
                 }
             },
         },
     }
+
+
+def _json(text: str, schema: Any = None) -> dict[str, Any]:
+    content = {"application/json": {"schema": schema or {"type": "object"}}}
+    return {"description": text, "content": content}
+
+
+def _guarded(summary: str, responses: dict[str, Any]) -> dict[str, Any]:
+    """A path that asks for a token, and looks at where the request comes from."""
+    refused = {
+        "401": {"description": "the token is missing or wrong"},
+        "403": {"description": "not from here"},
+    }
+    return {"summary": summary, "responses": {**responses, **refused}}

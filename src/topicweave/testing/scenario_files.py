@@ -53,9 +53,6 @@ class _Planned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
         count = nodes if self.share is None else max(1, round(self.share * nodes))
         return sorted(rng.sample(range(nodes), count))
 
-    def faults(self, hit: list[int]) -> Iterable[Fault]:
-        raise NotImplementedError
-
 
 class LossPlan(_Planned, frozen=True, tag="loss"):
     """Each message from or to those hit is lost with a probability."""

@@ -65,10 +65,7 @@ def test_backup_sets_are_those_of_the_rule(
         np.array(sorted(own), np.int64),
         np.array(pool, np.int32),
         bits,
-        coverage,
-        covers == "multi",
-        builder == "greedy",
-        np.array([seed], np.uint64),
+        kernels.Building(coverage, covers == "multi", builder == "greedy", np.array([seed], np.uint64)),
     )
     assert built.tolist() == by_rule
 
@@ -90,10 +87,7 @@ def test_repairs_take_the_edges_of_the_rule(
     topics = overlay.topics_of(departed)
     shadow = np.array(sorted(data.draw(st.sets(st.integers(1, workload.nodes - 1)))), np.int64)
     kind = {"shadow": kernels.SHADOW, "beacons": kernels.BEACONS, "spread": kernels.EXACT}[how]
-    labels, spread = kernels.shadow_labels(
-        *(topics, shadow, kind, departed, overlay.rank, overlay.bits, overlay.members_at, overlay.members),
-        *(overlay.is_up, *overlay.adjacency),
-    )
+    labels, spread = kernels.shadow_labels(topics, shadow, kind, departed, overlay.network)
     degrees = [len(overlay.links[peer]) for peer in shadow.tolist()]
     edges = shadow[compiled.design(shadow_problem(labels, degrees, 3), 2.0)].tolist()
 

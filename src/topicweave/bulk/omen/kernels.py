@@ -6,10 +6,13 @@ Random numbers come from a counter that the caller owns (splitmix64), so a run i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
+
+from topicweave.model.arrays import IntArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -17,6 +20,42 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 SHADOW, BEACONS, EXACT = 0, 1, 2
 """How the parts of a topic are known: not at all, by beacons, or all of them."""
+
+
+class Network(NamedTuple):
+    """Who wants what, who is up, and who is linked to whom."""
+
+    offsets: IntArray
+    """Node i wants `topics[offsets[i]:offsets[i + 1]]`; also as bits."""
+    topics: IntArray
+    bits: npt.NDArray[np.uint64]
+    members_at: IntArray
+    """Topic t is wanted by `members[members_at[t]:members_at[t + 1]]`, up or not."""
+    members: IntArray
+    rank: IntArray
+    """The nodes' order on the identifier circle."""
+    up: npt.NDArray[np.bool_]
+    links_at: IntArray
+    """Node i is linked to `links[links_at[i]:links_at[i + 1]]`."""
+    links: IntArray
+
+
+class Keeping(NamedTuple):
+    """Per node: its predecessors (-1: none), the backups that it keeps for each, and how many (-1: not built yet)."""
+
+    before: npt.NDArray[np.int32]
+    kept: npt.NDArray[np.int32]
+    count: npt.NDArray[np.int32]
+
+
+class Building(NamedTuple):
+    """How a backup set is built."""
+
+    coverage: int
+    multi: bool
+    """All covers at once, not one after another."""
+    greedy: bool
+    counter: npt.NDArray[np.uint64]
 
 
 @njit(cache=True)
@@ -108,10 +147,9 @@ def _choose_for_a_random_topic(shares: Any, free: Any, uncovered: Any, counter: 
 
 
 @njit(cache=True)
-def build_backups(
-    topics: Any, pool: Any, bits: Any, coverage: int, multi: bool, greedy: bool, counter: Any
-) -> Any:
+def build_backups(topics: Any, pool: Any, bits: Any, building: Any) -> Any:
     """A backup set for a node with these topics, among a pool in ascending order, as `systems.omen.backups` builds it."""
+    coverage, multi, greedy, counter = building
     words = (len(topics) + 63) // 64
     shares = np.zeros((len(pool), words), np.uint64)
     free = np.zeros(len(pool), np.bool_)
@@ -154,18 +192,10 @@ def build_backups(
 
 
 @njit(cache=True)
-def _view(
-    node: int,
-    before: Any,
-    kept: Any,
-    kept_count: Any,
-    links_at: Any,
-    links: Any,
-    up: Any,
-    mark: Any,
-    stamp: int,
-) -> Any:
+def _view(node: int, keeping: Any, network: Any, mark: Any, stamp: int) -> Any:
     """getView (Alg. 4): backups and neighbours of the predecessors, without those who are gone."""
+    before, kept, kept_count = keeping
+    links_at, links = network.links_at, network.links
     most = 0
     for place in range(before.shape[1]):
         peer = before[node, place]
@@ -180,153 +210,96 @@ def _view(
             continue
         for i in range(kept_count[node, place]):
             other = kept[node, place, i]
-            if up[other] and mark[other] != stamp:
-                mark[other] = stamp
-                found[count] = other
-                count += 1
+            if network.up[other]:
+                count = _add(found, count, other, mark, stamp)
         for i in range(links_at[peer], links_at[peer + 1]):
-            other = links[i]
-            if mark[other] != stamp:
-                mark[other] = stamp
-                found[count] = other
-                count += 1
+            count = _add(found, count, links[i], mark, stamp)
     return found[:count]
 
 
 @njit(cache=True)
-def view_of(node: int, before: Any, kept: Any, kept_count: Any, links_at: Any, links: Any, up: Any) -> Any:
-    return _view(node, before, kept, kept_count, links_at, links, up, np.zeros(len(up), np.int64), 1)
+def _add(found: Any, count: int, node: int, mark: Any, stamp: int) -> int:
+    """One more, unless it is marked; returns how many there are."""
+    if mark[node] == stamp:
+        return count
+    mark[node] = stamp
+    found[count] = node
+    return count + 1
 
 
 @njit(cache=True)
-def view_sizes(
-    nodes: Any, before: Any, kept: Any, kept_count: Any, links_at: Any, links: Any, up: Any
-) -> Any:
-    mark = np.zeros(len(up), np.int64)
+def view_of(node: int, keeping: Any, network: Any) -> Any:
+    return _view(node, keeping, network, np.zeros(len(network.up), np.int64), 1)
+
+
+@njit(cache=True)
+def view_sizes(nodes: Any, keeping: Any, network: Any) -> Any:
+    mark = np.zeros(len(network.up), np.int64)
     sizes = np.empty(len(nodes), np.int64)
     for place in range(len(nodes)):
-        sizes[place] = len(
-            _view(nodes[place], before, kept, kept_count, links_at, links, up, mark, place + 1)
-        )
+        sizes[place] = len(_view(nodes[place], keeping, network, mark, place + 1))
     return sizes
 
 
 @njit(cache=True)
-def _select_view(
-    node: int,
-    pool: Any,
-    before: Any,
-    kept: Any,
-    kept_count: Any,
-    offsets: Any,
-    topic: Any,
-    bits: Any,
-    coverage: int,
-    multi: bool,
-    greedy: bool,
-    counter: Any,
-) -> None:
+def _select_view(node: int, pool: Any, keeping: Any, network: Any, building: Any) -> None:
     """selectView (Alg. 4)."""
+    before, kept, kept_count = keeping
     for place in range(before.shape[1]):
         peer = before[node, place]
         if peer < 0:
             continue
-        others = pool[pool != peer]
-        built = build_backups(
-            topic[offsets[peer] : offsets[peer + 1]], others, bits, coverage, multi, greedy, counter
-        )
+        wanted = network.topics[network.offsets[peer] : network.offsets[peer + 1]]
+        built = build_backups(wanted, pool[pool != peer], network.bits, building)
         count = min(len(built), kept.shape[2])
         kept[node, place, :count] = built[:count]
         kept_count[node, place] = count
 
 
 @njit(cache=True)
-def gossip(
-    nodes: Any,
-    everyone: Any,
-    samples: int,
-    before: Any,
-    kept: Any,
-    kept_count: Any,
-    links_at: Any,
-    links: Any,
-    up: Any,
-    offsets: Any,
-    topic: Any,
-    bits: Any,
-    coverage: int,
-    multi: bool,
-    greedy: bool,
-    counter: Any,
-) -> int:
+def gossip(nodes: Any, everyone: Any, samples: int, keeping: Any, network: Any, building: Any) -> int:
     """An exchange by each of these nodes, in order (Alg. 3); returns the messages sent."""
-    mark = np.zeros(len(up), np.int64)
+    mark = np.zeros(len(network.up), np.int64)
     stamp = 0
     messages = 0
     for node in nodes:
-        if not up[node]:
+        if not network.up[node]:
             continue
         stamp += 1
-        mine = _view(node, before, kept, kept_count, links_at, links, up, mark, stamp)
+        mine = _view(node, keeping, network, mark, stamp)
         known = mine if len(mine) else everyone
-        partner = known[below(counter, len(known))]
+        partner = known[below(building.counter, len(known))]
         if partner == node:
             continue
         stamp += 1
-        theirs = _view(partner, before, kept, kept_count, links_at, links, up, mark, stamp)
+        theirs = _view(partner, keeping, network, mark, stamp)
         stamp += 1
         pool = np.empty(len(mine) + len(theirs) + 2 * samples + 2, np.int32)
-        pool[0], pool[1] = node, partner
-        mark[node] = mark[partner] = stamp
-        count = 2
+        count = _add(pool, _add(pool, 0, node, mark, stamp), partner, mark, stamp)
         for other in mine:
-            if mark[other] != stamp:
-                mark[other] = stamp
-                pool[count] = other
-                count += 1
+            count = _add(pool, count, other, mark, stamp)
         for other in theirs:
-            if mark[other] != stamp:
-                mark[other] = stamp
-                pool[count] = other
-                count += 1
+            count = _add(pool, count, other, mark, stamp)
         for _ in range(2 * samples):
-            other = everyone[below(counter, len(everyone))]
-            if mark[other] != stamp:
-                mark[other] = stamp
-                pool[count] = other
-                count += 1
+            other = everyone[below(building.counter, len(everyone))]
+            count = _add(pool, count, other, mark, stamp)
         both = np.sort(pool[:count])
-        ends = np.array([node, partner])
-        for end in ends:
-            _select_view(
-                end,
-                both,
-                before,
-                kept,
-                kept_count,
-                offsets,
-                topic,
-                bits,
-                coverage,
-                multi,
-                greedy,
-                counter,
-            )
+        _select_view(node, both, keeping, network, building)
+        _select_view(partner, both, keeping, network, building)
         messages += 2
     return messages
 
 
 @njit(cache=True)
-def _part_of_topic(
-    t: int, members_at: Any, members: Any, up: Any, links_at: Any, links: Any, part: Any, stack: Any
-) -> int:
+def _part_of_topic(t: int, network: Any, part: Any, stack: Any) -> int:
     """Number the parts of a topic from 0: `part` of its subscribers; returns how many parts there are.
 
-    `part` must hold -1 for everybody before, and `forget_parts` sees to it afterwards.
+    `part` must hold -1 for everybody before, and `_forget_parts` sees to it afterwards.
     """
-    start, end = members_at[t], members_at[t + 1]
+    members, links_at, links = network.members, network.links_at, network.links
+    start, end = network.members_at[t], network.members_at[t + 1]
     for i in range(start, end):
-        if up[members[i]]:
+        if network.up[members[i]]:
             part[members[i]] = -2
     parts = 0
     for i in range(start, end):
@@ -348,38 +321,51 @@ def _part_of_topic(
 
 
 @njit(cache=True)
-def _forget_parts(t: int, members_at: Any, members: Any, part: Any) -> None:
-    for i in range(members_at[t], members_at[t + 1]):
-        part[members[i]] = -1
+def _forget_parts(t: int, network: Any, part: Any) -> None:
+    for i in range(network.members_at[t], network.members_at[t + 1]):
+        part[network.members[i]] = -1
 
 
 @njit(cache=True)
-def parted(topics: Any, members_at: Any, members: Any, up: Any, links_at: Any, links: Any) -> Any:
+def parted(topics: Any, network: Any) -> Any:
     """Those of the topics that are in several parts."""
-    part = np.full(len(up), -1, np.int32)
-    stack = np.empty(len(up), np.int32)
+    part = np.full(len(network.up), -1, np.int32)
+    stack = np.empty(len(network.up), np.int32)
     apart = np.zeros(len(topics), np.bool_)
     for place in range(len(topics)):
-        t = topics[place]
-        apart[place] = _part_of_topic(t, members_at, members, up, links_at, links, part, stack) > 1
-        _forget_parts(t, members_at, members, part)
+        apart[place] = _part_of_topic(topics[place], network, part, stack) > 1
+        _forget_parts(topics[place], network, part)
     return topics[apart]
 
 
 @njit(cache=True)
-def shadow_labels(
-    topics: Any,
-    shadow: Any,
-    how: int,
-    departed: int,
-    rank: Any,
-    bits: Any,
-    members_at: Any,
-    members: Any,
-    up: Any,
-    links_at: Any,
-    links: Any,
-) -> tuple[Any, Any]:
+def _leader(t: int, network: Any) -> int:
+    """The first on the circle of those who want a topic and are up; -1 if nobody is."""
+    leader = -1
+    for i in range(network.members_at[t], network.members_at[t + 1]):
+        node = network.members[i]
+        if network.up[node] and (leader < 0 or network.rank[node] < network.rank[leader]):
+            leader = node
+    return leader
+
+
+@njit(cache=True)
+def _join_linked(labels: Any, shadow: Any, place_of: Any, network: Any) -> None:
+    """One label for members that are linked to each other."""
+    for s in range(len(shadow)):
+        if labels[s] < 0:
+            continue
+        for i in range(network.links_at[shadow[s]], network.links_at[shadow[s] + 1]):
+            other = place_of[network.links[i]]
+            if other > s and labels[other] >= 0 and labels[other] != labels[s]:
+                old, new = labels[other], labels[s]
+                for again in range(len(shadow)):
+                    if labels[again] == old:
+                        labels[again] = new
+
+
+@njit(cache=True)
+def shadow_labels(topics: Any, shadow: Any, how: int, departed: int, network: Any) -> tuple[Any, Any]:
     """What a shadow set reports: labels by (topic, member), -1 where a member does not want it; and the topics that labels had to be spread through.
 
     Beacons tell who is still in the part of a topic's leader, and nothing of those who are not; where the departed was the leader, labels are
@@ -387,9 +373,9 @@ def shadow_labels(
     """
     labels = np.full((len(topics), len(shadow)), -1, np.int64)
     spread = np.zeros(len(topics), np.bool_)
-    part = np.full(len(up), -1, np.int32)
-    stack = np.empty(len(up), np.int32)
-    place_of = np.full(len(up), -1, np.int32)
+    part = np.full(len(network.up), -1, np.int32)
+    stack = np.empty(len(network.up), np.int32)
+    place_of = np.full(len(network.up), -1, np.int32)
     for s in range(len(shadow)):
         place_of[shadow[s]] = s
     for place in range(len(topics)):
@@ -397,32 +383,18 @@ def shadow_labels(
         exact = how == EXACT
         if how == SHADOW:
             for s in range(len(shadow)):
-                if _wants(bits, shadow[s], t):
+                if _wants(network.bits, shadow[s], t):
                     labels[place, s] = s
         else:
-            parts = _part_of_topic(t, members_at, members, up, links_at, links, part, stack)
-            leader = -1
-            for i in range(members_at[t], members_at[t + 1]):
-                node = members[i]
-                if up[node] and (leader < 0 or rank[node] < rank[leader]):
-                    leader = node
-            if how == BEACONS and (leader < 0 or rank[departed] < rank[leader]):
+            parts = _part_of_topic(t, network, part, stack)
+            leader = _leader(t, network)
+            if how == BEACONS and (leader < 0 or network.rank[departed] < network.rank[leader]):
                 exact = spread[place] = True
             for s in range(len(shadow)):
                 its_part = part[shadow[s]]
                 if its_part >= 0:
                     labels[place, s] = its_part if exact or its_part == part[leader] else parts + s
-            _forget_parts(t, members_at, members, part)
-        if exact:
-            continue
-        for s in range(len(shadow)):
-            if labels[place, s] < 0:
-                continue
-            for i in range(links_at[shadow[s]], links_at[shadow[s] + 1]):
-                other = place_of[links[i]]
-                if other > s and labels[place, other] >= 0 and labels[place, other] != labels[place, s]:
-                    old, new = labels[place, other], labels[place, s]
-                    for again in range(len(shadow)):
-                        if labels[place, again] == old:
-                            labels[place, again] = new
+            _forget_parts(t, network, part)
+        if not exact:
+            _join_linked(labels[place], shadow, place_of, network)
     return labels, spread

@@ -43,7 +43,7 @@ class LiveOverlay:
         self.is_up = np.zeros(workload.nodes, np.bool_)
         self.is_up[list(self.up)] = True
         self.links: list[set[int]] = [set() for _ in range(workload.nodes)]
-        self._adjacency: tuple[IntArray, IntArray] | None = None
+        self._network: kernels.Network | None = None
 
     def topics_of(self, node: int) -> IntArray:
         return self.topic[self.offsets[node] : self.offsets[node + 1]]
@@ -64,35 +64,36 @@ class LiveOverlay:
         neighbours, self.links[node] = self.links[node], set()
         for peer in neighbours:
             self.links[peer].discard(node)
-        self._adjacency = None
+        self._network = None
         return neighbours
 
     def link(self, pairs: Iterable[Pair]) -> None:
         for one, other in pairs:
             self.links[one].add(other)
             self.links[other].add(one)
-        self._adjacency = None
+        self._network = None
 
     def unlink_all(self) -> None:
         self.links = [set() for _ in self.links]
-        self._adjacency = None
+        self._network = None
 
     @property
-    def adjacency(self) -> tuple[IntArray, IntArray]:
-        """The links by node, as arrays: where each node's begin, and who is at the other end."""
-        if self._adjacency is None:
+    def network(self) -> kernels.Network:
+        """All of it as arrays."""
+        if self._network is None:
             starts = np.zeros(len(self.links) + 1, np.int64)
             np.cumsum([len(peers) for peers in self.links], out=starts[1:])
             ends = np.fromiter(chain.from_iterable(map(sorted, self.links)), np.int64, int(starts[-1]))
-            self._adjacency = starts, ends
-        return self._adjacency
+            self._network = kernels.Network(
+                *(self.offsets, self.topic, self.bits, self.members_at, self.members, self.rank, self.is_up),
+                *(starts, ends),
+            )
+        return self._network
 
     def parted(self, topics: Collection[int]) -> list[int]:
         """Those of the topics whose sub-overlay is in several parts."""
         asked = np.array(sorted(topics), np.int64)
-        found: list[int] = kernels.parted(
-            asked, self.members_at, self.members, self.is_up, *self.adjacency
-        ).tolist()
+        found: list[int] = kernels.parted(asked, self.network).tolist()
         return found
 
     def instance(self) -> tuple[list[int], Instance]:

@@ -73,7 +73,7 @@ class OMenMender:
             backups = self._subscribers(held) if self._everybody else prepared[place]
             shadow = np.array([peer for peer in sorted({*backups, *around}) if peer in overlay.up], np.int64)
             how = kernels.EXACT if self._everybody else HOW[self._plan.components]
-            _ = overlay.adjacency  # every node knows its own links; to list them all is no part of a repair
+            _ = overlay.network  # every node knows its own links; to list them all is no part of a repair
             start = time.process_time()
             labels, spread = self._shadow_labels(node, held, shadow, how)
             took.search_seconds = time.process_time() - start
@@ -113,11 +113,7 @@ class OMenMender:
     def _shadow_labels(
         self, departed: int, topics: IntArray, shadow: IntArray, how: int
     ) -> tuple[IntArray, IntArray]:
-        overlay = self.overlay
-        labels, spread = kernels.shadow_labels(
-            *(topics, shadow, how, departed, overlay.rank, overlay.bits, overlay.members_at, overlay.members),
-            *(overlay.is_up, *overlay.adjacency),
-        )
+        labels, spread = kernels.shadow_labels(topics, shadow, how, departed, self.overlay.network)
         return labels, spread
 
     def _mend(self, shadow: IntArray, labels: IntArray, took: Handling, start: float) -> None:

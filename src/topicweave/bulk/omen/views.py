@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from bisect import bisect_left, insort
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
@@ -35,14 +34,18 @@ class LocalViews:
         self._id = overlay.workload.node_ids
         self._circle = sorted((self._id[node], node) for node in overlay.up)
         nodes = overlay.workload.nodes
-        # Per node: its predecessors, the backups that it keeps for each, and how many (-1: not built yet).
-        self._before = np.full((nodes, plan.resilience), -1, np.int32)
-        self._kept = np.zeros((nodes, plan.resilience, min(nodes, MOST_BACKUPS)), np.int32)
-        self._kept_count = np.full((nodes, plan.resilience), -1, np.int32)
+        self._keeping = kernels.Keeping(
+            before=np.full((nodes, plan.resilience), -1, np.int32),
+            kept=np.zeros((nodes, plan.resilience, min(nodes, MOST_BACKUPS)), np.int32),
+            count=np.full((nodes, plan.resilience), -1, np.int32),
+        )
+        self._building = kernels.Building(
+            *(plan.coverage, plan.covers == "multi", plan.builder == "greedy", self._counter)
+        )
         self._everyone = np.array(sorted(overlay.up), np.int32)
         for node in overlay.up:
             before = self.predecessors(node)
-            self._before[node, : len(before)] = before
+            self._keeping.before[node, : len(before)] = before
 
     def predecessors(self, node: int) -> list[int]:
         place = bisect_left(self._circle, (self._id[node], node))
@@ -58,23 +61,18 @@ class LocalViews:
 
     def view(self, node: int) -> list[int]:
         """getView (Alg. 4)."""
-        view: list[int] = kernels.view_of(node, *self._views()).tolist()
+        view: list[int] = kernels.view_of(node, self._keeping, self._overlay.network).tolist()
         return view
 
     def cycle(self, nodes: Collection[int]) -> int:
         """One gossip exchange by each of these nodes (Alg. 3); returns the messages sent."""
         if self.global_view or not len(self._everyone):
             return 0
-        overlay = self._overlay
-        given: tuple[Any, ...] = (
-            np.array(nodes, np.int64),
-            self._everyone,
-            min(self._plan.samples, len(self._everyone)),
-            *self._views(),
-            *(overlay.offsets, overlay.topic, overlay.bits),
-            *self._building(),
+        samples = min(self._plan.samples, len(self._everyone))
+        messages: int = kernels.gossip(
+            *(np.array(nodes, np.int64), self._everyone, samples),
+            *(self._keeping, self._overlay.network, self._building),
         )
-        messages: int = kernels.gossip(*given)
         return messages
 
     def backups_of(self, churned: int, joining: bool = False) -> list[int]:
@@ -98,8 +96,8 @@ class LocalViews:
     def join(self, node: int) -> None:
         insort(self._circle, (self._id[node], node))
         self._everyone = np.array(sorted(self._overlay.up), np.int32)
-        self._before[node] = -1
-        self._kept_count[node] = -1
+        self._keeping.before[node] = -1
+        self._keeping.count[node] = -1
         self._settle_around(node)
 
     def leave(self, node: int) -> None:
@@ -110,31 +108,19 @@ class LocalViews:
 
     def sizes(self) -> list[int]:
         """How many nodes each local view holds."""
-        sizes: list[int] = kernels.view_sizes(self._everyone, *self._views()).tolist()
+        network = self._overlay.network
+        sizes: list[int] = kernels.view_sizes(self._everyone, self._keeping, network).tolist()
         return sizes
 
     def all_backups(self) -> dict[int, list[int]]:
         """The backup set of every node, as its coordinator keeps it."""
         return {node: self.backups_of(node) for node in self._everyone.tolist()}
 
-    def _views(self) -> tuple[Any, ...]:
-        return (
-            self._before,
-            self._kept,
-            self._kept_count,
-            *self._overlay.adjacency,
-            self._overlay.is_up,
-        )
-
-    def _building(self) -> tuple[Any, ...]:
-        plan = self._plan
-        return plan.coverage, plan.covers == "multi", plan.builder == "greedy", self._counter
-
     def _ready(self, keeper: int, churned: int) -> list[int] | None:
-        for place in np.flatnonzero(self._before[keeper] == churned).tolist():
-            count = int(self._kept_count[keeper, place])
+        for place in np.flatnonzero(self._keeping.before[keeper] == churned).tolist():
+            count = int(self._keeping.count[keeper, place])
             if count >= 0:
-                kept: list[int] = self._kept[keeper, place, :count].tolist()
+                kept: list[int] = self._keeping.kept[keeper, place, :count].tolist()
                 return kept
         return None
 
@@ -144,22 +130,22 @@ class LocalViews:
         for step in range(min(self._plan.resilience + 1, len(self._circle))):
             node = self._circle[(place + step) % len(self._circle)][1]
             ready = {
-                peer: (self._kept[node, slot].copy(), self._kept_count[node, slot])
-                for slot, peer in enumerate(self._before[node].tolist())
+                peer: (self._keeping.kept[node, slot].copy(), self._keeping.count[node, slot])
+                for slot, peer in enumerate(self._keeping.before[node].tolist())
                 if peer >= 0
             }
-            self._before[node] = self._kept_count[node] = -1
+            self._keeping.before[node] = self._keeping.count[node] = -1
             for slot, peer in enumerate(self.predecessors(node)):
-                self._before[node, slot] = peer
+                self._keeping.before[node, slot] = peer
                 if peer in ready:
-                    self._kept[node, slot], self._kept_count[node, slot] = ready[peer]
+                    self._keeping.kept[node, slot], self._keeping.count[node, slot] = ready[peer]
 
     def _built(self, node: int, candidates: Collection[int] | IntArray) -> list[int]:
         pool = np.unique(np.array(candidates, np.int32))
-        return self._build(self._overlay.topics_of(node), pool[pool != node], *self._building())
+        return self._build(self._overlay.topics_of(node), pool[pool != node], self._building)
 
-    def _build(self, topics: IntArray, pool: IntArray, *building: Any) -> list[int]:
-        built: list[int] = kernels.build_backups(topics, pool, self._overlay.bits, *building).tolist()
+    def _build(self, topics: IntArray, pool: IntArray, building: kernels.Building) -> list[int]:
+        built: list[int] = kernels.build_backups(topics, pool, self._overlay.bits, building).tolist()
         return built
 
     def _looked_up(self, joined: int, ready: Collection[int]) -> list[int]:
@@ -171,7 +157,5 @@ class LocalViews:
             others = overlay.subscribers(topic).tolist()
             pool.update(self._random.sample(others, min(CANDIDATES_PER_TOPIC, len(others))))
         pool.discard(joined)
-        coverage, *building = self._building()
-        return self._build(
-            overlay.topics_of(joined), np.array(sorted(pool), np.int32), max(1, coverage), *building
-        )
+        building = self._building._replace(coverage=max(1, self._building.coverage))
+        return self._build(overlay.topics_of(joined), np.array(sorted(pool), np.int32), building)

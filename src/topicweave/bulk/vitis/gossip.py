@@ -87,6 +87,30 @@ class Gossip(NamedTuple):
     proposals: Proposals
 
 
+class Known(NamedTuple):
+    """Descriptors: peers, and when each was made."""
+
+    peers: Counts
+    made: Times
+
+
+class Scratch(NamedTuple):
+    """Room that steps use again and again."""
+
+    peers: Counts
+    made: Times
+    mark: Counts
+    """Per node: the token of the list that it stands in."""
+    place: Counts
+    """And where in it."""
+    counter: Counts
+    """The last token."""
+    mine: Counts
+    slots: Counts
+    linked: Counts
+    """For the election."""
+
+
 def new_gossip(
     subscribers: Any, size: int, small_world: int, view_size: int, contacts: Nodes, room: int, rng: Any
 ) -> Gossip:
@@ -128,13 +152,14 @@ def _find(rows: Any, node: int, count: int, peer: int) -> int:
 
 
 @njit(cache=True)
-def _add(peers: Any, made: Any, count: int, peer: int, when: float, mark: Any, place: Any, token: int) -> int:
+def _add(scratch: Any, count: int, peer: int, when: float) -> int:
     """One more descriptor, or a fresher one of somebody known; returns how many there are (`descriptors.merge`)."""
-    if mark[peer] == token:
+    made, place, token = scratch.made, scratch.place, scratch.counter[0]
+    if scratch.mark[peer] == token:
         made[place[peer]] = max(made[place[peer]], when)
         return count
-    mark[peer], place[peer] = token, count
-    peers[count], made[count] = peer, when
+    scratch.mark[peer], place[peer] = token, count
+    scratch.peers[count], made[count] = peer, when
     return count + 1
 
 
@@ -154,33 +179,25 @@ def _sample(gossip: Any, settings: Any, node: int, now: float, rng: Any, scratch
     else:
         partner = gossip.sampled[node, rng.integers(0, gossip.sampled_count[node])]
     theirs, mine = gossip.sampled_count[partner], gossip.sampled_count[node]
-    offered, answered = gossip.sampled[node, :mine].copy(), gossip.sampled[partner, :theirs].copy()
-    offered_made, answered_made = (
-        gossip.sampled_made[node, :mine].copy(),
-        gossip.sampled_made[partner, :theirs].copy(),
-    )
-    _learn(gossip, partner, node, now, offered, offered_made, scratch)
-    _learn(gossip, node, partner, now, answered, answered_made, scratch)
+    offered = Known(gossip.sampled[node, :mine].copy(), gossip.sampled_made[node, :mine].copy())
+    answered = Known(gossip.sampled[partner, :theirs].copy(), gossip.sampled_made[partner, :theirs].copy())
+    _learn(gossip, partner, node, now, offered, scratch)
+    _learn(gossip, node, partner, now, answered, scratch)
 
 
 @njit(cache=True)
-def _learn(
-    gossip: Any, node: int, sender: int, now: float, received: Any, received_made: Any, scratch: Any
-) -> None:
-    peers, made, mark, place, counter = scratch
-    counter[0] += 1
-    token, count = counter[0], 0
+def _learn(gossip: Any, node: int, sender: int, now: float, received: Any, scratch: Any) -> None:
+    scratch.counter[0] += 1
+    count = 0
     for at in range(gossip.sampled_count[node]):
-        count = _add(
-            peers, made, count, gossip.sampled[node, at], gossip.sampled_made[node, at], mark, place, token
-        )
-    count = _add(peers, made, count, sender, now, mark, place, token)
-    for at in range(len(received)):
-        if received[at] != node:
-            count = _add(peers, made, count, received[at], received_made[at], mark, place, token)
-    count = keep_freshest(peers, made, count, gossip.sampled.shape[1])
-    gossip.sampled[node, :count] = peers[:count]
-    gossip.sampled_made[node, :count] = made[:count]
+        count = _add(scratch, count, gossip.sampled[node, at], gossip.sampled_made[node, at])
+    count = _add(scratch, count, sender, now)
+    for at in range(len(received.peers)):
+        if received.peers[at] != node:
+            count = _add(scratch, count, received.peers[at], received.made[at])
+    count = keep_freshest(scratch.peers, scratch.made, count, gossip.sampled.shape[1])
+    gossip.sampled[node, :count] = scratch.peers[:count]
+    gossip.sampled_made[node, :count] = scratch.made[:count]
     gossip.sampled_count[node] = count
 
 
@@ -188,8 +205,10 @@ def _learn(
 
 
 @njit(cache=True)
-def _candidates(gossip: Any, settings: Any, node: int, now: float, rng: Any, peers: Any, made: Any) -> int:
+def _candidates(gossip: Any, settings: Any, node: int, now: float, rng: Any) -> Any:
     """Random peers, and those that were nearest on the ring at the last selection (`TableSelection.candidates`)."""
+    width = gossip.sampled.shape[1] + gossip.near.shape[1]
+    peers, made = np.empty(width, np.int64), np.empty(width, np.float64)
     known: int = gossip.sampled_count[node]
     peers[:known] = gossip.sampled[node, :known]
     made[:known] = gossip.sampled_made[node, :known]
@@ -204,68 +223,50 @@ def _candidates(gossip: Any, settings: Any, node: int, now: float, rng: Any, pee
         if now - gossip.near_made[node, place] <= settings.near_age:
             peers[count], made[count] = gossip.near[node, place], gossip.near_made[node, place]
             count += 1
-    return count
+    return Known(peers[:count], made[:count])
 
 
 @njit(cache=True)
 def _exchange(
-    subscribers: Any, gossip: Any, settings: Any, node: int, now: float, rng: Any, scratch: Any, mine: Any
+    subscribers: Any, gossip: Any, settings: Any, node: int, now: float, rng: Any, scratch: Any
 ) -> None:
     """One exchange of tables (Alg. 2 and 3), with a ring neighbour or anybody in the table (`TableSelection.partner`)."""
-    width = gossip.table.shape[1] + gossip.sampled.shape[1] + 2 * NEAR + 1
-    samples, samples_made = np.empty(width, np.int64), np.empty(width, np.float64)
-    count = _candidates(gossip, settings, node, now, rng, samples, samples_made)
+    samples = _candidates(gossip, settings, node, now, rng)
     if gossip.table_count[node] == 0:
-        _select(
-            *(subscribers, gossip, settings, node, now, rng, samples[:count], samples_made[:count]),
-            *(samples[:0], samples_made[:0], scratch, mine),
-        )
+        nothing = Known(samples.peers[:0], samples.made[:0])
+        _select(subscribers, gossip, settings, node, now, rng, samples, nothing, scratch)
     held = gossip.table_count[node]
     if held == 0:
         return
     if rng.random() < settings.ring_partners:
         held = min(held, 2)
     partner = gossip.table[node, rng.integers(0, held)]
-    theirs, theirs_made = np.empty(width, np.int64), np.empty(width, np.float64)
-    others = _candidates(gossip, settings, partner, now, rng, theirs, theirs_made)
-    sent, sent_made = _buffer(gossip, node, partner, now, samples[:count], samples_made[:count], scratch)
-    back, back_made = _buffer(gossip, partner, node, now, theirs[:others], theirs_made[:others], scratch)
-    _select(
-        *(subscribers, gossip, settings, partner, now, rng, theirs[:others], theirs_made[:others]),
-        *(sent, sent_made, scratch, mine),
-    )
-    _select(
-        *(subscribers, gossip, settings, node, now, rng, samples[:count], samples_made[:count]),
-        *(back, back_made, scratch, mine),
-    )
+    theirs = _candidates(gossip, settings, partner, now, rng)
+    sent = _buffer(gossip, node, partner, now, samples, scratch)
+    back = _buffer(gossip, partner, node, now, theirs, scratch)
+    _select(subscribers, gossip, settings, partner, now, rng, theirs, sent, scratch)
+    _select(subscribers, gossip, settings, node, now, rng, samples, back, scratch)
 
 
 @njit(cache=True)
-def _know(
-    gossip: Any, node: int, samples: Any, samples_made: Any, scratch: Any, token: int, count: int
-) -> int:
-    peers, made, mark, place, _ = scratch
+def _know(gossip: Any, node: int, samples: Any, scratch: Any, count: int) -> int:
     for at in range(gossip.table_count[node]):
         peer = gossip.table[node, at]
         # As fresh as its last heartbeat, which every neighbour hears.
         when = max(gossip.table_made[node, at], gossip.last_beat[peer])
-        count = _add(peers, made, count, peer, when, mark, place, token)
-    for at in range(len(samples)):
-        count = _add(peers, made, count, samples[at], samples_made[at], mark, place, token)
+        count = _add(scratch, count, peer, when)
+    for at in range(len(samples.peers)):
+        count = _add(scratch, count, samples.peers[at], samples.made[at])
     return count
 
 
 @njit(cache=True)
-def _buffer(
-    gossip: Any, node: int, partner: int, now: float, samples: Any, samples_made: Any, scratch: Any
-) -> Any:
+def _buffer(gossip: Any, node: int, partner: int, now: float, samples: Any, scratch: Any) -> Any:
     """What a node sends: itself, its table, its samples, without the partner."""
-    peers, made, mark, place, counter = scratch
-    counter[0] += 1
-    count = _add(peers, made, 0, node, now, mark, place, counter[0])
-    count = _know(gossip, node, samples, samples_made, scratch, counter[0], count)
-    kept = peers[:count] != partner
-    return peers[:count][kept], made[:count][kept]
+    scratch.counter[0] += 1
+    count = _know(gossip, node, samples, scratch, _add(scratch, 0, node, now))
+    kept = scratch.peers[:count] != partner
+    return Known(scratch.peers[:count][kept], scratch.made[:count][kept])
 
 
 @njit(cache=True)
@@ -277,18 +278,15 @@ def _select(
     now: float,
     rng: Any,
     samples: Any,
-    samples_made: Any,
     received: Any,
-    received_made: Any,
     scratch: Any,
-    mine: Any,
 ) -> None:
     """A new table out of all that is known (`TableSelection.rank`), and the links that follow from it."""
-    peers, made, mark, place, counter = scratch
-    counter[0] += 1
-    count = _know(gossip, node, samples, samples_made, scratch, counter[0], 0)
-    for at in range(len(received)):
-        count = _add(peers, made, count, received[at], received_made[at], mark, place, counter[0])
+    peers, made, place = scratch.peers, scratch.made, scratch.place
+    scratch.counter[0] += 1
+    count = _know(gossip, node, samples, scratch, 0)
+    for at in range(len(received.peers)):
+        count = _add(scratch, count, received.peers[at], received.made[at])
     fresh = 0
     for at in range(count):
         peer = peers[at]
@@ -308,7 +306,7 @@ def _select(
     size = gossip.table.shape[1]
     chosen = np.empty(size + 2, np.int64)
     held = select_neighbours(
-        *(subscribers, node, peers, fresh, gossip.targets[node], size, settings.friends, mine, chosen)
+        *(subscribers, node, peers, fresh, gossip.targets[node], size, settings.friends, scratch.mine, chosen)
     )
     if held >= 2:
         gossip.estimates[node] = estimated_nodes(
@@ -376,16 +374,7 @@ def _let_go(gossip: Any, node: int, peer: int, end: Any, until: float) -> None:
 
 
 @njit(cache=True)
-def _beat(
-    subscribers: Any,
-    gossip: Any,
-    settings: Any,
-    node: int,
-    now: float,
-    mine: Any,
-    slots: Any,
-    linked: Any,
-) -> None:
+def _beat(subscribers: Any, gossip: Any, settings: Any, node: int, now: float, scratch: Any) -> None:
     """Links whose time is up go; then the election (Alg. 5), and the paths that follow from it."""
     kept = 0
     for at in range(gossip.degree[node]):
@@ -400,7 +389,8 @@ def _beat(
         return
     neighbours = np.sort(gossip.links[node, :kept][gossip.ends[node, :kept] != 0])
     elect_gateways(
-        *(subscribers, gossip.proposals, node, neighbours, settings.most_hops, mine, slots, linked)
+        *(subscribers, gossip.proposals, node, neighbours, settings.most_hops),
+        *(scratch.mine, scratch.slots, scratch.linked),
     )
     for place in range(subscribers.offsets[node], subscribers.offsets[node + 1]):
         if gossip.proposals.gateways[place] == node:
@@ -416,20 +406,21 @@ def pass_time(
     """Let nodes do what is due, in the order given."""
     everyone, topics = len(subscribers.ids), len(subscribers.points)
     room = 2 * (gossip.table.shape[1] + gossip.sampled.shape[1] + 2 * NEAR + 1) + 2
-    scratch = (
+    scratch = Scratch(
         np.empty(room, np.int64),
         np.empty(room, np.float64),
         np.full(everyone, -1, np.int64),
         np.empty(everyone, np.int64),
         np.zeros(1, np.int64),
+        np.full(topics, -1, np.int64),
+        np.empty(topics, np.int64),
+        np.full(everyone, -1, np.int64),
     )
-    mine, slots = np.full(topics, -1, np.int64), np.empty(topics, np.int64)
-    linked = np.full(everyone, -1, np.int64)
     for turn in range(len(times)):
         node, now = nodes[turn], times[turn]
         if steps[turn] == SAMPLE:
             _sample(gossip, settings, node, now, rng, scratch)
         elif steps[turn] == EXCHANGE:
-            _exchange(subscribers, gossip, settings, node, now, rng, scratch, mine)
+            _exchange(subscribers, gossip, settings, node, now, rng, scratch)
         else:
-            _beat(subscribers, gossip, settings, node, now, mine, slots, linked)
+            _beat(subscribers, gossip, settings, node, now, scratch)

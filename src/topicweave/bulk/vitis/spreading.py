@@ -31,16 +31,50 @@ class Spread(NamedTuple):
     """Nodes on relay paths, summed over topics."""
 
 
+class Links(NamedTuple):
+    """A row per node, of which the first `degree` are in use: all of them carry events, those `kept` route as well."""
+
+    ids: npt.NDArray[np.uint64]
+    peers: npt.NDArray[np.int32]
+    kept: npt.NDArray[np.bool_]
+    degree: Counts
+
+
+class Audience(NamedTuple):
+    """Topic t is wanted by `nodes[at[t]:at[t + 1]]`, of whom those `asking` keep up a relay path to its point."""
+
+    points: npt.NDArray[np.uint64]
+    at: Counts
+    nodes: Counts
+    asking: npt.NDArray[np.bool_]
+
+
+class Marks(NamedTuple):
+    """Per node the last topic, event or turn for which something was so; and each path node's place in its tree."""
+
+    wants: Counts
+    on_path: Counts
+    carried: Counts
+    seen: Counts
+    told: Counts
+    parents: Counts
+    children: Counts
+    siblings: Counts
+
+
 @njit(cache=True)
-def build_paths(
-    ids: Any, links: Any, kept: Any, degree: Any, starts: Any, point: Any, mark: Any, token: int, tree: Any
-) -> int:
+def _onwards(links: Any, here: int, point: Any) -> int:
+    return next_hop(links.ids, here, links.peers[here], links.kept[here], links.degree[here], point)
+
+
+@njit(cache=True)
+def build_paths(links: Any, starts: Any, point: Any, token: int, marks: Any) -> int:
     """Climb from every start to the rendezvous, or to where a path is already.
 
     Marks who is on a path with the token, and fills the tree: each node's parent (-1 at the rendezvous), first child and next
     sibling. Returns how many nodes are on paths.
     """
-    parents, children, siblings = tree
+    mark, parents, children, siblings = marks.on_path, marks.parents, marks.children, marks.siblings
     found = 0
     for start in starts:
         here = start
@@ -57,7 +91,7 @@ def build_paths(
                 children[here] = child
             if not new:
                 break
-            following = next_hop(ids, here, links[here], kept[here], degree[here], point)
+            following = _onwards(links, here, point)
             if following == here:
                 break
             child, here = here, following
@@ -65,33 +99,48 @@ def build_paths(
 
 
 @njit(cache=True)
-def spread_events(
-    ids: Any,
-    points: Any,
-    links: Any,
-    kept: Any,
-    degree: Any,
-    wanting_at: Any,
-    wanting: Any,
-    asking: Any,
-    floods: bool,
-    relays_hand_on: bool,
-    event_topic: Any,
-    event_node: Any,
-) -> Any:
-    """Events, ordered by topic, over the links: all of them carry events, those `kept` route as well.
+def _targets(
+    links: Any, marks: Any, here: int, topic: int, turn: int, floods: bool, point: Any, targets: Any
+) -> int:
+    """Whom a node tells of an event: who is beside it on the paths, interested neighbours if it `floods`, else whoever is nearer to the
+    rendezvous. Returns how many."""
+    told, count = marks.told, 0
+    if marks.on_path[here] == topic:
+        child = marks.children[here]
+        while child >= 0:
+            told[child] = turn
+            targets[count] = child
+            count += 1
+            child = marks.siblings[child]
+        if marks.parents[here] >= 0:
+            told[marks.parents[here]] = turn
+            targets[count] = marks.parents[here]
+            count += 1
+    if floods:
+        for place in range(links.degree[here]):
+            peer = links.peers[here, place]
+            if marks.wants[peer] == topic and told[peer] != turn:
+                told[peer] = turn
+                targets[count] = peer
+                count += 1
+    if count == 0 or (marks.wants[here] != topic and marks.on_path[here] != topic):
+        following = _onwards(links, here, point)
+        if following != here and told[following] != turn:
+            targets[count] = following
+            count += 1
+    return count
 
-    Topic t is wanted by `wanting[wanting_at[t]:wanting_at[t + 1]]`, of whom those `asking` keep up a relay path. With `floods`
-    events go to interested neighbours, too; from a node that only relays, if `relays_hand_on`.
-    """
-    nodes = len(ids)
-    wants = np.full(nodes, -1, np.int64)
-    on_path = np.full(nodes, -1, np.int64)
-    carried = np.full(nodes, -1, np.int64)
-    seen = np.full(nodes, -1, np.int64)
-    told = np.full(nodes, -1, np.int64)
-    tree = (np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64))
-    parents, children, siblings = tree
+
+@njit(cache=True)
+def spread_events(
+    links: Any, audience: Any, floods: bool, relays_hand_on: bool, event_topic: Any, event_node: Any
+) -> Any:
+    """Events, ordered by topic. With `floods` they go to interested neighbours, too; from a node that only relays, if `relays_hand_on`."""
+    nodes = len(links.ids)
+    never = np.full((5, nodes), -1, np.int64)
+    tree = np.empty((3, nodes), np.int64)
+    marks = Marks(never[0], never[1], never[2], never[3], never[4], tree[0], tree[1], tree[2])
+    wants, carried, seen = marks.wants, marks.carried, marks.seen
     queue, source, crossed = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     targets = np.empty(nodes, np.int64)
     counts = np.zeros((4, nodes), np.int64)
@@ -100,14 +149,14 @@ def spread_events(
     relays = path_nodes = turn = 0
     present = -1
     for event in range(len(event_topic)):
-        topic, point = event_topic[event], points[event_topic[event]]
+        topic, point = event_topic[event], audience.points[event_topic[event]]
         if topic != present:
             present = topic
-            wanting_here = wanting[wanting_at[topic] : wanting_at[topic + 1]]
-            for node in wanting_here:
+            first, last = audience.at[topic], audience.at[topic + 1]
+            wanting = audience.nodes[first:last]
+            for node in wanting:
                 wants[node] = topic
-            starts = wanting_here[asking[wanting_at[topic] : wanting_at[topic + 1]]]
-            path_nodes += build_paths(ids, links, kept, degree, starts, point, on_path, topic, tree)
+            path_nodes += build_paths(links, wanting[audience.asking[first:last]], point, topic, marks)
         queue[0], source[0], crossed[0] = event_node[event], -1, 0
         seen[queue[0]] = event
         head, tail = 0, 1
@@ -115,31 +164,8 @@ def spread_events(
             here, came_from, far = queue[head], source[head], crossed[head]
             head += 1
             turn += 1
-            count = 0
-            if on_path[here] == topic:
-                child = children[here]
-                while child >= 0:
-                    told[child] = turn
-                    targets[count] = child
-                    count += 1
-                    child = siblings[child]
-                if parents[here] >= 0:
-                    told[parents[here]] = turn
-                    targets[count] = parents[here]
-                    count += 1
-            if floods and (came_from < 0 or wants[here] == topic or relays_hand_on):
-                for place in range(degree[here]):
-                    peer = links[here, place]
-                    if wants[peer] == topic and told[peer] != turn:
-                        told[peer] = turn
-                        targets[count] = peer
-                        count += 1
-            if count == 0 or (wants[here] != topic and on_path[here] != topic):
-                following = next_hop(ids, here, links[here], kept[here], degree[here], point)
-                if following != here and told[following] != turn:
-                    targets[count] = following
-                    count += 1
-            for place in range(count):
+            flood = floods and (came_from < 0 or wants[here] == topic or relays_hand_on)
+            for place in range(_targets(links, marks, here, topic, turn, flood, point, targets)):
                 peer = targets[place]
                 if peer == came_from:
                     continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from topicweave.papers.spidercast.settings import (
@@ -13,6 +14,7 @@ from topicweave.papers.spidercast.settings import (
 )
 from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
 from topicweave.papers.trends import falls, listed, rises
+from topicweave.runs.run import Result
 
 
 def fig6(scale: Scale, seed: int) -> Plan:
@@ -107,13 +109,8 @@ def fig7(scale: Scale, seed: int) -> Plan:
             rows.append(
                 claim({**where, "nodes": "rising"}, "degree_mean", "falls", listed(degrees), falls(degrees))
             )
-            largest, paper = (
-                max(result["topic_diameter_max"] for result in mine),
-                diameter_in_paper[popularity],
-            )
-            rows.append(
-                Row(where, "topic_diameter_max", paper, largest, largest <= paper + 1, "at most one above")
-            )
+            largest = max(result["topic_diameter_max"] for result in mine)
+            rows.append(_one_above(where, diameter_in_paper[popularity], largest))
         for nodes in sizes:
             by_similarity = sorted(DISTRIBUTIONS, key=lambda name: results[name, nodes]["tdi_20"])
             degrees = [results[name, nodes]["degree_mean"] for name in by_similarity]
@@ -159,78 +156,52 @@ def fig8(scale: Scale, seed: int) -> Plan:
             degrees = [result["degree_mean"] for result in mine]
             where = {"figure": "8a", "topics": topics}
             similarity = [result["tdi_20"] for result in mine]
-            diameter = max(result["topic_diameter_max"] for result in mine)
             rows += [
                 claim({**where, "nodes": "rising"}, "degree_mean", "falls", listed(degrees), falls(degrees)),
                 claim({**where, "nodes": "rising"}, "tdi_20", "rises", listed(similarity), rises(similarity)),
                 at_most(where, "degree_max", largest_degree, max(result["degree_max"] for result in mine)),
-                Row(where, "topic_diameter_max", 6, diameter, diameter <= 7, "at most one above"),
+                _one_above(where, 6, max(result["topic_diameter_max"] for result in mine)),
                 at_most(where, "partitioned_topics", 0, max(result["partitioned_topics"] for result in mine)),
             ]
         for nodes in sizes:
-            few, many = (results["a", topics, nodes]["degree_mean"] for topics in (100, 200))
-            rows.append(
-                claim(
-                    {"figure": "8a", "nodes": nodes, "topics": "100, 200"},
-                    "degree_mean",
-                    "more topics, higher",
-                    listed([few, many]),
-                    many > few,
-                )
-            )
+            both = [results["a", topics, nodes]["degree_mean"] for topics in (100, 200)]
+            where = {"figure": "8a", "nodes": nodes, "topics": "100, 200"}
+            rows.append(claim(where, "degree_mean", "more topics, higher", listed(both), both[1] > both[0]))
         mine = [results["b", topics] for topics in topic_counts]
         where = {"figure": "8b", "nodes": largest, "topics_per_node": 20, "topics": "rising"}
         degrees, similarity = [r["degree_mean"] for r in mine], [r["tdi_40"] for r in mine]
-        first, last = mine[0]["topic_diameter_max"], mine[-1]["topic_diameter_max"]
         rows += [
             claim(where, "degree_mean", "rises", listed(degrees), rises(degrees)),
             claim(where, "tdi_40", "falls", listed(similarity), falls(similarity)),
-            Row(
-                {**where, "topics": topic_counts[0]},
-                "topic_diameter_max",
-                5,
-                first,
-                first <= 6,
-                "at most one above",
-            ),
-            Row(
-                {**where, "topics": topic_counts[-1]},
-                "topic_diameter_max",
-                4,
-                last,
-                last <= 5,
-                "at most one above",
-            ),
+            _one_above({**where, "topics": topic_counts[0]}, 5, mine[0]["topic_diameter_max"]),
+            _one_above({**where, "topics": topic_counts[-1]}, 4, mine[-1]["topic_diameter_max"]),
             at_most(where, "partitioned_topics", 0, max(r["partitioned_topics"] for r in mine)),
         ]
         for nodes in sizes:
-            degrees = [results["c", length, nodes]["degree_mean"] for length in list_sizes]
-            top = degrees.index(max(degrees))
-            where = {"figure": "8c", "nodes": nodes, "topics_per_node": "10, 15, 20, 30, 40"}
-            rows += [
-                claim(
-                    where,
-                    "degree_mean",
-                    "rises to 20, then falls",
-                    listed(degrees),
-                    list_sizes[top] == 20 and rises(degrees[: top + 1]) and falls(degrees[top:]),
-                ),
-                reported(
-                    where,
-                    "tdi(2d)",
-                    "falls to 20, then rises",
-                    listed([results["c", length, nodes][f"tdi_{2 * length}"] for length in list_sizes]),
-                ),
-                at_most(
-                    where,
-                    "partitioned_topics",
-                    0,
-                    max(results["c", length, nodes]["partitioned_topics"] for length in list_sizes),
-                ),
-            ]
+            rows += _by_subscriptions(
+                nodes, list_sizes, [results["c", length, nodes] for length in list_sizes]
+            )
         return rows
 
     return Plan({**by_nodes, **by_topics, **by_subscriptions}, judge)
+
+
+def _one_above(where: dict[str, Any], paper: int, diameter: float) -> Row:
+    return Row(where, "topic_diameter_max", paper, diameter, diameter <= paper + 1, "at most one above")
+
+
+def _by_subscriptions(nodes: int, list_sizes: Sequence[int], results: Sequence[Result]) -> list[Row]:
+    """Figures 8c and 8f at one size of the network."""
+    degrees = [result["degree_mean"] for result in results]
+    top = degrees.index(max(degrees))
+    peak = list_sizes[top] == 20 and rises(degrees[: top + 1]) and falls(degrees[top:])
+    similarity = [result[f"tdi_{2 * length}"] for length, result in zip(list_sizes, results, strict=True)]
+    where = {"figure": "8c", "nodes": nodes, "topics_per_node": ", ".join(map(str, list_sizes))}
+    return [
+        claim(where, "degree_mean", "rises to 20, then falls", listed(degrees), peak),
+        reported(where, "tdi(2d)", "falls to 20, then rises", listed(similarity)),
+        at_most(where, "partitioned_topics", 0, max(result["partitioned_topics"] for result in results)),
+    ]
 
 
 def fig9(scale: Scale, seed: int) -> Plan:

@@ -6,6 +6,7 @@ which rings there are, which of them the trees run over, and where on it a node 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -120,9 +121,9 @@ class HomeTreeNode(InterestNode):
         """Further blocks with `lost` and `known_peers`."""
         return ()
 
+    @abstractmethod
     def _begin(self, contacts: Sequence[NodeId]) -> None:
         """Take the places on the rings."""
-        raise NotImplementedError
 
     def _beat_more(self) -> None:
         """After the rings, before the trees."""
