@@ -18,7 +18,7 @@ from topicweave.blocks.topic_directory.messages import (
     Announcement,
     Carry,
     Record,
-    Report,
+    Unanswered,
 )
 from topicweave.model.ids import RING_SIZE, successor
 from topicweave.model.workload import Workload
@@ -92,7 +92,7 @@ def test_records_end_with_their_term_a_withdrawal_or_a_report() -> None:
     keeper.announced(announcement(6, WITHDRAWS), now=1.0)
     keeper.sweep(now=60.0)
     assert keeper.subscribers(TOPIC) == [5]
-    keeper.reported(Report(TOPIC, 5))
+    keeper.reported(Unanswered(TOPIC, 5))
     assert keeper.subscribers(TOPIC) == []
     assert keeper.topics() == []
 

@@ -12,7 +12,7 @@ from topicweave.choose.planning import (
     MOST_NODES,
     PILOT_NODES,
     Cost,
-    Plan,
+    RunPlan,
     parse_budget,
     plan,
     seconds_for,
@@ -34,13 +34,15 @@ def test_other_budgets_are_refused(text: str) -> None:
 
 
 def test_what_fits_is_run_whole() -> None:
-    assert plan([Cost(1.0, 1.2), Cost(2.0, 1.2)], nodes=800, seeds=5, budget=1e6, workers=2) == Plan(800, 5)
+    assert plan([Cost(1.0, 1.2), Cost(2.0, 1.2)], nodes=800, seeds=5, budget=1e6, workers=2) == RunPlan(
+        800, 5
+    )
 
 
 def test_seeds_go_before_nodes() -> None:
     cost = Cost(10.0, 1.2)
     all_nodes_once = cost.with_nodes(1000) / CAREFUL
-    assert plan([cost], 1000, 3, budget=1.5 * all_nodes_once, workers=1) == Plan(1000, 1)
+    assert plan([cost], 1000, 3, budget=1.5 * all_nodes_once, workers=1) == RunPlan(1000, 1)
     assert plan([cost], 1000, 3, budget=0.5 * all_nodes_once, workers=1).nodes < 1000
 
 
@@ -74,6 +76,6 @@ def test_never_more_than_asked_for_and_never_nothing(
     assert min(nodes, LARGE) <= chosen.nodes <= min(nodes, max(MOST_NODES, LARGE))
     assert 1 <= chosen.seeds <= seeds
     reckoned = seconds_for(costs, chosen.nodes, workers, chosen.seeds)
-    assert reckoned <= CAREFUL * budget or chosen == Plan(min(nodes, LARGE), 1)
+    assert reckoned <= CAREFUL * budget or chosen == RunPlan(min(nodes, LARGE), 1)
     if chosen.nodes < min(nodes, MOST_NODES):
         assert seconds_for(costs, chosen.nodes + 1, workers) > CAREFUL * budget, "no more would have fitted"

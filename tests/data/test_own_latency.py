@@ -13,17 +13,17 @@ import pytest
 from topicweave.data.own_latency import Unit, read_network, typical_rtt
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
-from topicweave.sim.latency_choice import STORED, Network, parse_latency
+from topicweave.sim.latency_choice import STORED, Distances, parse_latency
 
 TWO = Workload.from_lists({"a": ["x"], "b": ["x"]})
 
 
-def read(folder: Path, text: str, name: str = "own.csv", unit: Unit | None = None) -> Network:
+def read(folder: Path, text: str, name: str = "own.csv", unit: Unit | None = None) -> Distances:
     (folder / name).write_text(text)
     return read_network(folder / name, unit)
 
 
-def one_way(network: Network, workload: Workload = TWO) -> float:
+def one_way(network: Distances, workload: Workload = TWO) -> float:
     return network.latency(workload).delay(0, 1, 0.0)
 
 
@@ -123,7 +123,7 @@ def test_what_is_stored_is_what_was_read(tmp_path: Path) -> None:
     path = tmp_path / f"one{STORED}"
     network.save(path)
     assert parse_latency(str(path), TWO, 0).delay(0, 1, 0.0) == pytest.approx(0.040)
-    again = Network.load(path)
+    again = Distances.load(path)
     assert again.names == network.names
     assert again.points is not None
     assert network.points is not None

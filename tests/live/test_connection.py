@@ -19,7 +19,7 @@ from topicweave.live.connection import (
     Drop,
     End,
     Failed,
-    Hold,
+    HoldReading,
     Input,
     Lost,
     Made,
@@ -29,13 +29,13 @@ from topicweave.live.connection import (
     Reading,
     Refuse,
     Retire,
+    Rivalry,
     SaidBye,
     Sign,
     Spend,
     State,
     Terms,
     Tick,
-    Verdict,
     Wake,
     Writable,
     Write,
@@ -161,9 +161,9 @@ def test_a_retired_connection_reads_on_until_the_others_bye() -> None:
 
 
 def test_what_is_held_is_read_when_it_is_let_go_or_the_other_side_closed_in_order() -> None:
-    for ending in (Hold(False), Lost(in_order=True)):
+    for ending in (HoldReading(False), Lost(in_order=True)):
         ends = Ends(terms("a"), terms("b")).opened()
-        assert ends.tell(ends.dialler, Hold(True)) == [Reading(False)]
+        assert ends.tell(ends.dialler, HoldReading(True)) == [Reading(False)]
         assert ends.tell(ends.dialler, Bytes(frame(Kind.MESSAGES, b"x"))) == []
         assert Arrived(Kind.MESSAGES, b"x") in ends.tell(ends.dialler, ending)
 
@@ -175,7 +175,7 @@ def test_a_hold_between_two_frames_keeps_the_second() -> None:
     for output in ends.dialler.step(0.0, Bytes(two)):
         got.append(output)
         if isinstance(output, Arrived):
-            list(ends.dialler.step(0.0, Hold(True)))
+            list(ends.dialler.step(0.0, HoldReading(True)))
     assert [one.body for one in got if isinstance(one, Arrived)] == [b"1"]
 
 
@@ -221,7 +221,7 @@ def test_every_state_ends_and_every_line_of_the_table_is_walked() -> None:
                 noise = Bytes(rng.choice((rng.randbytes(6), frame(Kind.MESSAGES, b""), bye_frame(Bye("x")))))
                 inputs: tuple[Input, ...] = (
                     *(Made(), Tick(), Retire(), End(Bye("enough")), Drop(), Lost(True)),
-                    *(Hold(True), Hold(False), noise),
+                    *(HoldReading(True), HoldReading(False), noise),
                 )
                 ends.tell(end, rng.choice(inputs))
                 ends.now += rng.choice((0.0, 0.5, 3.0))
@@ -257,13 +257,13 @@ def test_of_two_connections_the_lower_ids_stays_and_the_newer_of_one_side() -> N
         return made
 
     ours, theirs = connection(True), connection(False)
-    assert arbitrate(low, high, ours, theirs, 0.0) is Verdict.OLD
-    assert arbitrate(low, high, theirs, ours, 0.0) is Verdict.NEW
-    assert arbitrate(high, low, ours, theirs, 0.0) is Verdict.NEW
-    assert arbitrate(low, high, ours, connection(True), 0.0) is Verdict.NEW
+    assert arbitrate(low, high, ours, theirs, 0.0) is Rivalry.OLD
+    assert arbitrate(low, high, theirs, ours, 0.0) is Rivalry.NEW
+    assert arbitrate(high, low, ours, theirs, 0.0) is Rivalry.NEW
+    assert arbitrate(low, high, ours, connection(True), 0.0) is Rivalry.NEW
     restarted = connection(False, instance=2)
-    assert arbitrate(low, high, ours, restarted, PACE.heartbeat + 1) is Verdict.NEW, "the old one is silent"
-    assert arbitrate(low, high, ours, restarted, 0.1) is Verdict.DUPLICATE, "the old one lives"
+    assert arbitrate(low, high, ours, restarted, PACE.heartbeat + 1) is Rivalry.NEW, "the old one is silent"
+    assert arbitrate(low, high, ours, restarted, 0.1) is Rivalry.DUPLICATE, "the old one lives"
 
 
 def test_a_newcomer_takes_the_place_of_the_oldest_of_the_largest_crowd() -> None:

@@ -22,7 +22,7 @@ from topicweave.live.interests import (
     HearingInterests,
     InterestNames,
     InterestsTold,
-    Named,
+    NamedInterest,
     TellingInterests,
     name_of,
     shape_of,
@@ -52,7 +52,7 @@ class Connection:
 
     def send(self, *messages: Message) -> list[Message]:
         """What arrives, after what had to be told first."""
-        mentioned: dict[bytes, Named] = {}
+        mentioned: dict[bytes, NamedInterest] = {}
         for message in messages:
             mentioned |= self.sender.mentioned(message)
         for told in self.telling.news(mentioned.values()):

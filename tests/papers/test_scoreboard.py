@@ -13,7 +13,7 @@ import pytest
 from topicweave.errors import BadInput
 from topicweave.papers import STUDIES
 from topicweave.papers.claims import Claim, parse
-from topicweave.papers.judging import Verdict, judge, short
+from topicweave.papers.judging import ClaimVerdict, judge, short
 from topicweave.papers.results import Batch, Number, as_numbers, merged, read_results, write_results
 from topicweave.papers.scoreboard import scoreboard
 from topicweave.papers.scoreboard_page import markdown
@@ -35,7 +35,7 @@ def numbers(*points: tuple[dict[str, Any], float | str], seed: int = 0) -> list[
     return as_numbers(batch, [Row(where, "degree", None, value) for where, value in points])
 
 
-def state(verdict: Verdict) -> tuple[str, str]:
+def state(verdict: ClaimVerdict) -> tuple[str, str]:
     return verdict.state, "; ".join(one.miss for one in verdict.judged)
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import pairs, rows
-from topicweave.data.formats import Options
+from topicweave.data.formats import LineOptions
 from topicweave.errors import BadInput, UnknownName
 from topicweave.model.workload import Workload
 from topicweave.pipeline import lines
@@ -41,7 +41,7 @@ class Bring:
         elif path.suffix == ".xz":
             raw = lzma.compress(raw)
         path.write_bytes(raw)
-        return import_trace(self.spark, format_name, path, self.out, Options(**options))
+        return import_trace(self.spark, format_name, path, self.out, LineOptions(**options))
 
 
 def test_an_edge_list_makes_every_user_a_node_and_a_topic(bring: Bring) -> None:
@@ -148,7 +148,7 @@ def test_an_opml_folder_has_a_reader_per_file(bring: Bring) -> None:
     (folder / "ann.opml").write_text(feed)
     (folder / "deep" / "bob.opml").write_text('<opml><body><outline xmlUrl="http://a"/></body></opml>')
     (folder / "broken.opml").write_text("<opml>\n<body>")
-    counts = import_trace(bring.spark, "opml", folder, bring.out, Options(max_rejects=0.5))
+    counts = import_trace(bring.spark, "opml", folder, bring.out, LineOptions(max_rejects=0.5))
     assert (counts["lines"], counts["rejects"], counts["topics"]) == (2, 1, 2)
     assert pairs(bring.out) == [("ann", "http://a"), ("ann", "http://b"), ("deep/bob", "http://a")]
     (broken,) = rows(bring.out, "rejects")

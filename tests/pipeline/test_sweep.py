@@ -28,7 +28,7 @@ from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.registry import from_plain
 from topicweave.runs.runner import finished_runs
 from topicweave.runs.sources import GeneratedWorkload
-from topicweave.runs.store import Store, key
+from topicweave.runs.store import ResultStore, key
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_both_executors_share_the_store_and_its_format(spark: SparkSession, tmp_
 @pytest.mark.parametrize("torn", [b"", b"{", b'{"result": [1]}', b"\xff\xfe"])
 def test_what_cannot_be_read_is_run_again(spark: SparkSession, tmp_path: Path, torn: bytes) -> None:
     first = run_all({"a": TINY}, tmp_path, SparkExecutor(spark))
-    path = Store(tmp_path).path(key(TINY))
+    path = ResultStore(tmp_path).path(key(TINY))
     whole = path.read_bytes()
     path.write_bytes(torn)
     assert run_all({"a": TINY}, tmp_path, SparkExecutor(spark)) == first

@@ -57,7 +57,7 @@ MOST_SEARCHES = 3
 """How often all neighbours are asked for events whose announcers are gone."""
 
 
-class Stream(NamedTuple):
+class PublisherStream(NamedTuple):
     """The events of one publisher on one topic in one of its lives."""
 
     publisher: NodeId
@@ -75,8 +75,8 @@ class EventRun(NamedTuple):
     last: int
 
     @property
-    def stream(self) -> Stream:
-        return Stream(self.publisher, self.topic, self.epoch)
+    def stream(self) -> PublisherStream:
+        return PublisherStream(self.publisher, self.topic, self.epoch)
 
     @classmethod
     def of(cls, event: Event | EventId) -> EventRun:
@@ -170,7 +170,7 @@ class BroadcastTree:
         self._cache = EventCache(self._parameters.cache_events, self._parameters.cache_bytes)
         # Topic -> lazy peer -> when it was last told so (never: minus infinity).
         self._lazy: dict[TopicId, dict[NodeId, float]] = {}
-        self._missing: OrderedDict[Stream, _Missing] = OrderedDict()
+        self._missing: OrderedDict[PublisherStream, _Missing] = OrderedDict()
         # Stream and where it came from -> runs [first, last] to be announced to the lazy links.
         self._news: dict[tuple[int, int, int, NodeId | None], list[list[int]]] = {}
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
@@ -386,7 +386,7 @@ class BroadcastTree:
 
     def _ask_for_missing(self, key: TimerKey) -> None:
         """The timer of one stream: ask for what did not come, unless it is coming."""
-        stream: Stream = key[1]
+        stream: PublisherStream = key[1]
         missing = self._missing.get(stream)
         if missing is None:
             return
@@ -416,7 +416,7 @@ class BroadcastTree:
                 return
         self._wait_for(stream)
 
-    def _graft(self, stream: Stream, peer: NodeId, runs: list[tuple[int, int]]) -> None:
+    def _graft(self, stream: PublisherStream, peer: NodeId, runs: list[tuple[int, int]]) -> None:
         """Ask a peer for all that it announced of the topic and that is not here, and let another one have the next turn."""
         self._make_eager(stream.topic, peer)
         wanted = [(stream, run) for run in runs]
@@ -436,7 +436,7 @@ class BroadcastTree:
         for one in dict.fromkeys(run.stream for run in asked):
             self._asked(one, peer)
 
-    def _asked(self, stream: Stream, peer: NodeId) -> None:
+    def _asked(self, stream: PublisherStream, peer: NodeId) -> None:
         missing = self._missing[stream]
         source = missing.sources.pop(peer)
         source.tries += 1
@@ -449,7 +449,7 @@ class BroadcastTree:
         else:
             self._search(stream, missing)
 
-    def _search(self, stream: Stream, missing: _Missing) -> None:
+    def _search(self, stream: PublisherStream, missing: _Missing) -> None:
         """Nobody is left who announced what is missing: any neighbour may have it by now, or have had it all along."""
         if not self._seen.unseen(*stream, missing.first, missing.last):
             self._forget_missing(stream)
@@ -465,12 +465,12 @@ class BroadcastTree:
             source.tries = self._parameters.graft_attempts - 1  # one question each
         self._wait_for(stream)
 
-    def _wait_for(self, stream: Stream, rounds: int = 0) -> None:
+    def _wait_for(self, stream: PublisherStream, rounds: int = 0) -> None:
         """`rounds`: how often everybody who has the events was asked in vain."""
         patience = self._parameters.graft_timeout * self._patience * (1.0 + self._world.random.random())
         self._world.set_timer(("tree-missing", stream), patience * 2.0 ** min(rounds, 2))
 
-    def _forget_missing(self, stream: Stream) -> None:
+    def _forget_missing(self, stream: PublisherStream) -> None:
         if self._missing.pop(stream, None) is not None:
             self._world.cancel_timer(("tree-missing", stream))
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import PeerSampling
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, TopicDirectory
-from topicweave.blocks.topic_directory.messages import Contact
+from topicweave.blocks.topic_directory.messages import TopicContact
 from topicweave.blocks.views import GossipView
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, Timers, World
@@ -112,7 +112,7 @@ class DirectoryView(GossipView):
     def _candidates(self, descriptors: Sequence[Descriptor]) -> None:
         self.directory.candidates([news.id for news in descriptors if news.age <= self.max_age])
 
-    def _named(self, topic: TopicId, contacts: Sequence[Contact]) -> None:
+    def _named(self, topic: TopicId, contacts: Sequence[TopicContact]) -> None:
         now = self.world.now
         for contact in contacts:
             if self._gone.get(contact.id, 0.0) <= now:

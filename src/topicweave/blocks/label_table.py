@@ -46,7 +46,7 @@ class LabelTable(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Which of the leaders (2 bytes per topic, little-endian), then the steps of age (1 byte per topic); packed, if so long that it pays."""
 
 
-class Label(NamedTuple):
+class StoredLabel(NamedTuple):
     topic: TopicId
     leader: NodeId
     made: float
@@ -108,11 +108,11 @@ class Labels(ABC):
         """Those of all topics, in their order."""
 
     @abstractmethod
-    def others(self) -> Iterable[Label]:
+    def others(self) -> Iterable[StoredLabel]:
         """The labels that others made."""
 
     @abstractmethod
-    def keep(self, labels: Iterable[Label]) -> None:
+    def keep(self, labels: Iterable[StoredLabel]) -> None:
         """Take over those of an earlier life that are of topics still wanted."""
 
     @abstractmethod
@@ -152,10 +152,10 @@ class FewLabels(Labels):
     def all(self, now: float) -> dict[TopicId, tuple[NodeId, float]]:
         return {topic: self.label(topic, now) for topic in self.topics}
 
-    def others(self) -> Iterable[Label]:
-        return [Label(topic, leader, made) for topic, (leader, made) in self._labels.items()]
+    def others(self) -> Iterable[StoredLabel]:
+        return [StoredLabel(topic, leader, made) for topic, (leader, made) in self._labels.items()]
 
-    def keep(self, labels: Iterable[Label]) -> None:
+    def keep(self, labels: Iterable[StoredLabel]) -> None:
         self._labels = {topic: (leader, made) for topic, leader, made in labels if topic in self.wanted}
 
     def leaders(self) -> set[NodeId]:
@@ -224,12 +224,12 @@ class ManyLabels(Labels):
         ages = np.maximum(now - self._made, 0.0)
         return dict(zip(self.topics, zip(self._leaders.tolist(), ages.tolist(), strict=True), strict=True))
 
-    def others(self) -> Iterable[Label]:
+    def others(self) -> Iterable[StoredLabel]:
         places = np.flatnonzero(self._leaders != np.uint64(self._own))
         columns = (self._topics[places], self._leaders[places], self._made[places])
-        return [Label(*entry) for entry in zip(*(column.tolist() for column in columns), strict=True)]
+        return [StoredLabel(*entry) for entry in zip(*(column.tolist() for column in columns), strict=True)]
 
-    def keep(self, labels: Iterable[Label]) -> None:
+    def keep(self, labels: Iterable[StoredLabel]) -> None:
         kept = [label for label in labels if label.topic in self.wanted]
         places = self._places([label.topic for label in kept])
         self._leaders[places] = np.array([label.leader for label in kept], np.uint64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 
-class Engine(Protocol):
+class BulkEngine(Protocol):
     """A network as arrays."""
 
     def step(self) -> bool:
@@ -19,7 +19,7 @@ class Engine(Protocol):
         """Measures of the network as it stands."""
 
 
-def run_out(engine: Engine) -> dict[str, Any]:
+def run_out(engine: BulkEngine) -> dict[str, Any]:
     """All rounds, then what is observed."""
     while engine.step():
         pass

@@ -12,7 +12,7 @@ import msgspec
 
 import topicweave
 from topicweave.choose.channel import Channel
-from topicweave.choose.planning import PILOT_NODES, WORTH_A_PILOT, Plan, plan, seconds_for, time_pilots
+from topicweave.choose.planning import PILOT_NODES, WORTH_A_PILOT, RunPlan, plan, seconds_for, time_pilots
 from topicweave.choose.question import Question
 from topicweave.choose.running import Engine, run_for, store
 from topicweave.data.sampling import neighbourhood
@@ -76,14 +76,14 @@ class Budget:
             left = self._seconds - (time.perf_counter() - self._started)
             if done + 1 < self.seeds and longest > left:
                 self.seeds = done + 1
-                write_whole(self._kept, msgspec.json.encode(Plan(self.nodes, self.seeds)).decode())
+                write_whole(self._kept, msgspec.json.encode(RunPlan(self.nodes, self.seeds)).decode())
                 self._channel.note(
                     f"to keep within the budget: {self.seeds} of {self._question.seeds} seeds; "
                     f"another takes {longest:,.0f} s, and {max(left, 0.0):,.0f} s are left"
                 )
                 return
 
-    def _planned(self, workload: Workload, out: Path, engine: Engine) -> Plan:
+    def _planned(self, workload: Workload, out: Path, engine: Engine) -> RunPlan:
         question, workers = self._question, engine.at_once
         small, large = (store(neighbourhood(workload, nodes, question.seed), out) for nodes in PILOT_NODES)
         pilots = [
@@ -119,8 +119,8 @@ def _name(question: Question, workload: Workload, engine: Engine) -> str:
     return hashlib.sha1(msgspec.json.encode(asked), usedforsecurity=False).hexdigest()[:16]
 
 
-def _read(path: Path) -> Plan | None:
+def _read(path: Path) -> RunPlan | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Plan)
+        return msgspec.json.decode(path.read_bytes(), type=RunPlan)
     except (OSError, msgspec.DecodeError):
         return None

@@ -67,7 +67,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What will be run."""
 
     nodes: int
@@ -84,7 +84,7 @@ def seconds_for(costs: Sequence[Cost], nodes: int, workers: int, seeds: int = 1)
     return max(sum(each) * seeds / max(1, workers), *each)
 
 
-def plan(costs: Sequence[Cost], nodes: int, seeds: int, budget: float, workers: int) -> Plan:
+def plan(costs: Sequence[Cost], nodes: int, seeds: int, budget: float, workers: int) -> RunPlan:
     """The most nodes, then the most seeds, that fit.
 
     Rather all nodes with one seed than a few with many: what overlays cost depends on their size.
@@ -105,7 +105,7 @@ def plan(costs: Sequence[Cost], nodes: int, seeds: int, budget: float, workers: 
     taken = next(
         (many for many in range(seeds, 1, -1) if seconds_for(costs, fewest, workers, many) <= planned), 1
     )
-    return Plan(fewest, taken)
+    return RunPlan(fewest, taken)
 
 
 def time_pilots(pilots: Sequence[tuple[Run, Run]], workers: int | None) -> list[Cost]:

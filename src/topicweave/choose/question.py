@@ -52,7 +52,7 @@ class Bounds(TypedDict, total=False):
     max_repair: float | None
 
 
-class Reading(TypedDict, total=False):
+class FileReading(TypedDict, total=False):
     """How a file of subscriptions is read; what is None is found out."""
 
     node: str | None
@@ -61,7 +61,7 @@ class Reading(TypedDict, total=False):
     header: bool | None
 
 
-class Options(Conditions, Bounds, Reading, total=False):
+class Options(Conditions, Bounds, FileReading, total=False):
     """What `compare` and `advise` take besides subscriptions and systems.
 
     seeds, seed     how many replications, and the first one's seed
@@ -159,7 +159,7 @@ def ask(variants: Sequence[Variant], options: Options) -> Question:
     if unknown:
         raise TypeError(f"no option {min(unknown)!r}; there are {', '.join(Options.__annotations__)}")
     bounds = {name: value for name, value in options.items() if name in Bounds.__annotations__}
-    reading = {name: value for name, value in options.items() if name in Reading.__annotations__}
+    reading = {name: value for name, value in options.items() if name in FileReading.__annotations__}
     conditions = {name: value for name, value in options.items() if name not in {*bounds, *reading}}
     budget = options.get("budget", DEFAULT_BUDGET)
     conditions["budget"] = parse_budget(budget) if isinstance(budget, str) else budget

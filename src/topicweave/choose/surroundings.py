@@ -15,12 +15,12 @@ from topicweave.data.own_churn import lived, read_trace
 from topicweave.data.own_latency import Unit, read_network, typical_rtt
 from topicweave.model.workload import Workload
 from topicweave.runs.trial import SESSIONS
-from topicweave.sim.latency_choice import STORED, Network
+from topicweave.sim.latency_choice import STORED, Distances
 
 SHOWN = 5
 
 
-def own_latency(text: str, unit: Unit | None, workload: Workload, note: Note) -> Network | None:
+def own_latency(text: str, unit: Unit | None, workload: Workload, note: Note) -> Distances | None:
     """The network in the user's file; None if the text is no file's name."""
     if text == "hosts" or re.fullmatch(r"[\d.]+(-[\d.]+)?ms", text.strip()) or text.endswith(STORED):
         return None
@@ -38,7 +38,7 @@ def own_latency(text: str, unit: Unit | None, workload: Workload, note: Note) ->
     return network
 
 
-def mapping(network: Network, workload: Workload) -> str:
+def mapping(network: Distances, workload: Workload) -> str:
     """Which node is at which place, in a sentence."""
     if network.by_name(workload):
         return "each node is at the place of its name"
@@ -51,7 +51,7 @@ def mapping(network: Network, workload: Workload) -> str:
     return f"names do not match, so nodes take places in order{again}: {first}{', …' if workload.nodes > SHOWN else ''}"
 
 
-def stored_latency(network: Network, folder: Path) -> str:
+def stored_latency(network: Distances, folder: Path) -> str:
     """The name to give to runs; the file is named by what is in it."""
     digest = hashlib.sha256("\n".join(network.names).encode())
     for array in (network.rtt_ms, network.points, network.heights):

@@ -78,12 +78,12 @@ def import_(
     """
     from topicweave.cli.spark import spark_for
     from topicweave.data.files import source_files
-    from topicweave.data.formats import Options, find_format
+    from topicweave.data.formats import LineOptions, find_format
     from topicweave.pipeline.importing import import_trace
     from topicweave.pipeline.staging import refuse_losing
 
     names = tuple(name.strip() for name in columns.split(",") if name.strip())
-    options = Options(delimiter, header, names, node, topic, time, direction, max_rejects)
+    options = LineOptions(delimiter, header, names, node, topic, time, direction, max_rejects)
     # What can be seen at once should not have to wait for Spark.
     find_format(format)
     source_files(path)

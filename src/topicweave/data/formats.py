@@ -24,7 +24,7 @@ Direction = Literal["follows", "followed", "both"]
 
 
 @dataclass(frozen=True)
-class Options:
+class LineOptions:
     """How to read the lines; what is None is the format's own."""
 
     delimiter: str | None = None
@@ -48,10 +48,10 @@ class Format:
     summary: str
     delimiter: str
     columns: pa.Schema
-    build: Callable[[Options, str, Path], Parse]
+    build: Callable[[LineOptions, str, Path], Parse]
     """(options, delimiter, a first file): what reads the lines."""
 
-    def parse(self, options: Options, file: Path) -> Parse:
+    def parse(self, options: LineOptions, file: Path) -> Parse:
         """What reads the lines of files like this one."""
         return self.build(options, delimiter_sign(options.delimiter or self.delimiter), file)
 
@@ -70,7 +70,7 @@ def delimiter_sign(text: str) -> str:
     return words.get(text, text)
 
 
-def _header(options: Options, delimiter: str, file: Path) -> list[str]:
+def _header(options: LineOptions, delimiter: str, file: Path) -> list[str]:
     if options.columns:
         return list(options.columns)
     line = first_line(file)
@@ -89,22 +89,22 @@ def _place(names: list[str], name: str | None, default: int, file: Path) -> int:
     return names.index(name)
 
 
-def _edges(options: Options, delimiter: str, _file: Path) -> Parse:
+def _edges(options: LineOptions, delimiter: str, _file: Path) -> Parse:
     return parsing.pair_lines(delimiter, 2, 0, 1, None, options.header)
 
 
-def _adjacency(_options: Options, delimiter: str, _file: Path) -> Parse:
+def _adjacency(_options: LineOptions, delimiter: str, _file: Path) -> Parse:
     return parsing.adjacency_lines("\t" if delimiter == WHITESPACE else delimiter, ",")
 
 
-def _pairs(options: Options, delimiter: str, file: Path) -> Parse:
+def _pairs(options: LineOptions, delimiter: str, file: Path) -> Parse:
     named = options.header or options.columns
     names = _header(options, delimiter, file) if named else ["node", "topic"]
     node, topic = _place(names, options.node, 0, file), _place(names, options.topic, 1, file)
     return parsing.pair_lines(delimiter, len(names), node, topic, None, options.header)
 
 
-def _edits(options: Options, delimiter: str, file: Path) -> Parse:
+def _edits(options: LineOptions, delimiter: str, file: Path) -> Parse:
     named = options.header or options.columns
     names = _header(options, delimiter, file) if named else ["user", "page", "time"]
     places = [
@@ -114,19 +114,19 @@ def _edits(options: Options, delimiter: str, file: Path) -> Parse:
     return parsing.pair_lines(delimiter, len(names), places[0], places[1], places[2], options.header)
 
 
-def _machine_events(_options: Options, delimiter: str, _file: Path) -> Parse:
+def _machine_events(_options: LineOptions, delimiter: str, _file: Path) -> Parse:
     return parsing.machine_event_lines(delimiter)
 
 
-def _availability(_options: Options, delimiter: str, _file: Path) -> Parse:
+def _availability(_options: LineOptions, delimiter: str, _file: Path) -> Parse:
     return parsing.availability_lines(delimiter)
 
 
-def _rtt(_options: Options, delimiter: str, file: Path) -> Parse:
+def _rtt(_options: LineOptions, delimiter: str, file: Path) -> Parse:
     return parsing.rtt_lines(delimiter, len(first_line(file).split(delimiter)))
 
 
-def _coordinates(options: Options, delimiter: str, file: Path) -> Parse:
+def _coordinates(options: LineOptions, delimiter: str, file: Path) -> Parse:
     names = _header(options, delimiter, file) if options.header or options.columns else ["node", "x", "y"]
     return parsing.place_lines(
         delimiter,
@@ -138,11 +138,11 @@ def _coordinates(options: Options, delimiter: str, file: Path) -> Parse:
     )
 
 
-def _as_graph(_options: Options, delimiter: str, file: Path) -> Parse:
+def _as_graph(_options: LineOptions, delimiter: str, file: Path) -> Parse:
     return parsing.as_link_lines(delimiter, len(re.split(re.escape(delimiter), first_line(file))) > 2)
 
 
-def _no_lines(_options: Options, _delimiter: str, _file: Path) -> Parse:
+def _no_lines(_options: LineOptions, _delimiter: str, _file: Path) -> Parse:
     raise AssertionError("OPML is read file by file")
 
 
@@ -209,33 +209,35 @@ class RealFile(NamedTuple):
 
     file: str
     format: str
-    options: Options = Options()
+    options: LineOptions = LineOptions()
 
 
 REAL = {
-    "facebook": RealFile("subscriptions/facebook_combined.txt.gz", "edges", Options(direction="both")),
+    "facebook": RealFile("subscriptions/facebook_combined.txt.gz", "edges", LineOptions(direction="both")),
     "twitter": RealFile(
-        "subscriptions/ego-twitter_undirected.csv.xz", "edges", Options(direction="both", delimiter=",")
+        "subscriptions/ego-twitter_undirected.csv.xz", "edges", LineOptions(direction="both", delimiter=",")
     ),
     "twitter-followers": RealFile(
         "subscriptions/twitter_followers_100users.csv.xz",
         "pairs",
-        Options(header=True, node="follower", topic="followed"),
+        LineOptions(header=True, node="follower", topic="followed"),
     ),
     "epinions": RealFile("subscriptions/soc-Epinions1.txt.xz", "edges"),
     "livejournal": RealFile("subscriptions/soc-LiveJournal1Adj.txt.xz", "adjacency"),
     "wikipedia": RealFile("subscriptions/wikipedia_edits_jodie.txt.xz", "edits"),
-    "youtube": RealFile("subscriptions/youtube_groupmemberships.tsv.xz", "pairs", Options(delimiter="tab")),
-    "github": RealFile("subscriptions/github_watch_2009.txt.xz", "pairs", Options(delimiter=":")),
+    "youtube": RealFile(
+        "subscriptions/youtube_groupmemberships.tsv.xz", "pairs", LineOptions(delimiter="tab")
+    ),
+    "github": RealFile("subscriptions/github_watch_2009.txt.xz", "pairs", LineOptions(delimiter=":")),
     "google": RealFile("churn/google2011_machine_events.csv.gz", "machine-events"),
     "gnutella": RealFile("churn/gnutella_saroiu_intervals.tsv.xz", "availability"),
     "planetlab": RealFile("latency/planetlab490_rtt_18slices.tar.xz", "rtt"),
     "king": RealFile("latency/vivaldi_median_p2psim.syscoord.xz", "coordinates"),
     "oversim": RealFile(
-        "latency/oversim_2d_coords.csv.xz", "coordinates", Options(delimiter=",", header=True)
+        "latency/oversim_2d_coords.csv.xz", "coordinates", LineOptions(delimiter=",", header=True)
     ),
     "caida": RealFile("latency/as-caida20071105_undirected.csv.xz", "as-graph"),
-    "as-2013": RealFile("latency/as_rel_2013.txt.xz", "as-graph", Options(delimiter="|")),
+    "as-2013": RealFile("latency/as_rel_2013.txt.xz", "as-graph", LineOptions(delimiter="|")),
 }
 
 

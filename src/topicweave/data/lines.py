@@ -41,7 +41,7 @@ class Wrong(NamedTuple):
     text: str
 
 
-class Block(NamedTuple):
+class LineBlock(NamedTuple):
     """Some parsed lines of a file."""
 
     file: str
@@ -63,7 +63,7 @@ class Piece(NamedTuple):
     first_line: int = 1
 
 
-def parsed_blocks(piece: Piece, parse: Parse) -> Iterator[Block]:
+def parsed_blocks(piece: Piece, parse: Parse) -> Iterator[LineBlock]:
     """A piece, block after block."""
     label = piece.file
     try:
@@ -89,7 +89,7 @@ def _skip_begun_line(piece: Piece, stream: IO[bytes]) -> int:
     return 0 if stream.readline() == b"\n" else 1
 
 
-def _blocks(label: str, number: int, piece: Piece, stream: IO[bytes], parse: Parse) -> Iterator[Block]:
+def _blocks(label: str, number: int, piece: Piece, stream: IO[bytes], parse: Parse) -> Iterator[LineBlock]:
     for lines in _line_blocks(piece, stream):
         texts, undecodable = _decoded(lines)
         parsed = parse(texts, number == 1)
@@ -98,7 +98,7 @@ def _blocks(label: str, number: int, piece: Piece, stream: IO[bytes], parse: Par
             Wrong(label, number + at, reason, repr(lines[at][:120])[2:-1])
             for at, reason in [*((at, "not UTF-8 text") for at in undecodable), *parsed.wrong]
         ]
-        yield Block(label, number, parsed.rows, parsed.good, wrong)
+        yield LineBlock(label, number, parsed.rows, parsed.good, wrong)
         number += len(lines)
 
 

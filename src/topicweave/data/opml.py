@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from topicweave.data.files import COMPRESSIONS, UNREADABLE, opened
-from topicweave.data.lines import Block, Wrong
+from topicweave.data.lines import LineBlock, Wrong
 from topicweave.data.parsing import PAIR
 
 
@@ -20,7 +20,7 @@ def reader_name(file: Path, root: Path) -> str:
     return name
 
 
-def opml_block(file: str, reader: str) -> Block:
+def opml_block(file: str, reader: str) -> LineBlock:
     """What a file says, with the file in the place of a line."""
     try:
         with opened(file) as stream:
@@ -34,11 +34,11 @@ def opml_block(file: str, reader: str) -> Block:
     feeds = [outline.get("xmlUrl", "").strip() for outline in root.iter("outline")]
     # A reader of nothing is still a reader.
     topics: list[str | None] = [feed for feed in feeds if feed]
-    return Block(file, 1, _rows(reader, topics or [None]), 1, [])
+    return LineBlock(file, 1, _rows(reader, topics or [None]), 1, [])
 
 
-def _wrong(file: str, line: int, reason: str) -> Block:
-    return Block(file, 1, _rows("", []), 0, [Wrong(file, line, reason, "")])
+def _wrong(file: str, line: int, reason: str) -> LineBlock:
+    return LineBlock(file, 1, _rows("", []), 0, [Wrong(file, line, reason, "")])
 
 
 def _rows(reader: str, topics: list[str | None]) -> pa.Table:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from topicweave.data.availability import alternating, with_churn
 from topicweave.data.reading import read_rows
 from topicweave.data.sniffing import words
-from topicweave.data.text_tables import Rows, TableOptions, read_text, whole
+from topicweave.data.text_tables import TableOptions, TextRows, read_text, whole
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 
@@ -96,7 +96,7 @@ def _availability(path: Path) -> Trace:
 _HOSTS = pa.schema([("node", pa.string()), ("sessions", pa.int64())])
 
 
-def _table(path: Path, rows: Rows) -> Trace:
+def _table(path: Path, rows: TextRows) -> Trace:
     names = rows.table.column_names
     if len(names) == 6 and not rows.header:
         read = read_rows("machine-events", path)
@@ -129,7 +129,7 @@ def _column(names: list[str], wanted: tuple[str, ...]) -> str | None:
     return next((name for word in wanted for name in names if word in words(name)), None)
 
 
-def _sessions(path: Path, rows: Rows, node: str, start: str, end: str) -> Trace:
+def _sessions(path: Path, rows: TextRows, node: str, start: str, end: str) -> Trace:
     """Sessions of a host that touch or overlap are one; those of no length are none."""
     hosts = [name.strip() for name in rows.table[node].to_pylist()]
     begin, finish = _times(path, rows, start), _times(path, rows, end)
@@ -157,7 +157,7 @@ def _sessions(path: Path, rows: Rows, node: str, start: str, end: str) -> Trace:
     return Trace(_as_table(found), listed.cast(_HOSTS))
 
 
-def _changes(path: Path, rows: Rows, node: str, time: str, change: str) -> Trace:
+def _changes(path: Path, rows: TextRows, node: str, time: str, change: str) -> Trace:
     said = [word.strip().lower() for word in rows.table[change].to_pylist()]
     for row, word in enumerate(said):
         if word not in _UP | _DOWN:
@@ -175,7 +175,7 @@ def _changes(path: Path, rows: Rows, node: str, time: str, change: str) -> Trace
     return Trace(_as_table(kept), pa.table({"node": list(dict.fromkeys(hosts))}))
 
 
-def _times(path: Path, rows: Rows, column: str) -> Any:
+def _times(path: Path, rows: TextRows, column: str) -> Any:
     texts = rows.table[column].to_pylist()
     for row, text in enumerate(texts):
         if not _is_number(text) or not 0 <= float(text) < float("inf"):

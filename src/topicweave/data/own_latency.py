@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from topicweave.data.files import is_tar
 from topicweave.data.networks import read_slices
-from topicweave.data.text_tables import Rows, TableOptions, read_text, whole
+from topicweave.data.text_tables import TableOptions, TextRows, read_text, whole
 from topicweave.errors import BadInput
-from topicweave.sim.latency_choice import HELP, Network
+from topicweave.sim.latency_choice import HELP, Distances
 
 Unit = Literal["us", "ms", "s"]
 FloatArray = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ _PLAUSIBLE = (0.05, 3000.0)
 """Milliseconds: medians of round trips from within a rack to by satellite."""
 
 
-def read_network(path: Path, unit: Unit | None = None) -> Network:
+def read_network(path: Path, unit: Unit | None = None) -> Distances:
     """The places in a file or folder, and how far they are apart."""
     scale = _MILLISECONDS[unit or "ms"]
     if not path.exists():
@@ -43,7 +43,7 @@ def read_network(path: Path, unit: Unit | None = None) -> Network:
         network = _matrix(path, _numbered(slices.shape[1]), slices)
     else:
         network = _table(path, read_text(path, whole(path), TableOptions()))
-    network = Network(
+    network = Distances(
         network.names,
         None if network.rtt_ms is None else network.rtt_ms * scale,
         None if network.points is None else network.points * scale,
@@ -53,7 +53,7 @@ def read_network(path: Path, unit: Unit | None = None) -> Network:
     return network
 
 
-def _imported(folder: Path) -> Network:
+def _imported(folder: Path) -> Distances:
     """What `workload import rtt` or `workload import coordinates` wrote."""
     if (folder / "rtt.parquet").exists():
         table = pq.read_table(folder / "rtt.parquet")
@@ -72,13 +72,13 @@ def _imported(folder: Path) -> Network:
         if {"x", "y"} <= set(hosts.column_names):
             points = np.stack([hosts[axis].to_numpy().astype(np.float64) for axis in ("x", "y")], axis=1)
             heights = hosts["height"].to_numpy() if "height" in hosts.column_names else None
-            return Network(tuple(hosts["node"].to_pylist()), points=points, heights=heights)
+            return Distances(tuple(hosts["node"].to_pylist()), points=points, heights=heights)
     raise BadInput(
         f"{folder}: neither round-trip times nor places in it; make it by `topicweave workload import rtt` or `coordinates`"
     )
 
 
-def _table(path: Path, rows: Rows) -> Network:
+def _table(path: Path, rows: TextRows) -> Distances:
     """What a text file holds is told by its columns: a name and a number for each row, two names and one, or only numbers."""
     table = rows.table
     names, width = table.column_names, table.num_columns
@@ -139,7 +139,7 @@ def _numbers(column: Any) -> FloatArray:
     return found
 
 
-def _cells(path: Path, rows: Rows, columns: range | list[int]) -> FloatArray:
+def _cells(path: Path, rows: TextRows, columns: range | list[int]) -> FloatArray:
     """The numbers of some columns; raises about the first cell that is none."""
     names = rows.table.column_names
     cells = np.stack([_numbers(rows.table[names[at]]) for at in columns], axis=1)
@@ -153,7 +153,7 @@ def _cells(path: Path, rows: Rows, columns: range | list[int]) -> FloatArray:
     return cells
 
 
-def _points(path: Path, rows: Rows, axes: list[int], height: int | None) -> Network:
+def _points(path: Path, rows: TextRows, axes: list[int], height: int | None) -> Distances:
     names = rows.table.column_names
     lower = [name.strip().lower() for name in names]
     label = next((names[at] for at in range(len(names)) if at not in (*axes, height)), None)
@@ -165,10 +165,10 @@ def _points(path: Path, rows: Rows, axes: list[int], height: int | None) -> Netw
     if heights is not None and (heights < 0).any():
         row = int(np.argmax(heights < 0))
         raise BadInput(f"{path}, line {rows.first_line + row}: a height of {heights[row]:g}; give 0 or more")
-    return Network(_distinct(path, hosts), points=points, heights=heights)
+    return Distances(_distinct(path, hosts), points=points, heights=heights)
 
 
-def _pairs(path: Path, rows: Rows) -> Network:
+def _pairs(path: Path, rows: TextRows) -> Distances:
     """From, to, time. A pair that is given one way only holds for both."""
     names = rows.table.column_names
     one, other = (rows.table[names[at]].to_pylist() for at in (0, 1))
@@ -182,7 +182,7 @@ def _pairs(path: Path, rows: Rows) -> Network:
     return _matrix(path, places, rtt)
 
 
-def _matrix(path: Path, names: list[str], rtt: FloatArray) -> Network:
+def _matrix(path: Path, names: list[str], rtt: FloatArray) -> Distances:
     """Checked: every pair has a time, none is negative."""
     slices = rtt if rtt.ndim == 3 else rtt[None]
     bad = np.argwhere(~(slices >= 0))
@@ -195,7 +195,7 @@ def _matrix(path: Path, names: list[str], rtt: FloatArray) -> Network:
             f"{path}{where}: {what} from {names[one]!r} to {names[other]!r}, and {len(bad) - 1:,} more like it; "
             "give 0 or more for every pair"
         )
-    return Network(_distinct(path, names), rtt_ms=slices.astype(np.float64))
+    return Distances(_distinct(path, names), rtt_ms=slices.astype(np.float64))
 
 
 def _distinct(path: Path, names: list[Any]) -> tuple[str, ...]:
@@ -206,7 +206,7 @@ def _distinct(path: Path, names: list[Any]) -> tuple[str, ...]:
     return texts
 
 
-def _refuse_implausible(path: Path, network: Network, unit: Unit | None) -> None:
+def _refuse_implausible(path: Path, network: Distances, unit: Unit | None) -> None:
     """A unit that was not said must be likely; one that was said is believed."""
     median = typical_rtt(network)
     if unit is None and not _PLAUSIBLE[0] <= median <= _PLAUSIBLE[1]:
@@ -217,7 +217,7 @@ def _refuse_implausible(path: Path, network: Network, unit: Unit | None) -> None
         )
 
 
-def typical_rtt(network: Network) -> float:
+def typical_rtt(network: Distances) -> float:
     """The median round trip between two places, milliseconds; of many places, of a thousand pairs."""
     if network.rtt_ms is not None:
         if len(network.names) == 1:

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topicweave.data.files import data_file, fingerprint, is_tar, source_files
-from topicweave.data.formats import Format, Options, find_format, find_real
-from topicweave.data.lines import Block, Piece, Wrong, parsed_blocks
+from topicweave.data.formats import Format, LineOptions, find_format, find_real
+from topicweave.data.lines import LineBlock, Piece, Wrong, parsed_blocks
 from topicweave.data.opml import opml_block, reader_name
 from topicweave.errors import BadInput, UnknownName
 from topicweave.model.workload import Workload
@@ -32,9 +32,9 @@ class Read(NamedTuple):
     wrong: list[Wrong]
 
 
-def read_rows(format_name: str, path: Path, options: Options | None = None) -> Read:
+def read_rows(format_name: str, path: Path, options: LineOptions | None = None) -> Read:
     """Every line of a file, or of the files of a folder, as the format understands it."""
-    options = options or Options()
+    options = options or LineOptions()
     wanted = find_format(format_name)
     tables, lines, wrong = [], 0, []
     for block in _blocks(wanted, path, options):
@@ -51,7 +51,7 @@ def read_rows(format_name: str, path: Path, options: Options | None = None) -> R
     return Read(pa.concat_tables(tables), lines, wrong)
 
 
-def _blocks(wanted: Format, path: Path, options: Options) -> Iterator[Block]:
+def _blocks(wanted: Format, path: Path, options: LineOptions) -> Iterator[LineBlock]:
     files = source_files(path)
     if wanted.name == "opml":
         for file in files:
@@ -75,9 +75,9 @@ def refuse_too_many(path: Path, wanted: Format, wrong: int, every: int, share: f
     )
 
 
-def read_workload(format_name: str, path: Path, options: Options | None = None) -> Workload:
+def read_workload(format_name: str, path: Path, options: LineOptions | None = None) -> Workload:
     """The workload of a trace of subscriptions: edges, adjacency, pairs, edits or opml."""
-    options = options or Options()
+    options = options or LineOptions()
     rows = read_rows(format_name, path, options).rows
     if format_name in ("edges", "adjacency"):
         return users(rows, options, path)
@@ -86,7 +86,7 @@ def read_workload(format_name: str, path: Path, options: Options | None = None) 
     raise BadInput(f"{path}: a trace of {format_name!r} holds no subscriptions; read it as another format")
 
 
-def users(rows: pa.Table, options: Options, path: Path) -> Workload:
+def users(rows: pa.Table, options: LineOptions, path: Path) -> Workload:
     """A graph of users: every user is a node and a topic, and wants the topics of those it follows (OMen §6.1)."""
     links = rows.select(["node", "topic"]).drop_null()
     everyone = pc.unique(pa.chunked_array([*rows["node"].chunks, *links["topic"].chunks], pa.string()))

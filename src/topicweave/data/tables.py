@@ -25,7 +25,7 @@ from topicweave.data.sniffing import (
     too_long,
     words,
 )
-from topicweave.data.text_tables import Rows, TableOptions, counted, read_text, sentence, whole
+from topicweave.data.text_tables import TableOptions, TextRows, counted, read_text, sentence, whole
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 
@@ -57,7 +57,7 @@ def read_subscriptions(path: Path, options: TableOptions | None = None) -> tuple
     if kind in (".parquet", ".json", ".jsonl", ".ndjson"):
         refuse_options(path, kind, delimiter=options.delimiter, header=options.header)
     if kind == ".parquet":
-        rows = Rows("Parquet", _read_parquet(path))
+        rows = TextRows("Parquet", _read_parquet(path))
     elif kind in (".json", ".jsonl", ".ndjson"):
         rows = _read_json(path, whole(path))
     else:
@@ -91,20 +91,20 @@ def _read_parquet(path: Path) -> pa.Table:
         raise BadInput(f"{path}: not a Parquet file ({sentence(error)}); name it by what it is") from None
 
 
-def _read_json(path: Path, data: bytes) -> Rows:
+def _read_json(path: Path, data: bytes) -> TextRows:
     """`{user: [topics]}`, `[[user, topic], …]`, records, or records line by line."""
     try:
         value = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
-        return Rows("JSON lines", _json_lines(path, data, error))
+        return TextRows("JSON lines", _json_lines(path, data, error))
     if isinstance(value, dict):
         lists = {name: _items(topics) for name, topics in value.items()}
-        return Rows("JSON lists", _table_of_lists(path, lists.items()))
+        return TextRows("JSON lists", _table_of_lists(path, lists.items()))
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        return Rows("JSON records", _table_of_records(path, value))
+        return TextRows("JSON records", _table_of_records(path, value))
     if isinstance(value, list) and value and all(isinstance(row, list) and len(row) > 1 for row in value):
         columns = {f"column {place + 1}": [row[place] for row in value] for place in range(2)}
-        return Rows("JSON pairs", pa.table({name: _texts(cells) for name, cells in columns.items()}))
+        return TextRows("JSON pairs", pa.table({name: _texts(cells) for name, cells in columns.items()}))
     raise BadInput(
         f"{path}: JSON without subscriptions; give {{user: [topics]}}, records or [user, topic] pairs"
     )
@@ -169,10 +169,10 @@ def _text(cell: Any) -> str | None:
 
 
 def subscriptions_in(
-    label: str, table: pa.Table, options: TableOptions | None = None, rows: Rows | None = None
+    label: str, table: pa.Table, options: TableOptions | None = None, rows: TextRows | None = None
 ) -> tuple[Workload, Understood]:
     """The workload in a table, and which of its columns were taken."""
-    options, rows = options or TableOptions(), rows or Rows("a table", table)
+    options, rows = options or TableOptions(), rows or TextRows("a table", table)
     notes = list(rows.notes)
     node, topic, more = _chosen(label, table, options, rows)
     notes += more
@@ -215,7 +215,7 @@ def _column_word(name: str) -> str:
     return name if name.startswith("column ") else f"column {name!r}"
 
 
-def _chosen(label: str, table: pa.Table, options: TableOptions, rows: Rows) -> tuple[str, str, list[str]]:
+def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) -> tuple[str, str, list[str]]:
     """The columns of the node and of the topic, by their names or as given, and what is not sure about them."""
     names = table.column_names
     if len(names) < 2:
@@ -264,7 +264,7 @@ def _named(names: list[str], vocabulary: list[str]) -> str | None:
     return None
 
 
-def _unlikely(table: pa.Table, name: str, place: int, rows: Rows) -> bool:
+def _unlikely(table: pa.Table, name: str, place: int, rows: TextRows) -> bool:
     """Whether a column is an index that some program wrote in front, or holds fractions or moments."""
     kind = table[name].type
     if pa.types.is_floating(kind) or pa.types.is_temporal(kind) or pa.types.is_decimal(kind):

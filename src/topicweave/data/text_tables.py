@@ -33,7 +33,7 @@ class TableOptions(msgspec.Struct, frozen=True):
     header: bool | None = None
 
 
-class Rows(NamedTuple):
+class TextRows(NamedTuple):
     """What a file holds, before names are looked at."""
 
     shape: str
@@ -64,7 +64,7 @@ def whole(path: Path) -> bytes:
     return data
 
 
-def read_text(path: Path, data: bytes, options: TableOptions) -> Rows:
+def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
     text, notes = _decoded(path, data)
     _refuse_markup(path, text[:2000])
     start, comment = _after_comments(text)
@@ -78,7 +78,7 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> Rows:
     body = text[start:]
     if dialect.lists:
         inner = SEPARATORS.get(dialect.lists, repr(dialect.lists))
-        return Rows(
+        return TextRows(
             f"a node and its topics per line, between {inner}",
             _lists(body, dialect),
             first_line=line,
@@ -96,7 +96,7 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> Rows:
     elif not dialect.sure:
         notes += ("the first line is taken for data; if it names the columns, say --header",)
     shape = f"columns between {between}, {header}"
-    return Rows(shape, table, dialect.types, dialect.header, line + dialect.header, notes + left_out)
+    return TextRows(shape, table, dialect.types, dialect.header, line + dialect.header, notes + left_out)
 
 
 def _decoded(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:

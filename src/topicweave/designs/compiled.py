@@ -45,7 +45,7 @@ class Lists(NamedTuple):
     """Where a slot stands in `by_topic`."""
 
 
-class Parts(NamedTuple):
+class TopicParts(NamedTuple):
     """The components of each topic's subscribers."""
 
     component: Any
@@ -312,7 +312,7 @@ def _design(lists: Any, component: Any, degree: Any, ceiling: int, rho: float, d
         if not met[component[slot]]:
             met[component[slot]] = True
             left[lists.topic[slot]] += 1
-    parts = Parts(component, following, size, left)
+    parts = TopicParts(component, following, size, left)
     # Who comes free again asks for its column: mirrored, that is a row, and read in one go.
     mirrored = dense and rho > 0
     matrix = np.zeros((nodes, nodes) if dense else (0, 0), np.uint16)

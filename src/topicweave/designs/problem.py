@@ -34,7 +34,7 @@ MIN_MAX = math.inf
 NO_EDGES: Edges = np.empty((0, 2), np.int64)
 
 
-class Interests(Protocol):
+class InterestLists(Protocol):
     """What is read of a `Workload`."""
 
     @property
@@ -67,7 +67,7 @@ class Instance:
         return cls(offsets, topic, int(topic.max(initial=-1)) + 1 if topics is None else topics)
 
     @classmethod
-    def of_workload(cls, workload: Interests) -> Instance:
+    def of_workload(cls, workload: InterestLists) -> Instance:
         return cls(workload.offsets.astype(np.int64), workload.topic_index.astype(np.int64), workload.topics)
 
     @property

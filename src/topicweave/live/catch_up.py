@@ -37,7 +37,7 @@ from topicweave.live.catch_up_messages import (
     Wanted,
 )
 from topicweave.live.event_log import EventLog
-from topicweave.live.gaps import Stream
+from topicweave.live.gaps import EventStream
 from topicweave.live.gate import Gate
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
@@ -250,7 +250,7 @@ class CatchUpService:
             highest = gate.seen.highest(head.publisher, topic, head.epoch)
             unseen = gate.seen.unseen(head.publisher, topic, head.epoch, head.sequence, head.sequence)
             if unseen and head.sequence > highest:
-                stream = Stream(head.publisher, topic, head.epoch)
+                stream = EventStream(head.publisher, topic, head.epoch)
                 gate.gaps.told(stream, head.sequence, head.publisher in known)
 
     def _receive_inventory(self, sender: NodeId, message: Inventory) -> None:

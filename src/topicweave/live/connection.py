@@ -90,7 +90,7 @@ class Tick(NamedTuple):
     """Time has passed."""
 
 
-class Hold(NamedTuple):
+class HoldReading(NamedTuple):
     """Read nothing, or read on: others can, or can't, be sent what would follow."""
 
     held: bool
@@ -138,7 +138,7 @@ class Lost(NamedTuple):
     in_order: bool
 
 
-Input = Made | Bytes | Tick | Hold | Writable | Spend | Retire | End | Refuse | Break | Drop | Lost
+Input = Made | Bytes | Tick | HoldReading | Writable | Spend | Retire | End | Refuse | Break | Drop | Lost
 
 
 # What it wants done.
@@ -256,7 +256,7 @@ class Connection:
                     yield Write(hello_frame(self.terms.hello()))
             case Tick():
                 yield from self._tick(now)
-            case Hold(held):
+            case HoldReading(held):
                 if held != self.held:
                     self.held = held
                     self.last_heard = now  # It was not silent: we did not listen.
@@ -417,7 +417,7 @@ class Connection:
             yield Reading(wanted)
 
 
-class Verdict(Enum):
+class Rivalry(Enum):
     """Of two connections between the same two nodes."""
 
     OLD = "the old one stays"
@@ -425,7 +425,7 @@ class Verdict(Enum):
     DUPLICATE = "two living nodes bear the same name"
 
 
-def arbitrate(own: NodeId, peer: NodeId, old: Connection, new: Connection, now: float) -> Verdict:
+def arbitrate(own: NodeId, peer: NodeId, old: Connection, new: Connection, now: float) -> Rivalry:
     """Which of two connections stays.
 
     When both ends dialled at once, the one that the node with the lower id made. Of two made by the same end the newer: the older one's other
@@ -433,10 +433,10 @@ def arbitrate(own: NodeId, peer: NodeId, old: Connection, new: Connection, now: 
     """
     assert new.hello is not None
     if old.over or old.hello is None:
-        return Verdict.NEW
+        return Rivalry.NEW
     if old.hello.instance != new.hello.instance:
         alive = now - old.last_heard <= old.terms.pace.heartbeat
-        return Verdict.DUPLICATE if alive else Verdict.NEW
+        return Rivalry.DUPLICATE if alive else Rivalry.NEW
     if old.dialled == new.dialled:
-        return Verdict.NEW
-    return Verdict.OLD if old.dialled == (own < peer) else Verdict.NEW
+        return Rivalry.NEW
+    return Rivalry.OLD if old.dialled == (own < peer) else Rivalry.NEW

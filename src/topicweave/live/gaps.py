@@ -23,14 +23,14 @@ Reason = Literal["before", "passed", "told", "older life"]
 """`passed`: later events came. `told`: only a neighbour says that there was one. `older life`: the publisher began anew before it came."""
 
 
-class Stream(NamedTuple):
+class EventStream(NamedTuple):
     publisher: NodeId
     topic: TopicId
     epoch: int
 
 
 class Missed(NamedTuple):
-    stream: Stream
+    stream: EventStream
     first: int
     last: int
     reason: Reason
@@ -58,19 +58,19 @@ class GapWatch:
     def __init__(self, seen: SeenEvents) -> None:
         self._seen = seen
         seen.on_forgotten = self._forgotten
-        self._streams: OrderedDict[Stream, _Watched] = OrderedDict()
-        self._open: set[Stream] = set()
+        self._streams: OrderedDict[EventStream, _Watched] = OrderedDict()
+        self._open: set[EventStream] = set()
         """Those with something to announce, perhaps; all of them are watched."""
         self._due: list[Missed] = []
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def base(self, stream: Stream) -> int:
+    def base(self, stream: EventStream) -> int:
         watched = self._streams.get(stream)
         return watched.base if watched is not None else 0
 
-    def begins(self, stream: Stream, base: int) -> None:
+    def begins(self, stream: EventStream, base: int) -> None:
         """Numbers of a stream from `base` on count as missed if they do not come."""
         if stream not in self._streams:
             self._watch(stream, base)
@@ -80,10 +80,10 @@ class GapWatch:
         """An event that does not follow `before`, the highest number of its stream until then (-1: it is the first).
 
         `heard`: whether events of its publisher on its topic came earlier."""
-        stream = Stream(event.publisher, event.topic, event.epoch)
+        stream = EventStream(event.publisher, event.topic, event.epoch)
         self.begins(stream, event.sequence if before < 0 and not heard else before + 1)
 
-    def told(self, stream: Stream, head: int, known: bool) -> None:
+    def told(self, stream: EventStream, head: int, known: bool) -> None:
         """A neighbour says how far a stream goes. `known`: whether events of the publisher on the topic came before."""
         watched = self._streams.get(stream)
         if watched is None:
@@ -109,7 +109,7 @@ class GapWatch:
                 self._open.discard(stream)
         return found
 
-    def missing(self, most: int, noticed_before: float) -> list[tuple[Stream, int, int]]:
+    def missing(self, most: int, noticed_before: float) -> list[tuple[EventStream, int, int]]:
         """What to ask neighbours for: noticed, but not just now (it may be under way), and not yet given up."""
         wanted = [
             (stream, max(piece.first, self._streams[stream].base), piece.last)
@@ -121,7 +121,7 @@ class GapWatch:
         ]
         return wanted[:most]
 
-    def _watch(self, stream: Stream, base: int) -> _Watched:
+    def _watch(self, stream: EventStream, base: int) -> _Watched:
         watched = self._streams[stream] = _Watched(base)
         if len(self._streams) > MOST_STREAMS:
             oldest, _ = next(iter(self._streams.items()))
@@ -132,7 +132,7 @@ class GapWatch:
 
     def _forgotten(self, publisher: NodeId, topic: TopicId, epoch: int, highest: int, gaps: Gaps) -> None:
         """These count as seen from now on, whether or not they came: announce them while they are known."""
-        stream = Stream(publisher, topic, epoch)
+        stream = EventStream(publisher, topic, epoch)
         watched = self._streams.get(stream)
         if watched is None:
             return  # What was missing was announced when it was dropped.
@@ -148,11 +148,11 @@ class GapWatch:
             del self._streams[stream]
             self._open.discard(stream)
 
-    def _superseded(self, stream: Stream) -> bool:
+    def _superseded(self, stream: EventStream) -> bool:
         state = self._seen.state(stream.publisher, stream.topic)
         return state is not None and state[0] > stream.epoch
 
-    def _look_at(self, stream: Stream, watched: _Watched, now: float, patience: float) -> list[Missed]:
+    def _look_at(self, stream: EventStream, watched: _Watched, now: float, patience: float) -> list[Missed]:
         if self._superseded(stream):
             lost = [piece for piece in watched.pieces if not piece.announced]
             watched.pieces, watched.head = [], -1
@@ -174,7 +174,7 @@ class GapWatch:
         return found
 
 
-def _in_words(stream: Stream, piece: _Piece, base: int, highest: int) -> Iterable[Missed]:
+def _in_words(stream: EventStream, piece: _Piece, base: int, highest: int) -> Iterable[Missed]:
     first, last = piece.first, piece.last
     if first < base:
         yield Missed(stream, first, min(last, base - 1), "before")

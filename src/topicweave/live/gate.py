@@ -20,7 +20,7 @@ from topicweave.blocks.seen import SeenEvents
 from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
-from topicweave.live.gaps import GapWatch, Stream
+from topicweave.live.gaps import GapWatch, EventStream
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
@@ -81,7 +81,7 @@ class Gate:
         self._undurable: set[EventId] = set()
         """Handed over, and not permanent yet."""
         self._refused: OrderedDict[EventId, Refusal] = OrderedDict()
-        self._relayed: OrderedDict[Stream, int] = OrderedDict()
+        self._relayed: OrderedDict[EventStream, int] = OrderedDict()
         self.unacknowledged: OrderedDict[EventId, tuple[Event, float]] = OrderedDict()
         self._pruned: set[TopicId] = set()
 
@@ -91,7 +91,7 @@ class Gate:
         store = self.disk.store
         for publisher, topic, state, base in store.seen():
             self.seen.restore(publisher, topic, state)
-            self.gaps.begins(Stream(publisher, topic, state[0]), base)
+            self.gaps.begins(EventStream(publisher, topic, state[0]), base)
             self._note_stream(publisher, topic, state[0])
         for event in store.unacknowledged():
             self.unacknowledged[event.id] = (event, 0.0)  # Due at once.
@@ -144,7 +144,7 @@ class Gate:
             return
         for publisher, topic in streams:
             if (state := self.seen.state(publisher, topic)) is not None:
-                base = self.gaps.base(Stream(publisher, topic, state[0]))
+                base = self.gaps.base(EventStream(publisher, topic, state[0]))
                 self.disk.do(self.disk.store.set_seen, publisher, topic, state, base)
         if self.at_least_once:
             for event in events:
@@ -249,7 +249,7 @@ class Gate:
 
     def relayed(self, event: Event) -> None:
         """A publisher handed over an event on a topic that is not wanted here, and it was passed on."""
-        stream = Stream(event.publisher, event.topic, event.epoch)
+        stream = EventStream(event.publisher, event.topic, event.epoch)
         if event.sequence > self._relayed.get(stream, -1):
             self._relayed[stream] = event.sequence
             if len(self._relayed) > MOST_RELAYED:
@@ -269,7 +269,7 @@ class Gate:
             if event in self._waiting:
                 return "disk-full" if self.disk is not None and self.disk.error else None
             return "" if event in self.seen else "not-received"
-        highest = self._relayed.get(Stream(event.publisher, event.topic, event.epoch), -1)
+        highest = self._relayed.get(EventStream(event.publisher, event.topic, event.epoch), -1)
         return "" if event.sequence <= highest else "not-received"
 
     def permanent(self) -> Iterable[asyncio.Future[None]]:

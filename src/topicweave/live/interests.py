@@ -48,7 +48,7 @@ FRAME = 64 * 1024
 Name = Annotated[bytes, msgspec.Meta(min_length=NAME, max_length=NAME)]
 
 
-class Named(NamedTuple):
+class NamedInterest(NamedTuple):
     name: bytes
     topics: bytes
     """8 bytes each, big-endian, ascending."""
@@ -77,11 +77,11 @@ class InterestNames:
         """Interests that there was no memory for."""
         self._told = 0
         # By identity: comparing thousands of topics to find out that they are the same takes longer than all else here.
-        self._named: OrderedDict[int, tuple[Interest, Named | None]] = OrderedDict()
+        self._named: OrderedDict[int, tuple[Interest, NamedInterest | None]] = OrderedDict()
         self._topics = 0
         self._interned: WeakValueDictionary[bytes, Interest] = WeakValueDictionary()
 
-    def of(self, interest: Interest) -> Named | None:
+    def of(self, interest: Interest) -> NamedInterest | None:
         """None if it must be sent as it is: it is short, or holds what is no topic."""
         if len(interest) < LONG:
             return None
@@ -92,7 +92,7 @@ class InterestNames:
         named = None
         if len(interest) <= HELD and min(interest) >= 0:
             topics = np.array(sorted(interest), ">u8").tobytes()
-            named = Named(name_of(topics), topics)
+            named = NamedInterest(name_of(topics), topics)
             self._interned.setdefault(named.name, interest)
         self._named[id(interest)] = interest, named
         self._topics += len(interest)
@@ -150,7 +150,7 @@ class TellingInterests:
     def names(self) -> list[bytes]:
         return list(self._told)
 
-    def news(self, mentioned: Iterable[Named]) -> list[InterestsTold]:
+    def news(self, mentioned: Iterable[NamedInterest]) -> list[InterestsTold]:
         """What must be told before messages that mention these, in frames."""
         waiting = {named.name: named for named in mentioned}
         new = [named for named in waiting.values() if named.name not in self._told]
@@ -271,7 +271,9 @@ class Shape:
             for item in values[place]:
                 yield from shape.interests(item)
 
-    def shortened(self, struct: msgspec.Struct, names: Callable[[Interest], Named | None]) -> msgspec.Struct:
+    def shortened(
+        self, struct: msgspec.Struct, names: Callable[[Interest], NamedInterest | None]
+    ) -> msgspec.Struct:
         """With names for interests that have one: to be encoded, and for nothing else."""
 
         def short(interest: Interest) -> Interest | bytes:

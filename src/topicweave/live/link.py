@@ -16,7 +16,7 @@ from topicweave.live.connection import (
     Drop,
     End,
     Failed,
-    Hold,
+    HoldReading,
     Input,
     Lost,
     Made,
@@ -233,13 +233,13 @@ class PeerLink(asyncio.Protocol):
     def hold(self, held: bool) -> None:
         """Read nothing while others can't be sent what would follow from it."""
         if held or not self.connection.unread:
-            self.tell(Hold(held))
+            self.tell(HoldReading(held))
         else:
             # Not at once: this may be called from within the handling of a message.
             self.owner.loop.call_soon(self._let_go)
 
     def _let_go(self) -> None:
-        self.tell(Hold(self.owner.sender.congestion.holds_up(self.peer)))
+        self.tell(HoldReading(self.owner.sender.congestion.holds_up(self.peer)))
 
     def _read(self, wanted: bool) -> None:
         transport = self._transport

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from topicweave.live.congestion import ENOUGH, Congestion
 from topicweave.live.frames import Kind, frame
-from topicweave.live.interests import HELD, Named
+from topicweave.live.interests import HELD, NamedInterest
 from topicweave.live.link import MOST_TOLD, PeerLink
 from topicweave.live.outbox import Outbox
 from topicweave.live.wire import addresses_frame, interests_frame
@@ -35,10 +35,10 @@ class Peer:
         self.addresses: dict[NodeId, None] = {}
         """Whose addresses must arrive before what waits."""
         self.credentials: dict[tuple[NodeId, bytes], None] = {}
-        self.interests: dict[bytes, Named] = {}
+        self.interests: dict[bytes, NamedInterest] = {}
         """Those that what waits mentions by name."""
 
-    def may_mention(self, interests: Mapping[bytes, Named]) -> bool:
+    def may_mention(self, interests: Mapping[bytes, NamedInterest]) -> bool:
         """Whether there is room for these names beside those that what waits mentions."""
         new = sum(len(named.topics) for name, named in interests.items() if name not in self.interests)
         return new == 0 or new + sum(len(named.topics) for named in self.interests.values()) <= 8 * HELD

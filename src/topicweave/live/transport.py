@@ -24,7 +24,7 @@ from topicweave.live.addresses import AddressBook
 from topicweave.live.admission import HalfOpen, reserved
 from topicweave.live.budgets import Reputation
 from topicweave.live.clock import Clock
-from topicweave.live.connection import Terms, Tick, Verdict, arbitrate
+from topicweave.live.connection import Rivalry, Terms, Tick, arbitrate
 from topicweave.live.counters import Counters
 from topicweave.live.dialling import Dialler
 from topicweave.live.frames import Kind, ProtocolError, frame
@@ -305,7 +305,7 @@ class Transport:
         old = self.link_to(hello.id)
         if (
             old is not None
-            and arbitrate(self.id, hello.id, old.connection, link.connection, now) is Verdict.DUPLICATE
+            and arbitrate(self.id, hello.id, old.connection, link.connection, now) is Rivalry.DUPLICATE
         ):
             self.counters.duplicate_names += 1
             return f"another node with the name {hello.name!r} is connected, from {old.remote}: names must differ"
@@ -323,7 +323,7 @@ class Transport:
         old = peer.link
         if (
             old is not None
-            and arbitrate(self.id, hello.id, old.connection, link.connection, self.loop.time()) is Verdict.OLD
+            and arbitrate(self.id, hello.id, old.connection, link.connection, self.loop.time()) is Rivalry.OLD
         ):
             link.retire()
             return

@@ -17,7 +17,7 @@ from topicweave.live.interests import (
     HearingInterests,
     InterestNames,
     InterestsTold,
-    Named,
+    NamedInterest,
     Shape,
     shape_of,
 )
@@ -242,7 +242,7 @@ class Codec:
             self._last, self._last_bytes = message, _encode(message)
         return self._last_bytes
 
-    def mentioned(self, message: Message) -> dict[bytes, Named]:
+    def mentioned(self, message: Message) -> dict[bytes, NamedInterest]:
         """The interests in a message that may go by their names."""
         shape = self._shapes.get(type(message))
         if shape is None:

@@ -28,14 +28,14 @@ NUMBER_TYPE = pa.float64()
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnRule:
     """What a column must hold; `demand` is the advice at the end of every error about it."""
 
     kind: Literal["name", "number"]
     demand: str
 
 
-Columns = Mapping[str, Column]
+Columns = Mapping[str, ColumnRule]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def from_rows(label: str, wanted: Columns, rows: Iterable[Sequence[object]]) -> 
     )
 
 
-def _python_column(label: str, name: str, column: Column, values: list[Any]) -> Any:
+def _python_column(label: str, name: str, column: ColumnRule, values: list[Any]) -> Any:
     accepted: tuple[type, ...] = (str, Integral) if column.kind == "name" else (Real,)
     for number, value in enumerate(values, start=1):
         if value is not None and (isinstance(value, bool) or not isinstance(value, accepted)):
@@ -177,7 +177,7 @@ def _table(label: str, pieces: list[tuple[str, Any]], wanted: Columns, optional:
     return table
 
 
-def _one_type(label: str, piece: Any, name: str, column: Column) -> Any:
+def _one_type(label: str, piece: Any, name: str, column: ColumnRule) -> Any:
     found = piece.column_names.count(name)
     if found != 1:
         problem = "missing" if found == 0 else f"there {found} times"
@@ -192,7 +192,7 @@ def _one_type(label: str, piece: Any, name: str, column: Column) -> Any:
     return cells.cast(NUMBER_TYPE, safe=False)  # integers above 2**53 round
 
 
-def _fits(type_: Any, column: Column) -> bool:
+def _fits(type_: Any, column: ColumnRule) -> bool:
     kinds = pa.types
     if kinds.is_null(type_) or kinds.is_integer(type_):
         return True
@@ -201,7 +201,7 @@ def _fits(type_: Any, column: Column) -> bool:
     return bool(kinds.is_floating(type_) or kinds.is_decimal(type_))
 
 
-def _refuse_nothing(table: Table, name: str, column: Column) -> None:
+def _refuse_nothing(table: Table, name: str, column: ColumnRule) -> None:
     """Raise about the first null, or the first empty name, of a column."""
     cells = table.cells[name]
     if cells.null_count:

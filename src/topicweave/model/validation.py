@@ -18,29 +18,29 @@ import pyarrow.compute as pc
 
 from topicweave.errors import BadInput
 from topicweave.model.arrays import FloatArray, IndexArray
-from topicweave.model.tables import Column, Table
+from topicweave.model.tables import ColumnRule, Table
 
 UP, DOWN = 1, 0
 CHANGE_WORDS = {"join": UP, "leave": DOWN}
 CHURN_DTYPE = np.dtype([("time", np.float64), ("node", np.int32), ("change", np.int8)])
 
 SUBSCRIPTIONS = {
-    "node": Column("name", "every subscription names a node (text or an integer)"),
-    "topic": Column("name", "every subscription names a topic (text or an integer)"),
+    "node": ColumnRule("name", "every subscription names a node (text or an integer)"),
+    "topic": ColumnRule("name", "every subscription names a topic (text or an integer)"),
 }
 TOPICS = {
-    "topic": Column("name", "every row names a topic (text or an integer)"),
-    "rate": Column("number", "give events per second, a finite number of 0 or more"),
+    "topic": ColumnRule("name", "every row names a topic (text or an integer)"),
+    "rate": ColumnRule("number", "give events per second, a finite number of 0 or more"),
 }
 CHURN = {
-    "time": Column("number", "give seconds from the start, a finite number of 0 or more"),
-    "node": Column("name", "every change names a node (text or an integer)"),
-    "change": Column("name", "write 'join' or 'leave'"),
+    "time": ColumnRule("number", "give seconds from the start, a finite number of 0 or more"),
+    "node": ColumnRule("name", "every change names a node (text or an integer)"),
+    "change": ColumnRule("name", "write 'join' or 'leave'"),
 }
-HOSTS = {"node": Column("name", "every row names a node (text or an integer)")}
+HOSTS = {"node": ColumnRule("name", "every row names a node (text or an integer)")}
 COORDINATES = {
-    "x": Column("number", "give a finite number for every node, or neither 'x' nor 'y'"),
-    "y": Column("number", "give a finite number for every node, or neither 'x' nor 'y'"),
+    "x": ColumnRule("number", "give a finite number for every node, or neither 'x' nor 'y'"),
+    "y": ColumnRule("number", "give a finite number for every node, or neither 'x' nor 'y'"),
 }
 
 

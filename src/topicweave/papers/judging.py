@@ -41,7 +41,7 @@ class Judged(msgspec.Struct, frozen=True):
     """How it misses; empty if it holds."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ClaimVerdict(msgspec.Struct, frozen=True):
     """What became of a claim."""
 
     claim: Claim
@@ -51,10 +51,10 @@ class Verdict(msgspec.Struct, frozen=True):
     levels: tuple[str, ...] = ()
 
 
-def judge(claim: Claim, numbers: Sequence[Number]) -> Verdict:
+def judge(claim: Claim, numbers: Sequence[Number]) -> ClaimVerdict:
     """All cases must hold; a claim of which only a part was run, and holds so far, is not run yet."""
     if claim.cannot:
-        return Verdict(claim, "cannot be tested here")
+        return ClaimVerdict(claim, "cannot be tested here")
     judged, used = [], []
     for case in claim.cases:
         rows = _select(case, case.study, case.measure, case.where, case.part, numbers)
@@ -67,7 +67,7 @@ def judge(claim: Claim, numbers: Sequence[Number]) -> Verdict:
     state: State = "does not hold" if missed else "holds" if whole else "not run yet"
     seeds = tuple(sorted({value.seeds for _, values in used for value in values}))
     levels = tuple(sorted({row.level for rows, _ in used for row in rows}))
-    return Verdict(claim, state, tuple(judged), seeds, levels)
+    return ClaimVerdict(claim, state, tuple(judged), seeds, levels)
 
 
 def _select(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from topicweave.papers.claims import PAPERS, Paper, load_papers
-from topicweave.papers.judging import STATES, State, Verdict, judge
+from topicweave.papers.judging import STATES, ClaimVerdict, State, judge
 from topicweave.papers.results import Number
 
 
@@ -16,8 +16,8 @@ class PaperBoard(msgspec.Struct, frozen=True):
     """One paper's claims, judged."""
 
     paper: Paper
-    verdicts: tuple[Verdict, ...]
-    checks: tuple[Verdict, ...]
+    verdicts: tuple[ClaimVerdict, ...]
+    checks: tuple[ClaimVerdict, ...]
     """Ours; they do not count."""
     numbers: tuple[Number, ...]
 
@@ -52,7 +52,7 @@ def to_json(boards: Iterable[PaperBoard]) -> dict[str, Any]:
     }
 
 
-def _told(verdict: Verdict) -> dict[str, Any]:
+def _told(verdict: ClaimVerdict) -> dict[str, Any]:
     claim = verdict.claim
     return {
         "id": claim.id,

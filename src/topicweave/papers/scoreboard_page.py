@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from topicweave.papers.judging import STATES, Verdict
+from topicweave.papers.judging import STATES, ClaimVerdict
 from topicweave.papers.scoreboard import PaperBoard
 
 _SIGNS = {"holds": "✓", "does not hold": "✗", "cannot be tested here": "–", "not run yet": "…"}
@@ -72,11 +72,11 @@ def _few(names: Sequence[str], what: str) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{len(names)} {what}"
 
 
-def _table(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _table(verdicts: Sequence[ClaimVerdict]) -> Iterator[str]:
     yield from _rows(("claim", "paper", "ours", "seeds", "level", "verdict"), map(_cells, verdicts))
 
 
-def _cells(verdict: Verdict) -> tuple[str, ...]:
+def _cells(verdict: ClaimVerdict) -> tuple[str, ...]:
     claim = verdict.claim
     data = f" On {claim.data}." if claim.data else ""
     papers = list(dict.fromkeys(one.paper for one in verdict.judged))
@@ -109,7 +109,7 @@ def _seeds(counts: Sequence[int]) -> str:
     return f"{least} to {most}" if least < most else "one seed" if most == 1 else str(most)
 
 
-def _remark(verdict: Verdict) -> str:
+def _remark(verdict: ClaimVerdict) -> str:
     claim = verdict.claim
     said = [_SIGNS[verdict.state]]
     missed = [one for one in verdict.judged if not one.holds]

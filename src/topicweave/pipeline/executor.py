@@ -22,7 +22,7 @@ from topicweave.pipeline.workers import here
 from topicweave.runs.registry import decode, encode
 from topicweave.runs.run import Run, carry_out
 from topicweave.runs.runner import Finished, RunFailed
-from topicweave.runs.store import Store
+from topicweave.runs.store import ResultStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +39,7 @@ class SparkExecutor:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def carry_out(self, todo: Mapping[str, Run], store: Store, finished: Finished) -> None:
+    def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         """Large runs should come first. The list is as long as there are runs, a few hundred bytes each."""
         store.folder.mkdir(parents=True, exist_ok=True)
         for key in todo:
@@ -63,7 +63,7 @@ class SparkExecutor:
             finished(key, RunFailed("it left no result"))
 
     def _run(
-        self, table: pa.Table, store: Store, mark: Path, waiting: dict[str, None], finished: Finished
+        self, table: pa.Table, store: ResultStore, mark: Path, waiting: dict[str, None], finished: Finished
     ) -> None:
         with closing(self._until_done(table, mark)) as looks:
             for _ in looks:
@@ -114,7 +114,7 @@ def _task(mark: str):  # type: ignore[no-untyped-def] # Spark's own type is a ba
             raise TopicweaveError(
                 f"worker {here()}: does not see {folder}; results must go to one place for all machines"
             )
-        store = Store(folder)
+        store = ResultStore(folder)
         for batch in batches:
             for key, run in zip(batch["key"].to_pylist(), batch["run"].to_pylist(), strict=True):
                 if store.get(key) is None:
@@ -124,12 +124,12 @@ def _task(mark: str):  # type: ignore[no-untyped-def] # Spark's own type is a ba
     return task
 
 
-def _begun(store: Store, key: str) -> Path:
+def _begun(store: ResultStore, key: str) -> Path:
     """Where attempts at a run leave a mark before they begin."""
     return store.path(key).with_suffix(".begun")
 
 
-def _attempt(store: Store, key: str, encoded: str) -> None:
+def _attempt(store: ResultStore, key: str, encoded: str) -> None:
     marks = _begun(store, key)
     with marks.open("a") as file:
         file.write(".")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from topicweave.data.files import fingerprint, source_files
-from topicweave.data.formats import Format, Options, find_format
+from topicweave.data.formats import Format, LineOptions, find_format
 from topicweave.data.lines import Wrong
 from topicweave.data.reading import refuse_too_many
 from topicweave.errors import BadInput
@@ -28,7 +28,7 @@ REJECTS = pa.schema(
 )
 
 
-TABLES: dict[str, Callable[[DataFrame, Staging, Options], dict[str, int]]] = {
+TABLES: dict[str, Callable[[DataFrame, Staging, LineOptions], dict[str, int]]] = {
     "edges": tables_of.users,
     "adjacency": tables_of.users,
     "pairs": tables_of.pairs,
@@ -52,12 +52,12 @@ def import_trace(
     format_name: str,
     path: Path,
     out: Path,
-    options: Options | None = None,
+    options: LineOptions | None = None,
     *,
     overwrite: bool = False,
 ) -> Imported:
     """Read a trace into a folder of tables."""
-    options = options or Options()
+    options = options or LineOptions()
     wanted = find_format(format_name)
     if not 0 <= options.max_rejects <= 1:
         raise BadInput(f"share of rejects {options.max_rejects}: out of range; choose one from 0 to 1")
@@ -99,7 +99,7 @@ def import_trace(
 
 
 def _parsed(
-    spark: SparkSession, wanted: Format, files: list[Path], path: Path, options: Options, staging: Staging
+    spark: SparkSession, wanted: Format, files: list[Path], path: Path, options: LineOptions, staging: Staging
 ) -> DataFrame:
     """Every line read once, and kept on disk between the stages."""
     scratch = staging.scratch("parsed")

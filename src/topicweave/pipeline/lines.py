@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topicweave.data.files import BLOCK_BYTES, COMPRESSIONS, is_tar
-from topicweave.data.lines import Block, Parse, Piece, parsed_blocks
+from topicweave.data.lines import LineBlock, Parse, Piece, parsed_blocks
 from topicweave.errors import BadInput
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _read_piece(piece: Piece, parse: Parse, schema: pa.Schema) -> Iterator[pa.Re
         yield _notes([{"kind": UNREADABLE, "file": piece.file, "line": 0, "reason": str(error)}], schema)
 
 
-def rows_of(block: Block, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def rows_of(block: LineBlock, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     notes = [{"kind": REJECT, **wrong._asdict()} for wrong in block.wrong]
     yield _notes([*notes, {"kind": COUNT, "file": block.file, "line": block.good, "reason": ""}], schema)
     if count := block.rows.num_rows:

@@ -76,7 +76,7 @@ def runs_in(tables: dict[str, DataFrame]) -> list[str]:
     return [row["run"] for row in every.distinct().orderBy("run").collect()]
 
 
-class Options(NamedTuple):
+class MeasureOptions(NamedTuple):
     """What `measure_run` takes besides tables; see there."""
 
     start: float = 0.0
@@ -100,7 +100,7 @@ def measure_on_spark(
 ) -> dict[str, float]:
     """All measures of one run; see `topicweave.measures.summary.measure_run` for the options."""
     mine = _one_run(dict(tables), run)
-    with prepared(mine, subscriptions, nodes, churn, Options(**options)) as ready:
+    with prepared(mine, subscriptions, nodes, churn, MeasureOptions(**options)) as ready:
         return ready.measures(None)
 
 
@@ -113,7 +113,7 @@ def measure_all(
 ) -> dict[str, dict[str, float]]:
     """All measures of every run, after one pass over the deliveries of all of them."""
     runs = runs_in(dict(tables))
-    with prepared(tables, subscriptions, None, churn, Options(**options)) as ready:
+    with prepared(tables, subscriptions, None, churn, MeasureOptions(**options)) as ready:
         return {run: ready.measures(run) for run in runs}
 
 
@@ -127,7 +127,7 @@ class Prepared(NamedTuple):
     nodes: DataFrame | None
     churn: DataFrame | None
     passed: Passed
-    options: Options
+    options: MeasureOptions
     partitions: int
     """Enough for what there is besides the deliveries: with many more, most of the time is spent on empty tasks."""
 
@@ -208,7 +208,7 @@ def prepared(
     subscriptions: DataFrame,
     nodes: DataFrame | None,
     churn: DataFrame | None,
-    options: Options,
+    options: MeasureOptions,
 ) -> Iterator[Prepared]:
     """The pass over the deliveries of all runs of some tables; what it found is kept while the block lasts."""
     wishes = subscriptions.select(hashed("node"), hashed("topic")).distinct().persist()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class Received(NamedTuple):
+class ReceivedInRun(NamedTuple):
     """What was received in one run; names are hashes."""
 
     events: DataFrame
@@ -31,7 +31,7 @@ class Received(NamedTuple):
     """The time of the last row."""
 
 
-def received(passed: Passed, run: int) -> Received:
+def received(passed: Passed, run: int) -> ReceivedInRun:
     from pyspark.sql import functions as sf
 
     mine = passed.handed_on.where(sf.col("run") == run)
@@ -40,7 +40,7 @@ def received(passed: Passed, run: int) -> Received:
     nodes = mine.where(sf.col("kind") == NODE).groupBy("node")
     whole = mine.where(sf.col("kind") == RUN)
     last = whole.agg(sf.max("time")).first()
-    return Received(
+    return ReceivedInRun(
         passed.events.where(sf.col("run") == run).select("event", "topic", "node", "time"),
         pairs.agg(*sums, sf.max("hops_max").alias("hops_max")),
         nodes.agg(sf.sum("receptions").alias("sent"), sf.max("firsts").alias("seen")),
@@ -50,7 +50,7 @@ def received(passed: Passed, run: int) -> Received:
     )
 
 
-def delivery_measures(received: Received) -> dict[str, float]:
+def delivery_measures(received: ReceivedInRun) -> dict[str, float]:
     """All but hit_ratio and fairness, which need to know who wants what."""
     from pyspark.sql import functions as sf
 
@@ -94,7 +94,7 @@ def _number(value: float | None) -> float:
 
 
 def hit_ratio(
-    received: Received, wishes: DataFrame, up: DataFrame | None, grace: float, window: float
+    received: ReceivedInRun, wishes: DataFrame, up: DataFrame | None, grace: float, window: float
 ) -> float:
     """The share of expected deliveries that happened; `up` holds intervals, None if everybody stayed."""
     from pyspark.sql import functions as sf
@@ -121,7 +121,7 @@ def hit_ratio(
     return ratio(hit_pairs.count(), expected_pairs.count())
 
 
-def fairness(received: Received, wishes: DataFrame, everyone: DataFrame) -> float:
+def fairness(received: ReceivedInRun, wishes: DataFrame, everyone: DataFrame) -> float:
     """The correlation over nodes between the messages they handle and the events they asked for."""
     from pyspark.sql import functions as sf
 

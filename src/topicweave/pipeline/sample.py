@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 VISITED = pa.schema([("node", pa.string()), ("level", pa.int64())])
 
 
-class Sampled(NamedTuple):
+class SampledTables(NamedTuple):
     nodes: int
     topics: int
     subscriptions: int
@@ -57,7 +57,7 @@ def breadth_first(
     follow: Step = "both",
     seed: int = 0,
     overwrite: bool = False,
-) -> Sampled:
+) -> SampledTables:
     """OMen §6.1: breadth first from a few random users, with all links among those reached."""
     check_search(nodes, seeds)
     tables = _tables(spark, source)
@@ -71,7 +71,7 @@ def breadth_first(
 
 def followed(
     spark: SparkSession, source: Path, out: Path, *, nodes: int, seed: int = 0, overwrite: bool = False
-) -> Sampled:
+) -> SampledTables:
     """Vitis §IV-E: random users and all whom they follow, with all links among these."""
     from pyspark.sql import functions as sf
 
@@ -177,7 +177,7 @@ def universe(
     publishers: int,
     seed: int = 0,
     overwrite: bool = False,
-) -> Sampled:
+) -> SampledTables:
     """Rappel §6.1.2: random seed journals, their subscribers, and the journals that these want most."""
     from pyspark.sql import functions as sf
 
@@ -201,7 +201,7 @@ def universe(
 
 def random_topics(
     spark: SparkSession, source: Path, out: Path, *, topics: int, seed: int = 0, overwrite: bool = False
-) -> Sampled:
+) -> SampledTables:
     """Magnet §4.5: random topics, and everybody who wants one of them."""
     from pyspark.sql import functions as sf
 
@@ -224,7 +224,7 @@ def with_churn(
     seconds: float | None = None,
     seed: int = 0,
     overwrite: bool = False,
-) -> Sampled:
+) -> SampledTables:
     """The workload with a churn trace laid over it: each node lives the life of a random host of the trace
     (see `topicweave.data.availability.with_churn`).
     """
@@ -319,7 +319,7 @@ def _tables(spark: SparkSession, folder: Path) -> dict[str, DataFrame]:
 
 def _write_among(
     staging: Staging, plan: dict[str, Any], tables: dict[str, DataFrame], nodes: DataFrame
-) -> Sampled:
+) -> SampledTables:
     """Some users with the links between them."""
     wishes = (
         tables["subscriptions"]
@@ -336,7 +336,7 @@ def _write(
     nodes: DataFrame,
     wishes: DataFrame,
     topics: DataFrame | None = None,
-) -> Sampled:
+) -> SampledTables:
     """Some nodes with some of their subscriptions, their places and changes; and the topics wanted, if not given."""
     kept = write_table(wishes, staging.table("subscriptions"), SUBSCRIPTIONS, "node", ("node", "topic"))
     if not kept:
@@ -353,4 +353,4 @@ def _write(
         changes = tables["churn"].join(nodes, "node", "left_semi")
         changed = write_table(changes, staging.table("churn"), CHURN, "node", ("time", "node"))
     write_about(staging, {**plan, "nodes": count, "topics": listed, "subscriptions": kept})
-    return Sampled(count, listed, kept, changed)
+    return SampledTables(count, listed, kept, changed)

@@ -11,7 +11,7 @@ from topicweave.report.comparison import Comparison, Entry
 from topicweave.report.constraints import Constraint, complaints, fits
 
 
-class Finding(NamedTuple):
+class ReportFinding(NamedTuple):
     about: str
     text: str
 
@@ -20,7 +20,7 @@ HUB = 10.0
 """A node with so many times the average of links is one that all depend on."""
 
 
-def findings(comparison: Comparison) -> list[Finding]:
+def findings(comparison: Comparison) -> list[ReportFinding]:
     """The answers to what one asks first, the most important one on top.
 
     Beyond reach only those who reach everybody are spoken of: to be quick with a few is no merit.
@@ -44,7 +44,7 @@ def findings(comparison: Comparison) -> list[Finding]:
         "Control traffic": _extremes(complete, "control_bytes", whole, control),
         "Memory": _extremes(complete, "memory_bytes", thousands, memory),
     }
-    return [Finding(about, text) for about, sentences in said.items() for text in sentences]
+    return [ReportFinding(about, text) for about, sentences in said.items() for text in sentences]
 
 
 def kept_to(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 from topicweave.errors import TopicweaveError
 from topicweave.runs.processes import process_pool
 from topicweave.runs.run import Result, Run, carry_out, size, title
-from topicweave.runs.store import Store, key
+from topicweave.runs.store import ResultStore, key
 
 Label = TypeVar("Label", bound=Hashable)
 Progress = Callable[[int, int, str], None]
@@ -31,7 +31,7 @@ class RunFailed(TopicweaveError):
 class Executor(Protocol):
     """What carries runs out."""
 
-    def carry_out(self, todo: Mapping[str, Run], store: Store, finished: Finished) -> None:
+    def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         """Run all, by key, large ones first. Results are in the store when `finished` hears of them; what it raises ends the whole."""
 
 
@@ -41,7 +41,7 @@ class Processes:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or os.cpu_count() or 1
 
-    def carry_out(self, todo: Mapping[str, Run], store: Store, finished: Finished) -> None:
+    def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         for name, outcome in self._outcomes(todo):
             if not isinstance(outcome, Exception):
                 store.put(name, todo[name], outcome)
@@ -84,7 +84,7 @@ def run_all(
     failures    a run that fails is noted here under its labels, and the others go on; without, it ends the whole with its error
     finished    hears of each label as soon as its result is there, or of its error in words
     """
-    kept = Store(store)
+    kept = ResultStore(store)
     keys = {label: key(run) for label, run in runs.items()}
     labels: dict[str, list[Label]] = {}
     for label, name in keys.items():
@@ -131,6 +131,6 @@ def run_all(
 
 def finished_runs(runs: Mapping[Label, Run], store: Path) -> dict[Label, Result]:
     """What is in the store, without running anything."""
-    kept = Store(store)
+    kept = ResultStore(store)
     found = ((label, kept.get(key(run))) for label, run in runs.items())
     return {label: result for label, result in found if result is not None}

@@ -51,7 +51,7 @@ def whole(path: Path, write: Callable[[Path], Any]) -> None:
         partial.unlink(missing_ok=True)
 
 
-class Store:
+class ResultStore:
     """A folder of results, one file each, written whole or not at all."""
 
     def __init__(self, folder: Path) -> None:

@@ -25,7 +25,7 @@ _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?ms")
 
 
 @dataclass(frozen=True)
-class Network:
+class Distances:
     """Distances between places: round-trip times in milliseconds, slice after slice, or points (and heights) one way."""
 
     names: tuple[str, ...]
@@ -59,14 +59,14 @@ class Network:
         np.savez(path, **arrays)  # type: ignore[arg-type]
 
     @classmethod
-    def load(cls, path: Path) -> Network:
+    def load(cls, path: Path) -> Distances:
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         return cls(tuple(arrays.pop("names").tolist()), **arrays)
 
 
 def parse_latency(text: str, workload: Workload, seed: int) -> Latency:
-    """One-way delays from `50ms`, `10-100ms`, `hosts` (one unit of distance is a millisecond), or a stored `Network`.
+    """One-way delays from `50ms`, `10-100ms`, `hosts` (one unit of distance is a millisecond), or a stored `Distances`.
 
     >>> parse_latency("20ms", Workload.from_lists({"a": ["x"]}), seed=0)
     Constant(seconds=0.02)
@@ -84,6 +84,6 @@ def parse_latency(text: str, workload: Workload, seed: int) -> Latency:
     if not text.endswith(STORED):
         raise BadInput(f"latency {text!r}: neither known nor a file; say {HELP}")
     try:
-        return Network.load(Path(text)).latency(workload)
+        return Distances.load(Path(text)).latency(workload)
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise BadInput(f"{text}: not a stored latency ({error}); give the file that it was made of") from None

@@ -16,7 +16,7 @@ CHANGING = 0.1
 """The share that may be exchanged for others: some systems never stop looking for better ones."""
 
 
-class Look(NamedTuple):
+class OverlayLook(NamedTuple):
     """An overlay at one moment."""
 
     links: frozenset[tuple[NodeId, NodeId, str]]
@@ -24,7 +24,7 @@ class Look(NamedTuple):
     """(node, topic) of which some neighbour of the node wants the topic as well."""
 
 
-def look(simulation: Simulation) -> Look:
+def look(simulation: Simulation) -> OverlayLook:
     nodes = {simulation.hosts[index].name: simulation.node(index) for index in simulation.up()}
     links = frozenset((name, link.peer, link.kind) for name, node in nodes.items() for link in node.links())
     around: dict[NodeId, set[NodeId]] = {name: set() for name in nodes}
@@ -36,10 +36,10 @@ def look(simulation: Simulation) -> Look:
     for name, peers in around.items():
         mine = nodes[name].subscriptions
         covered += len(mine & set().union(*(nodes[peer].subscriptions for peer in peers)))
-    return Look(links, covered)
+    return OverlayLook(links, covered)
 
 
-def quiet(before: Look, after: Look) -> bool:
+def quiet(before: OverlayLook, after: OverlayLook) -> bool:
     """Whether there are as many links, most of them the same, and nobody more is covered: that growth is slow, and matters."""
     links = len(after.links)
     return (

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from topicweave.systems.rappel.rules import (
     ROOT,
-    Case,
     Child,
-    Peer,
+    FriendCandidate,
+    JoinCase,
     best_swap,
     decide_join,
     overlap,
@@ -43,39 +43,41 @@ def test_overlap_of_the_example() -> None:
 def test_utilities_of_the_example_are_per_second() -> None:
     """500 on a LAN (1 ms), 5 across continents (100 ms): the base part of Fig. 3, the bonus left out."""
     for seconds, stated in ((0.001, 500.0), (0.1, 5.0)):
-        alone = utility(A, [Peer(seconds, B)])
+        alone = utility(A, [FriendCandidate(seconds, B)])
         bonus = (A & B).bit_count() / A.bit_count() / seconds
         assert alone - bonus == pytest.approx(stated)
 
 
 def test_equidistant_b_is_worth_more_than_c() -> None:
-    assert utility(A, [Peer(0.05, B)]) > utility(A, [Peer(0.05, C)])
+    assert utility(A, [FriendCandidate(0.05, B)]) > utility(A, [FriendCandidate(0.05, C)])
 
 
 def test_unique_coverage_of_the_example() -> None:
     """Of A's friends B and C, B alone covers f1, f3, f5, and C alone f2, f4: bonuses of 3/5 and 2/5."""
-    both = utility(A, [Peer(1.0, B), Peer(1.0, C)])
+    both = utility(A, [FriendCandidate(1.0, B), FriendCandidate(1.0, C)])
     assert both == pytest.approx(1 / 2 + 3 / 5 + 1 / 3 + 2 / 5)
     # A third friend that wants f1 as well takes that bit from B's bonus.
-    third = utility(A, [Peer(1.0, B), Peer(1.0, C), Peer(1.0, feeds(1))])
+    third = utility(A, [FriendCandidate(1.0, B), FriendCandidate(1.0, C), FriendCandidate(1.0, feeds(1))])
     assert third == pytest.approx(1 / 2 + 2 / 5 + 1 / 3 + 2 / 5 + 1 / 5)
 
 
 def test_tiny_distances_have_a_floor() -> None:
-    assert utility(A, [Peer(0.0, B)]) == utility(A, [Peer(0.001, B)])
+    assert utility(A, [FriendCandidate(0.0, B)]) == utility(A, [FriendCandidate(0.001, B)])
 
 
 def test_the_parts_alone() -> None:
-    peers = [Peer(0.1, B), Peer(0.5, C)]
+    peers = [FriendCandidate(0.1, B), FriendCandidate(0.5, C)]
     assert utility(A, peers, "distance") == pytest.approx(12.0)
-    assert utility(A, peers, "interest") == utility(A, [Peer(1.0, B), Peer(1.0, C)])
+    assert utility(A, peers, "interest") == utility(A, [FriendCandidate(1.0, B), FriendCandidate(1.0, C)])
 
 
-peers = st.builds(Peer, st.floats(0.001, 0.5), st.integers(1, 2**12 - 1))
+peers = st.builds(FriendCandidate, st.floats(0.001, 0.5), st.integers(1, 2**12 - 1))
 
 
 @given(st.integers(1, 2**12 - 1), st.lists(peers, min_size=1, max_size=6), peers)
-def test_the_best_swap_is_the_best_of_all(own: int, friends: list[Peer], candidate: Peer) -> None:
+def test_the_best_swap_is_the_best_of_all(
+    own: int, friends: list[FriendCandidate], candidate: FriendCandidate
+) -> None:
     base = utility(own, friends)
     swapped = [utility(own, [*friends[:i], *friends[i + 1 :], candidate]) for i in range(len(friends))]
     chosen = best_swap(own, friends, candidate)
@@ -87,14 +89,16 @@ def test_the_best_swap_is_the_best_of_all(own: int, friends: list[Peer], candida
 
 
 @given(st.lists(peers, min_size=1, max_size=6), peers)
-def test_by_distance_alone_the_farthest_goes(friends: list[Peer], candidate: Peer) -> None:
+def test_by_distance_alone_the_farthest_goes(
+    friends: list[FriendCandidate], candidate: FriendCandidate
+) -> None:
     chosen = best_swap(1, friends, candidate, part="distance")
     if chosen is not None:
         assert friends[chosen].seconds == max(friend.seconds for friend in friends)
         assert candidate.seconds < friends[chosen].seconds
 
 
-def brute_force_utility(own: int, friends: list[Peer]) -> float:
+def brute_force_utility(own: int, friends: list[FriendCandidate]) -> float:
     total = 0.0
     for place, (seconds, bloom) in enumerate(friends):
         others = [other for number, (_, other) in enumerate(friends) if number != place]
@@ -107,7 +111,7 @@ def brute_force_utility(own: int, friends: list[Peer]) -> float:
 
 
 @given(st.integers(1, 2**12 - 1), st.lists(peers, max_size=6))
-def test_utility_is_figure_3(own: int, friends: list[Peer]) -> None:
+def test_utility_is_figure_3(own: int, friends: list[FriendCandidate]) -> None:
     assert utility(own, friends) == pytest.approx(brute_force_utility(own, friends))
 
 
@@ -122,20 +126,20 @@ def child(node: int, x: float, y: float) -> Child:
 
 def test_a_requesting_node_that_is_nearer_is_sent_up() -> None:
     own = rank((3.0, 0.0), ORIGIN, 1)
-    assert decide_join(own, 9, child(9, 1.0, 0.0), {}, beta=3).case is Case.UP
+    assert decide_join(own, 9, child(9, 1.0, 0.0), {}, beta=3).case is JoinCase.UP
 
 
 def test_b_room_for_a_child() -> None:
     own = rank((1.0, 0.0), ORIGIN, 1)
     children = {2: child(2, 2.0, 0.0), 3: child(3, 2.0, 1.0)}
-    assert decide_join(own, 9, child(9, 3.0, 0.0), children, beta=3).case is Case.ACCEPT
+    assert decide_join(own, 9, child(9, 3.0, 0.0), children, beta=3).case is JoinCase.ACCEPT
 
 
 def test_c_all_children_are_nearer_so_the_one_nearest_to_the_requester_is_asked() -> None:
     own = rank((1.0, 0.0), ORIGIN, 1)
     children = {2: child(2, 2.0, 0.0), 3: child(3, 2.0, 2.0), 4: child(4, 0.0, -3.0)}
     decision = decide_join(own, 9, child(9, 4.0, 4.0), children, beta=3)
-    assert decision.case is Case.DOWN
+    assert decision.case is JoinCase.DOWN
     assert decision.forward == 3
 
 
@@ -143,7 +147,7 @@ def test_d_the_farthest_child_makes_room_and_is_sent_to_the_child_nearest_to_it(
     own = rank((1.0, 0.0), ORIGIN, 1)
     children = {2: child(2, 2.0, 0.0), 3: child(3, 2.0, 2.0), 4: child(4, 5.0, 5.0)}
     decision = decide_join(own, 9, child(9, 4.0, 4.0), children, beta=3)
-    assert decision.case is Case.EVICT
+    assert decision.case is JoinCase.EVICT
     assert decision.evicted == 4
     assert decision.forward == 9  # the newcomer itself is nearest to the evicted
 
@@ -152,14 +156,14 @@ def test_a_child_that_asks_again_changes_nothing() -> None:
     """A rejoin that is led back to one's own full parent must not evict anybody."""
     own = rank((1.0, 0.0), ORIGIN, 1)
     children = {2: child(2, 2.0, 0.0), 3: child(3, 2.0, 2.0), 4: child(4, 5.0, 5.0)}
-    assert decide_join(own, 3, children[3], children, beta=3).case is Case.KEEP
+    assert decide_join(own, 3, children[3], children, beta=3).case is JoinCase.KEEP
 
 
 def test_equally_near_nodes_are_told_apart_by_their_identifiers() -> None:
     low, high = rank((1.0, 0.0), ORIGIN, 1), rank((0.0, 1.0), ORIGIN, 2)
     assert low < high
-    assert decide_join(high, 1, Child(low, (1.0, 0.0)), {}, beta=3).case is Case.UP
-    assert decide_join(low, 2, Child(high, (0.0, 1.0)), {}, beta=3).case is Case.ACCEPT
+    assert decide_join(high, 1, Child(low, (1.0, 0.0)), {}, beta=3).case is JoinCase.UP
+    assert decide_join(low, 2, Child(high, (0.0, 1.0)), {}, beta=3).case is JoinCase.ACCEPT
     assert rank(ORIGIN, ORIGIN, 0) > ROOT
 
 
@@ -180,9 +184,9 @@ def test_whatever_is_decided_parents_stay_nearer_than_children(seed: int) -> Non
     at = spot()
     joining = child(9, *at)
     decision = decide_join(own, 9, joining, children, beta=max(1, len(children)))
-    if decision.case is Case.ACCEPT:
+    if decision.case is JoinCase.ACCEPT:
         assert joining.rank > own
-    elif decision.case is Case.EVICT:
+    elif decision.case is JoinCase.EVICT:
         assert decision.evicted is not None
         assert decision.forward is not None
         evicted = children[decision.evicted]
@@ -190,7 +194,7 @@ def test_whatever_is_decided_parents_stay_nearer_than_children(seed: int) -> Non
         assert own < joining.rank < evicted.rank
         assert after[decision.forward].rank < evicted.rank
         assert evicted.rank == max(known.rank for known in children.values())
-    elif decision.case is Case.DOWN:
+    elif decision.case is JoinCase.DOWN:
         assert decision.forward is not None
         assert children[decision.forward].rank < joining.rank
     else:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from topicweave.blocks.topic_directory.messages import Announcement, Carry, Got, Record, Report, Told
+from topicweave.blocks.topic_directory.messages import Announcement, Carry, Got, Record, Told, Unanswered
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.blocks.topic_directory.ring import HomesRing
 from topicweave.model.ids import NodeId, TopicId
@@ -44,7 +44,7 @@ class _Waiting:
     def __init__(self) -> None:
         self.announcements: list[Announcement] = []
         self.told: list[Told] = []
-        self.reports: list[Report] = []
+        self.reports: list[Unanswered] = []
         self.records: list[Record] = []
         self.tries = 0
 
@@ -93,7 +93,7 @@ class Carrier:
     def tell(self, answers: Iterable[Told]) -> None:
         self._pass_on(Carry(0, told=tuple(answers)), 0, urgent=True)
 
-    def report(self, reports: Iterable[Report]) -> None:
+    def report(self, reports: Iterable[Unanswered]) -> None:
         self._pass_on(Carry(0, reports=tuple(reports)), 0, urgent=False)
 
     def records(self, peer: NodeId, records: Iterable[Record]) -> None:

@@ -14,7 +14,7 @@ from itertools import islice
 from topicweave.blocks.topic_directory.announcer import Announcer
 from topicweave.blocks.topic_directory.carrier import Carrier
 from topicweave.blocks.topic_directory.home import Home
-from topicweave.blocks.topic_directory.messages import Carry, Contact, Report, WantRecords
+from topicweave.blocks.topic_directory.messages import Carry, TopicContact, Unanswered, WantRecords
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.blocks.topic_directory.parts import Parts
 from topicweave.blocks.topic_directory.ring import HomesRing
@@ -35,7 +35,7 @@ class TopicDirectory:
         world: World,
         node_id: NodeId,
         known: Callable[[TopicId], int],
-        learned: Callable[[TopicId, Sequence[Contact]], None],
+        learned: Callable[[TopicId, Sequence[TopicContact]], None],
         sample: Callable[[], NodeId | None],
         parameters: DirectoryParameters | None = None,
     ) -> None:
@@ -97,7 +97,7 @@ class TopicDirectory:
         if peer in self.ring.contacts():
             self.ring.remove(peer)
             self._dead(peer)
-        reports = [Report(topic, peer) for topic in topics]
+        reports = [Unanswered(topic, peer) for topic in topics]
         for report in reports:
             self._announcer.lacks(report.topic)
         if reports:

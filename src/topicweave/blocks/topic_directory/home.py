@@ -24,10 +24,10 @@ from topicweave.blocks.topic_directory.messages import (
     WANTS_CONTACTS,
     WITHDRAWS,
     Announcement,
-    Contact,
     Record,
-    Report,
     Told,
+    TopicContact,
+    Unanswered,
 )
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.blocks.topic_directory.rules import Bucket
@@ -52,8 +52,8 @@ class _Kept:
         self.label, self.led_since = label, led_since
 
 
-def _contact(subscriber: NodeId, kept: _Kept, now: float) -> Contact:
-    return Contact(subscriber, kept.label, int(kept.until - now))
+def _contact(subscriber: NodeId, kept: _Kept, now: float) -> TopicContact:
+    return TopicContact(subscriber, kept.label, int(kept.until - now))
 
 
 class _Topic:
@@ -164,7 +164,7 @@ class Home:
         self._topics[topic] = known
         self.changed[topic, subscriber] = None
 
-    def _choose(self, known: _Topic, asker: NodeId, now: float) -> list[Contact]:
+    def _choose(self, known: _Topic, asker: NodeId, now: float) -> list[TopicContact]:
         fresh = [peer for peer, record in known.kept.items() if peer != asker and record.until > now]
         chosen = self._random.sample(fresh, min(self._parameters.contacts, len(fresh)))
         return [_contact(peer, known.kept[peer], now) for peer in chosen]
@@ -187,7 +187,7 @@ class Home:
             return len(known.kept) - (besides in known.kept)
         return max(len(known.kept), rules.estimated_audience(known.bits | known.earlier_bits)) - 1
 
-    def reported(self, report: Report) -> None:
+    def reported(self, report: Unanswered) -> None:
         """Somebody could not reach a subscriber. If it lives, it will announce itself again."""
         known = self._topics.get(report.topic)
         if known is not None and report.peer in known.kept:
@@ -242,8 +242,8 @@ class Home:
             }
             for one, its_part, other, other_part in rules.pairs_to_introduce(parts, PAIRS, self._random):
                 audience = len(known.kept) - 1
-                answers.append(Told(one, topic, (Contact(other, other_part),), audience, parted=True))
-                answers.append(Told(other, topic, (Contact(one, its_part),), audience, parted=True))
+                answers.append(Told(one, topic, (TopicContact(other, other_part),), audience, parted=True))
+                answers.append(Told(other, topic, (TopicContact(one, its_part),), audience, parted=True))
         return answers
 
     # Records that others keep as well.

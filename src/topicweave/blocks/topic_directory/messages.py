@@ -73,7 +73,7 @@ class Announcement(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How many askings went unanswered before this one."""
 
 
-class Contact(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class TopicContact(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A subscriber of a topic, and the leader of its part if it has said so."""
 
     id: NodeId
@@ -87,7 +87,7 @@ class Told(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     to: NodeId
     topic: TopicId
-    contacts: tuple[Contact, ...]
+    contacts: tuple[TopicContact, ...]
     audience: int
     """How many others want the topic, as far as the home knows."""
     again: float = 0.0
@@ -96,7 +96,7 @@ class Told(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The contacts are in another part of the topic than the receiver."""
 
 
-class Report(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Unanswered(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A contact that did not answer."""
 
     topic: TopicId
@@ -121,7 +121,7 @@ class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
     number: int
     announcements: tuple[Announcement, ...] = ()
     told: tuple[Told, ...] = ()
-    reports: tuple[Report, ...] = ()
+    reports: tuple[Unanswered, ...] = ()
     records: tuple[Record, ...] = ()
 
     def introduces(self) -> Iterator[NodeId]:

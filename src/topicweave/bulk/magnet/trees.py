@@ -35,7 +35,7 @@ class RingOverlay(msgspec.Struct, frozen=True):
     """How many nodes were moved to make room."""
 
 
-class Look(NamedTuple):
+class TreeLook(NamedTuple):
     """What trees show, per topic."""
 
     relays: IntArray
@@ -51,7 +51,7 @@ def greedy_trees(workload: Workload, overlay: RingOverlay) -> Trees:
     return Trees(*_routes(overlay.tables, *_homes_and_subscribers(workload, overlay)))
 
 
-def look_at(workload: Workload, overlay: RingOverlay, trees: Trees) -> Look:
+def look_at(workload: Workload, overlay: RingOverlay, trees: Trees) -> TreeLook:
     """Costs and faults of trees, however they were made.
 
     Not by routing down, as `greedy_trees` does: every subscriber climbs over the trees' edges to the home, and meanwhile each edge is
@@ -59,7 +59,7 @@ def look_at(workload: Workload, overlay: RingOverlay, trees: Trees) -> Look:
     """
     order = np.argsort(trees.topic, kind="stable")
     starts = np.searchsorted(trees.topic[order], np.arange(workload.topics + 1))
-    return Look(
+    return TreeLook(
         *_climb(
             overlay.tables,
             *_homes_and_subscribers(workload, overlay),

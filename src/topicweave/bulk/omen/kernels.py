@@ -22,7 +22,7 @@ SHADOW, BEACONS, EXACT = 0, 1, 2
 """How the parts of a topic are known: not at all, by beacons, or all of them."""
 
 
-class Network(NamedTuple):
+class OverlayArrays(NamedTuple):
     """Who wants what, who is up, and who is linked to whom."""
 
     offsets: IntArray

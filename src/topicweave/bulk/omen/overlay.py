@@ -43,7 +43,7 @@ class LiveOverlay:
         self.is_up = np.zeros(workload.nodes, np.bool_)
         self.is_up[list(self.up)] = True
         self.links: list[set[int]] = [set() for _ in range(workload.nodes)]
-        self._network: kernels.Network | None = None
+        self._network: kernels.OverlayArrays | None = None
 
     def topics_of(self, node: int) -> IntArray:
         return self.topic[self.offsets[node] : self.offsets[node + 1]]
@@ -78,13 +78,13 @@ class LiveOverlay:
         self._network = None
 
     @property
-    def network(self) -> kernels.Network:
+    def network(self) -> kernels.OverlayArrays:
         """All of it as arrays."""
         if self._network is None:
             starts = np.zeros(len(self.links) + 1, np.int64)
             np.cumsum([len(peers) for peers in self.links], out=starts[1:])
             ends = np.fromiter(chain.from_iterable(map(sorted, self.links)), np.int64, int(starts[-1]))
-            self._network = kernels.Network(
+            self._network = kernels.OverlayArrays(
                 *(self.offsets, self.topic, self.bits, self.members_at, self.members, self.rank, self.is_up),
                 *(starts, ends),
             )

@@ -28,7 +28,7 @@ from topicweave.bulk.vitis.gossip import (
     pass_time,
 )
 from topicweave.bulk.vitis.kernels import subscribers_of
-from topicweave.bulk.vitis.spreading import Audience, Links, Spread, spread_events
+from topicweave.bulk.vitis.spreading import Audience, LinkRows, Spread, spread_events
 from topicweave.errors import BadInput
 from topicweave.measures.columns import names_array, ratio
 from topicweave.measures.graph import Graph, Overlay, TopicGraph
@@ -188,7 +188,7 @@ class VitisEngine:
         publishers = self.number[np.array([node for _, node in events], np.int64)]
         order = np.argsort(topics, kind="stable")
         counts, hops, hits, relays, path_nodes = spread_events(
-            Links(subscribers.ids, gossip.links, gossip.ends != 0, gossip.degree),
+            LinkRows(subscribers.ids, gossip.links, gossip.ends != 0, gossip.degree),
             Audience(subscribers.points, wanting_at, nodes[by_topic], self.asking()[by_topic]),
             *(vitis is not None, vitis is not None and vitis.relays_hand_on),
             *(topics[order], publishers[order]),

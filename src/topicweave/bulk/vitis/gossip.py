@@ -87,7 +87,7 @@ class Gossip(NamedTuple):
     proposals: Proposals
 
 
-class Known(NamedTuple):
+class Descriptors(NamedTuple):
     """Descriptors: peers, and when each was made."""
 
     peers: Counts
@@ -179,8 +179,10 @@ def _sample(gossip: Any, settings: Any, node: int, now: float, rng: Any, scratch
     else:
         partner = gossip.sampled[node, rng.integers(0, gossip.sampled_count[node])]
     theirs, mine = gossip.sampled_count[partner], gossip.sampled_count[node]
-    offered = Known(gossip.sampled[node, :mine].copy(), gossip.sampled_made[node, :mine].copy())
-    answered = Known(gossip.sampled[partner, :theirs].copy(), gossip.sampled_made[partner, :theirs].copy())
+    offered = Descriptors(gossip.sampled[node, :mine].copy(), gossip.sampled_made[node, :mine].copy())
+    answered = Descriptors(
+        gossip.sampled[partner, :theirs].copy(), gossip.sampled_made[partner, :theirs].copy()
+    )
     _learn(gossip, partner, node, now, offered, scratch)
     _learn(gossip, node, partner, now, answered, scratch)
 
@@ -223,7 +225,7 @@ def _candidates(gossip: Any, settings: Any, node: int, now: float, rng: Any) -> 
         if now - gossip.near_made[node, place] <= settings.near_age:
             peers[count], made[count] = gossip.near[node, place], gossip.near_made[node, place]
             count += 1
-    return Known(peers[:count], made[:count])
+    return Descriptors(peers[:count], made[:count])
 
 
 @njit(cache=True)
@@ -233,7 +235,7 @@ def _exchange(
     """One exchange of tables (Alg. 2 and 3), with a ring neighbour or anybody in the table (`TableSelection.partner`)."""
     samples = _candidates(gossip, settings, node, now, rng)
     if gossip.table_count[node] == 0:
-        nothing = Known(samples.peers[:0], samples.made[:0])
+        nothing = Descriptors(samples.peers[:0], samples.made[:0])
         _select(subscribers, gossip, settings, node, now, rng, samples, nothing, scratch)
     held = gossip.table_count[node]
     if held == 0:
@@ -266,7 +268,7 @@ def _buffer(gossip: Any, node: int, partner: int, now: float, samples: Any, scra
     scratch.counter[0] += 1
     count = _know(gossip, node, samples, scratch, _add(scratch, 0, node, now))
     kept = scratch.peers[:count] != partner
-    return Known(scratch.peers[:count][kept], scratch.made[:count][kept])
+    return Descriptors(scratch.peers[:count][kept], scratch.made[:count][kept])
 
 
 @njit(cache=True)

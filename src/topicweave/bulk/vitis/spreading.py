@@ -31,7 +31,7 @@ class Spread(NamedTuple):
     """Nodes on relay paths, summed over topics."""
 
 
-class Links(NamedTuple):
+class LinkRows(NamedTuple):
     """A row per node, of which the first `degree` are in use: all of them carry events, those `kept` route as well."""
 
     ids: npt.NDArray[np.uint64]

@@ -24,7 +24,7 @@ from topicweave.systems.rappel.candidates import Candidates
 from topicweave.systems.rappel.messages import Fetch, FriendReply, FriendRequest, Profile, Unfriend
 from topicweave.systems.rappel.parameters import RappelParameters
 from topicweave.systems.rappel.place import NetworkPlace
-from topicweave.systems.rappel.rules import Peer, best_swap
+from topicweave.systems.rappel.rules import FriendCandidate, best_swap
 
 _FARTHEST = 3600.0
 
@@ -258,8 +258,8 @@ class Friendship:
         )
         return None if place is None else names[place]
 
-    def _peer(self, known: Known) -> Peer:
-        return Peer(math.dist(self._place.coordinate, known.coordinate), known.bloom)
+    def _peer(self, known: Known) -> FriendCandidate:
+        return FriendCandidate(math.dist(self._place.coordinate, known.coordinate), known.bloom)
 
     def _befriend(self, peer: NodeId, known: Known) -> None:
         if len(self.friends) >= self._parameters.alpha:

@@ -19,7 +19,7 @@ from topicweave.model.ids import NodeId
 Part = Literal["both", "interest", "distance"]
 
 
-class Peer(NamedTuple):
+class FriendCandidate(NamedTuple):
     """What the utility of a friend depends on."""
 
     seconds: float
@@ -33,7 +33,9 @@ def overlap(mine: Bloom, theirs: Bloom) -> float:
     return (mine & theirs).bit_count() / union if union else 0.0
 
 
-def utility(own: Bloom, friends: Sequence[Peer], part: Part = "both", least: float = 1e-3) -> float:
+def utility(
+    own: Bloom, friends: Sequence[FriendCandidate], part: Part = "both", least: float = 1e-3
+) -> float:
     """The utility of a set of friends, per second (Fig. 3): the sum over friends of (overlap + bonus) / distance.
 
     The bonus of a friend is the share of the node's own bits that this friend alone covers. `part` leaves out the distance or
@@ -59,8 +61,8 @@ def utility(own: Bloom, friends: Sequence[Peer], part: Part = "both", least: flo
 
 def best_swap(
     own: Bloom,
-    friends: Sequence[Peer],
-    candidate: Peer,
+    friends: Sequence[FriendCandidate],
+    candidate: FriendCandidate,
     hysteresis: float = 0.01,
     part: Part = "both",
     least: float = 1e-3,
@@ -123,7 +125,7 @@ class Child(NamedTuple):
     coordinate: Coordinate
 
 
-class Case(Enum):
+class JoinCase(Enum):
     """What becomes of a join request (Fig. 4)."""
 
     UP = "the joining node is nearer to the publisher: ask my parent"
@@ -134,7 +136,7 @@ class Case(Enum):
 
 
 class Decision(NamedTuple):
-    case: Case
+    case: JoinCase
     forward: NodeId | None = None
     """DOWN: whom the joining node, EVICT: whom the evicted child is to ask."""
     evicted: NodeId | None = None
@@ -149,17 +151,17 @@ def decide_join(
     evict a sibling.
     """
     if joiner in children:
-        return Decision(Case.KEEP)
+        return Decision(JoinCase.KEEP)
     if own > joining.rank:
-        return Decision(Case.UP)
+        return Decision(JoinCase.UP)
     if len(children) < beta:
-        return Decision(Case.ACCEPT)
+        return Decision(JoinCase.ACCEPT)
     farthest = max(children, key=lambda child: children[child].rank)
     if children[farthest].rank < joining.rank:
-        return Decision(Case.DOWN, nearest_to(joining.coordinate, children))
+        return Decision(JoinCase.DOWN, nearest_to(joining.coordinate, children))
     remaining = {child: known for child, known in children.items() if child != farthest}
     remaining[joiner] = joining
-    return Decision(Case.EVICT, nearest_to(children[farthest].coordinate, remaining), farthest)
+    return Decision(JoinCase.EVICT, nearest_to(children[farthest].coordinate, remaining), farthest)
 
 
 def nearest_to(point: Coordinate, children: Mapping[NodeId, Child]) -> NodeId:

@@ -35,8 +35,8 @@ from topicweave.systems.rappel.parameters import RappelParameters
 from topicweave.systems.rappel.place import NetworkPlace
 from topicweave.systems.rappel.rules import (
     ROOT,
-    Case,
     Child,
+    JoinCase,
     decide_join,
     nearest_to,
     rank,
@@ -463,16 +463,16 @@ class FeedTrees:
         joining = self._child(tree, sender, coordinate)
         decision = decide_join(tree.rank, sender, joining, tree.children, self._parameters.beta)
         match decision.case:
-            case Case.KEEP:
+            case JoinCase.KEEP:
                 tree.children[sender] = joining
                 if joining.rank < tree.rank:  # it came back, at another place
                     self.drop_child(feed, sender)
                     self._forward_up(tree, sender)
                 else:
                     self._world.send(sender, JoinOK(self.lineage(tree)))
-            case Case.UP:
+            case JoinCase.UP:
                 self._forward_up(tree, sender)
-            case Case.DOWN:
+            case JoinCase.DOWN:
                 assert decision.forward is not None
                 self._world.send(sender, JoinForward(feed, decision.forward))
             case _:

@@ -55,7 +55,7 @@ REFUSED = 12
 not help."""
 
 
-class Neighbour(msgspec.Struct):
+class TaskNeighbour(msgspec.Struct):
     """What a task knows of one neighbour (Figure 1)."""
 
     degree: int
@@ -86,7 +86,7 @@ class MaintenanceTask:
     ) -> None:
         self.name = name
         self.selection = selection
-        self.neighbours: dict[NodeId, Neighbour] = {}
+        self.neighbours: dict[NodeId, TaskNeighbour] = {}
         self.target = 0
         self._world = world
         self._id = own_id
@@ -199,7 +199,7 @@ class MaintenanceTask:
             self._world.send(peer, Disconnect(self.name))
         return True
 
-    def _is_spare(self, peer: NodeId, neighbour: Neighbour, over: bool) -> bool:
+    def _is_spare(self, peer: NodeId, neighbour: TaskNeighbour, over: bool) -> bool:
         """Whether a link is of no use here, and may be of none at its other end."""
         return (
             peer not in self._asked_to_part
@@ -372,7 +372,7 @@ class MaintenanceTask:
             self.selection.removed(peer, old.shared)
             self._may_offer_again(peer)
         shared = tuple(sorted(interest & self._own_interest()[1]))
-        self.neighbours[peer] = Neighbour(degree, target, interest, shared)
+        self.neighbours[peer] = TaskNeighbour(degree, target, interest, shared)
         self.selection.added(peer, shared)
         self._changed(peer)
         return old is None

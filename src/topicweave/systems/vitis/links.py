@@ -17,7 +17,7 @@ from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Link
 
 
-class Neighbour:
+class LinkEnd:
     """The other end of a link."""
 
     __slots__ = ("chosen", "descriptor", "fades_at", "fan", "kind", "said")
@@ -41,7 +41,7 @@ class LinkTable:
 
     def __init__(self, own: NodeId) -> None:
         self._own = own
-        self._links: dict[NodeId, Neighbour] = {}
+        self._links: dict[NodeId, LinkEnd] = {}
         self._router: Router | None = None
         self._fading: dict[NodeId, None] = {}
 
@@ -54,18 +54,18 @@ class LinkTable:
     def __iter__(self) -> Iterator[NodeId]:
         return iter(self._links)
 
-    def get(self, peer: NodeId) -> Neighbour | None:
+    def get(self, peer: NodeId) -> LinkEnd | None:
         return self._links.get(peer)
 
-    def items(self) -> Iterator[tuple[NodeId, Neighbour]]:
+    def items(self) -> Iterator[tuple[NodeId, LinkEnd]]:
         return iter(self._links.items())
 
-    def add(self, peer: NodeId, descriptor: Descriptor) -> Neighbour:
-        neighbour = self._links[peer] = Neighbour(descriptor)
+    def add(self, peer: NodeId, descriptor: Descriptor) -> LinkEnd:
+        neighbour = self._links[peer] = LinkEnd(descriptor)
         self._router = None
         return neighbour
 
-    def remove(self, peer: NodeId) -> Neighbour | None:
+    def remove(self, peer: NodeId) -> LinkEnd | None:
         neighbour = self._links.pop(peer, None)
         if neighbour is not None:
             self._fading.pop(peer, None)

@@ -20,7 +20,7 @@ from topicweave.blocks.tman import TMan, TManParams
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Link, Node, Receivers, Timers, World
-from topicweave.systems.vitis.links import LinkTable, Neighbour
+from topicweave.systems.vitis.links import LinkEnd, LinkTable
 from topicweave.systems.vitis.messages import Gone, Parted, Profile, Refused
 from topicweave.systems.vitis.parameters import RendezvousParameters
 from topicweave.systems.vitis.selection import TableSelection, Utilities
@@ -286,7 +286,7 @@ class RendezvousNode(InterestNode):
             neighbour.said = message
             self._heard(sender, message)
 
-    def _meet(self, sender: NodeId, message: Profile) -> Neighbour | None:
+    def _meet(self, sender: NodeId, message: Profile) -> LinkEnd | None:
         """A profile from a stranger."""
         if not message.chosen:
             # It takes us for one who chose it: some message was lost or overtaken. One word sets it right.
@@ -302,7 +302,7 @@ class RendezvousNode(InterestNode):
         self._events.link_up()
         return neighbour
 
-    def _note(self, neighbour: Neighbour, descriptor: Descriptor) -> None:
+    def _note(self, neighbour: LinkEnd, descriptor: Descriptor) -> None:
         neighbour.descriptor = descriptor
         if neighbour.chosen:
             self.tman.refresh(descriptor)

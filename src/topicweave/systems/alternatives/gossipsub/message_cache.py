@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
-from topicweave.systems.alternatives.gossipsub.messages import Publish
+from topicweave.systems.alternatives.gossipsub.messages import GossipEvent
 
 MOST_EVENTS = 4096
 """Beyond this many the oldest leave before their time."""
@@ -51,13 +51,13 @@ class MessageCache:
             topics.setdefault(event_id.topic, []).append(event_id)
         return topics
 
-    def message(self, event_id: EventId) -> Publish | None:
+    def message(self, event_id: EventId) -> GossipEvent | None:
         """The event as it would be sent on."""
         if found := self._events.get(event_id):
-            return Publish(found[0], found[1] + 1)
+            return GossipEvent(found[0], found[1] + 1)
         return None
 
-    def answer(self, peer: NodeId, event_id: EventId) -> Publish | None:
+    def answer(self, peer: NodeId, event_id: EventId) -> GossipEvent | None:
         """The event for a peer that asked, unless it has asked too often."""
         message = self.message(event_id)
         if message is None or self._asked[peer, event_id] >= self._retransmissions:

@@ -15,7 +15,7 @@ from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import EventMessage, Message
 
 
-class Hello(Message, frozen=True, array_like=True, tag="gs-hello"):
+class Greeting(Message, frozen=True, array_like=True, tag="gs-hello"):
     """Opens a connection, or answers that: what I subscribe to."""
 
     version: int
@@ -77,7 +77,7 @@ def _named(prunes: tuple[Pruned, ...]) -> Iterator[NodeId]:
         yield from pruned.peers
 
 
-class Publish(EventMessage, frozen=True, array_like=True, tag="gs-publish"):
+class GossipEvent(EventMessage, frozen=True, array_like=True, tag="gs-publish"):
     """The event itself."""
 
 

@@ -34,10 +34,10 @@ from topicweave.systems.alternatives.gossipsub.messages import (
     Announced,
     Control,
     Goodbye,
-    Hello,
+    GossipEvent,
+    Greeting,
     Ping,
     Pruned,
-    Publish,
     Subscriptions,
     SubscriptionsQuery,
 )
@@ -51,7 +51,7 @@ LOOK_AGAIN = 5.0
 """Seconds until the view is asked again for subscribers of a topic of which it knew no more."""
 
 
-class Connection(msgspec.Struct):
+class ConnectedPeer(msgspec.Struct):
     """A connected peer."""
 
     interest: Interest
@@ -85,7 +85,7 @@ class GossipSubNode(ViewNode):
     ) -> None:
         super().__init__(world, node_id, subscriptions, view)
         self.parameters = parameters
-        self.connections: dict[NodeId, Connection] = {}
+        self.connections: dict[NodeId, ConnectedPeer] = {}
         self.mesh: dict[TopicId, dict[NodeId, None]] = {topic: {} for topic in sorted(self.subscriptions)}
         self._seen = SeenEvents()
         self._cache = MessageCache(
@@ -95,7 +95,7 @@ class GossipSubNode(ViewNode):
         self._fanout: dict[TopicId, float] = {}
         self._backoff: dict[tuple[TopicId, NodeId], float] = {}
         self._requested: dict[EventId, float] = {}
-        self._unsent: OrderedDict[EventId, Publish] = OrderedDict()
+        self._unsent: OrderedDict[EventId, GossipEvent] = OrderedDict()
         self._outgoing: dict[NodeId, Outgoing] = {}
         self._nobody_new: dict[TopicId, tuple[int, float]] = {}
         self._next_discovery = 0.0
@@ -116,13 +116,13 @@ class GossipSubNode(ViewNode):
 
     def receivers(self) -> Receivers:
         return {
-            Hello: self._receive_hello,
+            Greeting: self._receive_hello,
             Subscriptions: self._receive_subscriptions,
             SubscriptionsQuery: self._receive_query,
             Ping: self._receive_ping,
             Goodbye: self._receive_goodbye,
             Control: self._receive_control,
-            Publish: self._receive_publish,
+            GossipEvent: self._receive_publish,
         }
 
     def timers(self) -> Timers:
@@ -144,7 +144,7 @@ class GossipSubNode(ViewNode):
         self._cache.put(event, 0)
         if topic not in self.subscriptions:
             self._fanout[topic] = self.world.now + self.parameters.fanout_ttl
-        message = Publish(event, 1)
+        message = GossipEvent(event, 1)
         flood = self.parameters.flood_publish or topic not in self.mesh
         targets = self._connected(topic) if flood else list(self.mesh[topic])
         for peer in targets:
@@ -211,7 +211,7 @@ class GossipSubNode(ViewNode):
             if message.version != connection.version:
                 self._interest_is(sender, connection, message.version, message.interest)
 
-    def _interest_is(self, peer: NodeId, connection: Connection, version: int, interest: Interest) -> None:
+    def _interest_is(self, peer: NodeId, connection: ConnectedPeer, version: int, interest: Interest) -> None:
         connection.version = version
         connection.interest = interest
         self.view.said(peer, interest)
@@ -233,18 +233,18 @@ class GossipSubNode(ViewNode):
     def _dial(self, peer: NodeId) -> None:
         if peer != self.id and peer not in self.connections and peer not in self._dialling:
             self._dialling[peer] = self.world.now + self.parameters.connect_timeout
-            self.world.send(peer, Hello(*self._own_interest(), answer=False))
+            self.world.send(peer, Greeting(*self._own_interest(), answer=False))
 
-    def _receive_hello(self, sender: NodeId, message: Hello) -> None:
+    def _receive_hello(self, sender: NodeId, message: Greeting) -> None:
         if sender == self.id:
             return
         if not message.answer:
-            self.world.send(sender, Hello(*self._own_interest(), answer=True))
+            self.world.send(sender, Greeting(*self._own_interest(), answer=True))
         elif sender not in self._dialling:
             return
         outbound = self._dialling.pop(sender, None) is not None
         if sender not in self.connections:
-            self.connections[sender] = Connection(frozenset(), outbound, self.world.now)
+            self.connections[sender] = ConnectedPeer(frozenset(), outbound, self.world.now)
             self._detector.watch(sender)
         self._detector.heard(sender)
         self._interest_is(sender, self.connections[sender], message.version, message.interest)
@@ -436,7 +436,7 @@ class GossipSubNode(ViewNode):
                 self.world.send(sender, answer)
         self._flush()
 
-    def _grafted(self, topic: TopicId, sender: NodeId, connection: Connection) -> None:
+    def _grafted(self, topic: TopicId, sender: NodeId, connection: ConnectedPeer) -> None:
         members = self.mesh.get(topic)
         if members is None:
             # It missed that we unsubscribed.
@@ -473,7 +473,7 @@ class GossipSubNode(ViewNode):
             self._requested[event_id] = self.world.now + settings.connect_timeout
             self._to(sender).iwant.append(event_id)
 
-    def _receive_publish(self, sender: NodeId, message: Publish) -> None:
+    def _receive_publish(self, sender: NodeId, message: GossipEvent) -> None:
         event = message.event
         members = self.mesh.get(event.topic)
         if members is None or not self._seen.first_time(event.id):
@@ -482,7 +482,7 @@ class GossipSubNode(ViewNode):
         self._requested.pop(event.id, None)
         self._cache.put(event, message.hops)
         self.world.deliver(event)
-        onwards = Publish(event, message.hops + 1)
+        onwards = GossipEvent(event, message.hops + 1)
         for peer in members:
             if peer not in (sender, event.publisher):
                 self.world.send(peer, onwards)
