@@ -45,7 +45,7 @@ class Keeping(NamedTuple):
 
     before: npt.NDArray[np.int32]
     kept: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int32]
+    kept_count: npt.NDArray[np.int32]
 
 
 class Building(NamedTuple):

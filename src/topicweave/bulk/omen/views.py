@@ -37,7 +37,7 @@ class LocalViews:
         self._keeping = kernels.Keeping(
             before=np.full((nodes, plan.resilience), -1, np.int32),
             kept=np.zeros((nodes, plan.resilience, min(nodes, MOST_BACKUPS)), np.int32),
-            count=np.full((nodes, plan.resilience), -1, np.int32),
+            kept_count=np.full((nodes, plan.resilience), -1, np.int32),
         )
         self._building = kernels.Building(
             *(plan.coverage, plan.covers == "multi", plan.builder == "greedy", self._counter)
@@ -97,7 +97,7 @@ class LocalViews:
         insort(self._circle, (self._id[node], node))
         self._everyone = np.array(sorted(self._overlay.up), np.int32)
         self._keeping.before[node] = -1
-        self._keeping.count[node] = -1
+        self._keeping.kept_count[node] = -1
         self._settle_around(node)
 
     def leave(self, node: int) -> None:
@@ -118,7 +118,7 @@ class LocalViews:
 
     def _ready(self, keeper: int, churned: int) -> list[int] | None:
         for place in np.flatnonzero(self._keeping.before[keeper] == churned).tolist():
-            count = int(self._keeping.count[keeper, place])
+            count = int(self._keeping.kept_count[keeper, place])
             if count >= 0:
                 kept: list[int] = self._keeping.kept[keeper, place, :count].tolist()
                 return kept
@@ -130,15 +130,15 @@ class LocalViews:
         for step in range(min(self._plan.resilience + 1, len(self._circle))):
             node = self._circle[(place + step) % len(self._circle)][1]
             ready = {
-                peer: (self._keeping.kept[node, slot].copy(), self._keeping.count[node, slot])
+                peer: (self._keeping.kept[node, slot].copy(), self._keeping.kept_count[node, slot])
                 for slot, peer in enumerate(self._keeping.before[node].tolist())
                 if peer >= 0
             }
-            self._keeping.before[node] = self._keeping.count[node] = -1
+            self._keeping.before[node] = self._keeping.kept_count[node] = -1
             for slot, peer in enumerate(self.predecessors(node)):
                 self._keeping.before[node, slot] = peer
                 if peer in ready:
-                    self._keeping.kept[node, slot], self._keeping.count[node, slot] = ready[peer]
+                    self._keeping.kept[node, slot], self._keeping.kept_count[node, slot] = ready[peer]
 
     def _built(self, node: int, candidates: Collection[int] | IntArray) -> list[int]:
         pool = np.unique(np.array(candidates, np.int32))
