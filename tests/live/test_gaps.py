@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from topicweave.blocks.seen import MOST_GAPS, SeenEvents
 from topicweave.live import gaps as gaps_module
-from topicweave.live.gaps import GapWatch, Missed, Stream
+from topicweave.live.gaps import EventStream, GapWatch, Missed
 from topicweave.model.event import EventId
 
 PATIENCE = 4.0
@@ -50,9 +50,9 @@ def test_a_stream_heard_from_its_beginning_is_watched() -> None:
     for sequence in (0, 1, 5):
         reader.take(7, sequence)
     reader.look(0.0)
-    assert reader.gaps.missing(10, 0.0) == [(Stream(PUBLISHER, TOPIC, 7), 2, 4)]
+    assert reader.gaps.missing(10, 0.0) == [(EventStream(PUBLISHER, TOPIC, 7), 2, 4)]
     reader.look(PATIENCE)
-    assert reader.announced == [Missed(Stream(PUBLISHER, TOPIC, 7), 2, 4, "passed")]
+    assert reader.announced == [Missed(EventStream(PUBLISHER, TOPIC, 7), 2, 4, "passed")]
 
 
 def test_more_gaps_than_are_remembered_are_announced_all_the_same() -> None:
@@ -81,7 +81,7 @@ def test_a_later_life_announces_what_was_known_of_the_earlier_one_at_once() -> N
     reader = Reader()
     for sequence in (0, 4):
         reader.take(7, sequence)
-    reader.gaps.told(Stream(PUBLISHER, TOPIC, 7), 6, True)
+    reader.gaps.told(EventStream(PUBLISHER, TOPIC, 7), 6, True)
     reader.take(8, 0)
     reader.look(0.0)
     assert reader.missed() == {(7, 1), (7, 2), (7, 3), (7, 5), (7, 6)}

@@ -20,7 +20,7 @@ from topicweave.blocks.seen import SeenEvents
 from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
-from topicweave.live.gaps import GapWatch, EventStream
+from topicweave.live.gaps import EventStream, GapWatch
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
