@@ -12,7 +12,7 @@ from topicweave.runs.run import Result, Source
 Rival = Literal["magnet", "strawman"]
 
 
-class Trees(Converged, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TreesRun(Converged, frozen=True, kw_only=True, forbid_unknown_fields=True):
     system: Rival
     workload: Source
     seed: int = 0
@@ -24,7 +24,7 @@ class Trees(Converged, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"{name}: the strawman chooses neither its place nor its fingers")
 
 
-class ConvergedTrees(Trees, frozen=True, kw_only=True, tag="magnet-trees"):
+class ConvergedTrees(TreesRun, frozen=True, kw_only=True, tag="magnet-trees"):
     """The converged overlay, computed at once (see `topicweave.bulk.magnet.engine`)."""
 
     by_arrays: ClassVar[bool] = True

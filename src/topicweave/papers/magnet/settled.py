@@ -18,7 +18,7 @@ from topicweave.bulk.magnet.engine import measure_trees
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.bulk.magnet.trees import RingOverlay
 from topicweave.model.workload import Workload
-from topicweave.papers.magnet.runs import Trees
+from topicweave.papers.magnet.runs import TreesRun
 from topicweave.runs.run import Result
 from topicweave.sim.churn import Change, Churn
 from topicweave.sim.simulation import Simulation
@@ -32,7 +32,7 @@ QUIET_PERIODS, SETTLE_PERIODS = 10, 45
 EVENT_SECONDS = 6.0
 
 
-class SettledTrees(Trees, frozen=True, kw_only=True, tag="magnet-messages"):
+class SettledTrees(TreesRun, frozen=True, kw_only=True, tag="magnet-messages"):
     """The same by nodes in the simulator."""
 
     arrivals: float = 60.0
