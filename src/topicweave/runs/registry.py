@@ -42,6 +42,7 @@ SOURCES = {
     "vitis-lists": "topicweave.papers.vitis.lists:CorrelatedLists",
     "followers": "topicweave.papers.vitis.workloads:FollowersSample",
     "vitis-trace": "topicweave.papers.vitis.workloads:TraceLists",
+    "other-rates": "topicweave.papers.magnet.rates:OtherRates",
     "topic-sample": "topicweave.papers.magnet.workloads:TopicSample",
     "single-feed": "topicweave.papers.rappel.workloads:SingleFeed",
     "feed-sample": "topicweave.papers.rappel.workloads:FeedSample",

@@ -12,6 +12,7 @@ by an independent routine. Every point is the mean over several seeds.
 from __future__ import annotations
 
 from topicweave.papers.magnet.checks import levels, uncorrelated, wikipedia
+from topicweave.papers.magnet.choices import rates, samples
 from topicweave.papers.magnet.multi_modal import fig2, fig3a, fig3b, fig4a, fig4b, fig5
 from topicweave.papers.magnet.settings import SEEDS
 from topicweave.papers.magnet.structured import fig6, fig7, fig8a, fig8b
@@ -30,6 +31,8 @@ _TITLES = {
     fig8b: ("hierarchical topics: subscription sizes", "§4.4, Figure 8(b)"),
     wikipedia: ("real subscriptions: relays of the strawman above Magnet's", "§4.5"),
     uncorrelated: ("uncorrelated subscriptions: not worse than the strawman", "§1, §6"),
+    samples: ("how many samples of a topic's subscribers it takes", "§3.4, §6"),
+    rates: ("rates that do not go by popularity", "§4.2"),
     levels: ("by messages and as arrays: the same costs", "ours"),
 }
 

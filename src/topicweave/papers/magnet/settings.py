@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from topicweave.bulk.magnet.plan import Converged
+from topicweave.papers.magnet.rates import OtherRates
 from topicweave.papers.magnet.runs import ConvergedTrees, Rival
 from topicweave.papers.magnet.workloads import TopicSample
 from topicweave.papers.study import Row, Scale, reported
@@ -37,7 +38,7 @@ def multi_modal(scale: Scale, chosen: int, ratio: int, **changes: Any) -> ModelW
 
 
 def both(
-    points: Mapping[Any, tuple[ModelWorkload | TopicSample, Converged]], scale: Scale, seed: int
+    points: Mapping[Any, tuple[ModelWorkload | TopicSample | OtherRates, Converged]], scale: Scale, seed: int
 ) -> dict[Any, Run]:
     """Magnet and the strawman at every point, for several seeds: (point, system, seed) -> run."""
     runs: dict[Any, Run] = {}
@@ -76,6 +77,9 @@ class Point:
         cost = ", ".join(f"{system} {self.cost[system]:.1f}" for system in SYSTEMS)
         return [
             reported(level, "relays_per_topic", None, cost),
+            reported(
+                level, "overlay_degree", None, fmean(run["overlay_degree"] for run in self.runs["magnet"])
+            ),
             Row(
                 level,
                 "relays_saved",
