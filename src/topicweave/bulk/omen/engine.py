@@ -155,15 +155,34 @@ def _costs(handled: list[Handling]) -> Result:
         some = [one for one in handled if one.joins == joins]
         if not some:
             continue
-        for what in ("messages", "label_messages", "edges", "shadow", "search_seconds", "choice_seconds"):
+        for what in (
+            "messages",
+            "label_messages",
+            "edges",
+            "shadow",
+            "build_seconds",
+            "search_seconds",
+            "choice_seconds",
+            "seconds",
+        ):
             costs[f"{what}_per_{name}"] = float(np.mean([getattr(one, what) for one in some]))
-        costs[f"repair_seconds_p50_{name}"] = float(
-            np.median([one.search_seconds + one.choice_seconds for one in some])
-        )
+        costs[f"repair_seconds_p50_{name}"] = float(np.median([one.seconds for one in some]))
+        costs[f"messages_by_size_{name}"] = _by_size(some)
     if handled:
         costs["messages_per_event"] = float(np.mean([one.messages + one.label_messages for one in handled]))
         costs["choice_seconds_per_event"] = float(np.mean([one.choice_seconds for one in handled]))
-        costs["repair_seconds_per_event"] = float(
-            np.mean([one.search_seconds + one.choice_seconds for one in handled])
-        )
+        costs["repair_seconds_per_event"] = float(np.mean([one.seconds for one in handled]))
     return costs
+
+
+def _by_size(handled: list[Handling]) -> list[tuple[float, float]]:
+    """Mean subscriptions and messages of three equally large groups of churned nodes, from few subscriptions to many."""
+    ordered = sorted(handled, key=lambda one: one.size)
+    groups = [group for group in np.array_split(np.arange(len(ordered)), 3) if len(group)]
+    return [
+        (
+            float(np.mean([ordered[place].size for place in group])),
+            float(np.mean([ordered[place].messages for place in group])),
+        )
+        for group in groups
+    ]

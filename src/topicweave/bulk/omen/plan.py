@@ -58,7 +58,13 @@ class Handling(msgspec.Struct):
     messages: int = 0
     """Coordination and new links; without gossip and failure detection."""
     label_messages: int = 0
+    build_seconds: float = 0.0
+    """Processor time to choose backups once the event has come: OMen-G does all of it then, OMen what is not ready."""
     search_seconds: float = 0.0
-    """Processor time to find components."""
+    """To find components."""
     choice_seconds: float = 0.0
     """And to choose edges."""
+
+    @property
+    def seconds(self) -> float:
+        return self.build_seconds + self.search_seconds + self.choice_seconds

@@ -46,8 +46,10 @@ class OMenMender:
         self.views.cycle([self.views.coordinator(node)] * EXCHANGES)
         topics = overlay.topics_of(node)
         took = Handling(True, len(topics))
+        start = time.process_time()
         backups = self._subscribers(topics) if self._everybody else self.views.backups_of(node, joining=True)
         members = np.array(sorted({node, *backups}), np.int64)
+        took.build_seconds = time.process_time() - start
         start = time.process_time()
         # All the others count as one part: whatever joins the newcomer to one of them will do.
         labels, _ = self._shadow_labels(node, topics, members, kernels.SHADOW)
@@ -60,7 +62,11 @@ class OMenMender:
     def leave(self, nodes: Sequence[int]) -> list[Handling]:
         """Departures in one instant; each is handled by what its coordinator had prepared."""
         overlay, views = self.overlay, self.views
-        prepared = [] if self._everybody else [views.backups_of(node) for node in nodes]
+        prepared, seconds = [], []
+        for node in nodes:
+            start = time.process_time()
+            prepared.append([] if self._everybody else views.backups_of(node))
+            seconds.append(time.process_time() - start)
         neighbours = [set(overlay.links[node]) for node in nodes]
         for node in nodes:
             overlay.leave(node)
@@ -70,8 +76,10 @@ class OMenMender:
             took = Handling(False, len(overlay.interest[node]))
             around = neighbours[place]
             held = self._held(node, around)
+            start = time.process_time()
             backups = self._subscribers(held) if self._everybody else prepared[place]
             shadow = np.array([peer for peer in sorted({*backups, *around}) if peer in overlay.up], np.int64)
+            took.build_seconds = seconds[place] + time.process_time() - start
             how = kernels.EXACT if self._everybody else HOW[self._plan.components]
             _ = overlay.network  # every node knows its own links; to list them all is no part of a repair
             start = time.process_time()

@@ -5,8 +5,45 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from topicweave.papers.omen.runs import Results, mended, restored, unif
 from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.runs.run import Result
+
+SKEWED = ("zipf", "expo")
+
+
+def _by_subscriptions(where: dict[str, Any], result: Result) -> list[Row]:
+    """Backup set sizes of nodes with short, middling and long lists, and how nearly they lie on a line."""
+    lists, sizes = np.array(result["list_sizes"], float), np.array(result["backup_sizes"], float)
+    order = np.argsort(lists, kind="stable")
+    rows = [
+        reported({**where, "lists": name}, measure, None, value)
+        for name, group in zip(("short", "middling", "long"), np.array_split(order, 3), strict=True)
+        for measure, value in (
+            ("backup_size", float(sizes[group].mean())),
+            ("backup_size / subscriptions", float((sizes[group] / lists[group]).mean())),
+        )
+    ]
+    line = float(np.corrcoef(lists, sizes)[0, 1]) if sizes.std() and lists.std() else 0.0
+    return [*rows, reported(where, "correlation of backup_size with subscriptions", None, line)]
+
+
+def _served(where: dict[str, Any], result: Result) -> list[Row]:
+    """How the load of being a backup is spread."""
+    incoming = np.array(result["backup_in_degrees"])
+    busy = incoming > 100
+    return [
+        reported(where, "share of nodes with backup_in_degree below 5", None, float((incoming < 5).mean())),
+        reported(where, "share of nodes with backup_in_degree above 100", None, float(busy.mean())),
+        reported(
+            where,
+            "share of all backups that are nodes with backup_in_degree above 100",
+            None,
+            float(incoming[busy].sum() / incoming.sum()),
+        ),
+    ]
 
 
 def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
@@ -33,6 +70,16 @@ def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
         backups=True,
         global_view=True,
     )
+    runs |= {
+        popularity: mended(
+            *("omen", unif(scale, seed, popularity), scale, seed, 0),
+            coverage=3,
+            builder=builder,
+            backups=True,
+            global_view=True,
+        )
+        for popularity in SKEWED
+    }
     in_paper = {
         "primal-dual": {"share": 0.028, "least": 21, "most": 59, "below 5": None},
         "greedy": {"share": 0.011, "least": None, "most": 581, "below 5": 0.429},
@@ -64,7 +111,13 @@ def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
                     fmean(sizes) / len(sizes),
                     fmean(sizes) / len(sizes) <= (0.1 if scale == "paper" else 0.5),
                 ),
+                *_by_subscriptions(where, result),
             ]
+        for popularity in SKEWED:
+            where = {"nodes": results[popularity]["nodes"], "workload": popularity, "builder": builder}
+            rows += _served({**where, "candidates": "all nodes"}, results[popularity])
+        where = {"nodes": results["all nodes"]["nodes"], "workload": "uniform", "builder": builder}
+        rows += _served({**where, "candidates": "all nodes"}, results["all nodes"])[1:]
         there = max(results["other builder"]["backup_in_degrees"])
         here = max(results["all nodes"]["backup_in_degrees"])
         everybody = {"builder": builder, "candidates": "all nodes"}

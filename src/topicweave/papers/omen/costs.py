@@ -60,6 +60,16 @@ def fig10(scale: Scale, seed: int) -> Plan:
                 ),
                 claim(where, "repair_time / LowODA-Inc's", "shorter", whole / further, whole < further),
             ]
+            rows += [
+                reported(
+                    {"workload": name, "system": system, "event": event},
+                    "repair_time",
+                    None,
+                    results[name, system][f"seconds_per_{event}"],
+                )
+                for system in ("omen", "omen-g", "lowoda-inc", "spidercast(3,1)")
+                for event in ("join", "leave")
+            ]
         return rows
 
     return Plan(runs, judge)
@@ -90,6 +100,15 @@ def fig11(scale: Scale, seed: int) -> Plan:
             rows += [
                 reported({**where, "system": system}, "topic_diameter_mean", None, mean[system])
                 for system in names
+            ]
+            rows += [
+                reported(
+                    {**where, "system": "omen", "round": look["round"]},
+                    "topic_diameter_mean",
+                    None,
+                    look["topic_diameter_mean"],
+                )
+                for look in results[name, "omen"]["looks"]
             ]
             rows += [
                 reported(
@@ -142,6 +161,13 @@ def fig12(scale: Scale, seed: int) -> Plan:
                 rows += [
                     reported(where, f"messages per {what}", None, result[f"messages_per_{what}"])
                     for what in ("join", "leave")
+                ]
+                rows += [
+                    reported({**where, "event": what, "lists": lists_of}, "messages", None, sent)
+                    for what in ("join", "leave")
+                    for lists_of, (_, sent) in zip(
+                        ("short", "middling", "long"), result[f"messages_by_size_{what}"], strict=False
+                    )
                 ]
                 if result["label_messages_per_leave"]:
                     labels = result["label_messages_per_leave"]

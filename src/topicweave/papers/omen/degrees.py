@@ -119,6 +119,7 @@ def _beside_others(name: str, results: Results) -> list[Row]:
                 ratio >= 2,
             ),
             reported(where, "degree_mean / OMen's", None, mean),
+            *_growth(where, theirs["looks"]),
             reported(where, "degree_max - OMen's", None, theirs["degree_max_mean"] - mine["degree_max_mean"]),
         ]
     if (name, "omen-g") in results:
@@ -130,6 +131,18 @@ def _beside_others(name: str, results: Results) -> list[Row]:
             reported(where, "degree_max / OMen-G's", 1.04, ratio),
             reported(where, "degree_mean - OMen-G's", 0.76, above),
         ]
+    return rows
+
+
+def _growth(where: dict[str, Any], looks: list[dict[str, Any]]) -> list[Row]:
+    """How fast the maximum degree rises at first and later."""
+    first, last = looks[0], looks[-1]
+    turn = max((look for look in looks if look["round"] <= 200), key=lambda look: int(look["round"]))
+    rows = []
+    for name, one, other in (("up to 200", first, turn), ("from 200 on", turn, last)):
+        if other["round"] > one["round"]:
+            rate = (other["degree_max"] - one["degree_max"]) / (other["round"] - one["round"])
+            rows.append(reported({**where, "rounds": name}, "growth of degree_max per event", None, rate))
     return rows
 
 

@@ -23,11 +23,11 @@ RIVALS: dict[str, tuple[Rival, dict[str, Any]]] = {
 }
 
 
-def unif(scale: Scale, seed: int) -> SyntheticLists:
+def unif(scale: Scale, seed: int, popularity: str = "uniform") -> SyntheticLists:
     """The base instance of §6.1: 2,000 nodes, 200 topics."""
     if scale == "paper":
-        return SyntheticLists(2000, 200, "uniform", seed=seed)
-    return SyntheticLists(150, 40, "uniform", 5, 20, seed=seed)
+        return SyntheticLists(2000, 200, popularity, seed=seed)
+    return SyntheticLists(150, 40, popularity, 5, 20, seed=seed)
 
 
 def samples(scale: Scale, seed: int, graph: str, nodes: int = 1000, how_many: int = 3) -> dict[str, Lists]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from statistics import fmean
+from typing import Any
 
 from topicweave.papers.omen.runs import Results, mended, restored, samples
 from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.runs.run import Run
 
 FACTORS = tuple(range(10))
 
@@ -13,14 +15,33 @@ FACTORS = tuple(range(10))
 def fig6(scale: Scale, seed: int) -> Plan:
     """How local view sizes are spread over the nodes, λ = 5."""
     workloads = samples(scale, seed, "facebook")
-    runs = {
+    runs: dict[Any, Run] = {
         name: mended("omen", workload, scale, seed, 300, histogram=True)
+        for name, workload in workloads.items()
+    }
+    runs |= {
+        (name, "hundred"): mended(
+            *("omen", workload, scale, seed, 0), warm_up=100 if scale == "paper" else 15, histogram=True
+        )
         for name, workload in workloads.items()
     }
 
     def judge(results: Results) -> list[Row]:
         rows = []
         for name in workloads:
+            early = results[name, "hundred"]["view_sizes"]
+            few = sum(size < 0.05 * len(early) for size in early) / len(early)
+            where = {"workload": name, "nodes": len(early), "gossip rounds": 100}
+            rows.append(reported(where, "share of nodes that know fewer than 5 % of all", None, few))
+            rows += [
+                reported(
+                    {"workload": name, "round": look["round"]},
+                    "local_view mean",
+                    None,
+                    look["local_view_mean"],
+                )
+                for look in results[name]["looks"]
+            ]
             sizes = results[name]["view_sizes"]
             where = {"workload": name, "nodes": len(sizes)}
             small = sum(size <= 80 for size in sizes) / len(sizes)
