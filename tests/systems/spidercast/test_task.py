@@ -350,6 +350,41 @@ def test_links_are_offered_when_neither_end_needs_them() -> None:
     assert bench.offered(P.connect_timeout) == []
 
 
+def test_by_the_letter_a_link_is_offered_to_who_reached_its_target() -> None:
+    """Figure 2 lines 25-35 and Figure 3 lines 9-25: spare or not, the other end is asked, and with it both of two that replace each other."""
+    bench = Bench({1, 2}, k=1, parameters=LinkParameters(disconnect="reached"))
+    bench.ok(10, {1, 2})
+    bench.ok(11, {1, 2})
+    assert bench.offered() == []  # both are far below their targets
+    bench.beat(10, spare=False, degree=5, target=5)
+    assert bench.offered() == [10]
+    bench.beat(11, spare=False, degree=5, target=5)
+    assert bench.offered(P.connect_timeout) == [11]
+    assert bench.disconnect(10) == [OK]  # Figure 4 line 23: still covered without it
+    assert bench.disconnect(11) == [NO]
+
+
+def test_as_printed_a_neighbour_must_be_above_its_target() -> None:
+    bench = Bench({1, 2}, k=1, parameters=LinkParameters(disconnect="printed"))
+    bench.ok(10, {1, 2})
+    bench.ok(11, {1, 2})
+    bench.beat(10, spare=True, degree=5, target=5)
+    assert bench.offered() == []
+    bench.beat(10, spare=False, degree=6, target=5)
+    assert bench.offered() == [10]
+
+
+def test_by_the_letter_needed_links_go_above_l_max() -> None:
+    bench = Bench({1}, k=1, parameters=LinkParameters(disconnect="reached"))
+    bench.ok(10, {1})
+    bench.ok(11, {2})
+    bench.beat(10, spare=False)
+    assert bench.neighbours == {10, 11}
+    assert bench.offered() == [
+        10
+    ]  # the only one that covers anything, since the other has not reached its target
+
+
 def test_needed_links_are_not_offered() -> None:
     bench = Bench({1, 2}, k=1)
     bench.ok(10, {1})

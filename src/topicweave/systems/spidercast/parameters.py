@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -27,6 +27,9 @@ class LinkParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Silence after which a neighbour is taken for dead."""
     quarantine: Seconds = 5.0
     """How long a node that was asked is not asked again."""
+    disconnect: Literal["agreed", "reached", "printed"] = "agreed"
+    """Who is offered a link's end. `agreed`: only links that serve neither end (rules 2 to 4 of `task`). The other two are the paper's routine word by
+    word, offers to neighbours that reached their target (§2.3.1) or are above it (Figure 3, line 11)."""
     publisher_interest: Seconds = 60.0
     """How long a node stays part of a topic that it published on without wanting it."""
     tree: BroadcastTreeParameters = BroadcastTreeParameters()

@@ -129,13 +129,16 @@ class MaintenanceTask:
         busy = False
         if lacking:
             self.target = limit
+        literal = self._parameters.disconnect != "agreed"
         if lacking and len(self.neighbours) < limit:
             busy = self._connect()
         else:
             # Hints for a search that is over; one that a bounded node never takes up would outlive the peer it names.
             self._redirected_to.clear()
         self._stuck = lacking > 0 and not busy
-        if not busy:
+        if literal and (not lacking or len(self.neighbours) > limit):
+            busy = self._disconnect_literally(limit)
+        elif not literal and not busy:
             busy = self._disconnect(limit)
         self._sleep(self._parameters.connect_timeout if busy else self._parameters.heartbeat_period)
 
@@ -197,6 +200,24 @@ class MaintenanceTask:
             self._asked_to_part[peer] = self._world.now + self._parameters.quarantine
             self._on_offer[peer] = None
             self._world.send(peer, Disconnect(self.name))
+        return True
+
+    def _disconnect_literally(self, limit: int) -> bool:
+        """DISCONNECT and DISCONNECTCANDIDATE of Figures 2 and 3: what is on offer still counts, and above L^max needed links go, too."""
+        self.target = min(limit, len(self.neighbours))
+        above = self._parameters.disconnect == "printed"
+        loss = {
+            peer: self.selection.lacking_without(peer, neighbour.shared)
+            for peer, neighbour in self.neighbours.items()
+            if peer not in self._asked_to_part
+            and rules.can_spare_a_link(neighbour.degree - above, neighbour.target)
+        }
+        candidates, least = rules.disconnect_candidates(loss)
+        if not candidates or (least and len(self.neighbours) <= self.target):
+            return False
+        peer = candidates[self._world.random.randrange(len(candidates))]
+        self._asked_to_part[peer] = self._world.now + self._parameters.quarantine
+        self._world.send(peer, Disconnect(self.name))
         return True
 
     def _is_spare(self, peer: NodeId, neighbour: TaskNeighbour, over: bool) -> bool:
@@ -271,6 +292,8 @@ class MaintenanceTask:
             return
         if sender in self._on_offer:
             spared = True  # Both want to part.
+        elif self._parameters.disconnect != "agreed":
+            spared = not self.selection.lacking_without(sender, self.neighbours[sender].shared)
         else:
             with self._without_those_on_offer():
                 spared = self._content() and not self._serves(sender)
