@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import errno
+import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from topicweave.data.formats import find_real
+from topicweave.data.networks import NetworkSpec
 from topicweave.errors import BadInput, TopicweaveError
+from topicweave.papers.magnet.workloads import TopicSample
+from topicweave.papers.omen.by_messages import MendedByMessages
+from topicweave.papers.omen.mending import Mended
+from topicweave.papers.omen.workloads import SocialSample
+from topicweave.papers.rappel.basics import InterestLocality, MeasuredRoundTrips, NetworkCheck
+from topicweave.papers.rappel.feeds import ContinuousChurn, Feeds
+from topicweave.papers.rappel.workloads import FeedSample, SingleFeed
+from topicweave.papers.vitis.lists import CorrelatedLists
+from topicweave.papers.vitis.workloads import FollowersSample, TraceLists
 from topicweave.runs import Processes, Result, Run, carry_out, run_all, runner, store
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.registry import decode, encode
@@ -141,6 +153,47 @@ def test_where_a_workload_lies_does_not_matter_but_what_is_in_it(tmp_path: Path,
     results = run_all({"here": here, "there": there, "other": other}, tmp_path / "runs", ONE)
     assert runs == [here, other]
     assert results["here"] == results["there"] != results["other"]
+
+
+READING: list[tuple[Run, str]] = [
+    (msgspec.structs.replace(TINY, workload=SocialSample("facebook", 20)), "facebook"),
+    (msgspec.structs.replace(TINY, workload=FollowersSample("epinions", 20)), "epinions"),
+    (msgspec.structs.replace(TINY, workload=TopicSample("wikipedia", 20)), "wikipedia"),
+    (msgspec.structs.replace(TINY, workload=TraceLists(CorrelatedLists(20, 10))), "gnutella"),
+    (Mended(system="omen", workload=TINY.workload, rounds=1, churn="google"), "google"),
+    (MendedByMessages(workload=TINY.workload, rounds=1, churn="google"), "google"),
+    (InterestLocality("twitter"), "twitter-followers"),
+    (MeasuredRoundTrips(), "planetlab"),
+    (NetworkCheck(NetworkSpec("as")), "caida"),
+    (NetworkCheck(NetworkSpec("as")), "planetlab"),
+    (Feeds(workload=FeedSample("livejournal", 20)), "livejournal"),
+    (Feeds(workload=SingleFeed(20), churn=ContinuousChurn(1.0)), "gnutella"),
+]
+
+
+@pytest.mark.parametrize(("run", "name"), READING, ids=[name for _, name in READING])
+def test_what_the_real_files_hold_counts_and_not_where_they_lie(
+    run: Run, name: str, miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = []
+    for place in ("here", "there"):
+        shutil.copytree(miniature, tmp_path / place)
+        monkeypatch.setenv("TOPICWEAVE_DATA", str(tmp_path / place))
+        keys.append(store.key(run))
+    changed = tmp_path / "there" / find_real(name).file
+    changed.write_bytes(changed.read_bytes() + b"more")
+    keys.append(store.key(run))
+    changed.unlink()
+    keys.append(store.key(run))
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+
+
+def test_runs_without_real_files_need_no_folder_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOPICWEAVE_DATA", raising=False)
+    alone = store.key(TINY)
+    monkeypatch.setenv("TOPICWEAVE_DATA", "/nowhere")
+    assert store.key(TINY) == alone
 
 
 def test_failures_are_told_and_others_finish(tmp_path: Path) -> None:

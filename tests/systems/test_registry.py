@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from topicweave.errors import BadInput, UnknownName
-from topicweave.systems.registry import SYSTEMS, find_system
+from topicweave.systems.registry import SYSTEMS, Systems, find_system
 
 
 def test_every_system_is_found_by_its_name() -> None:
@@ -69,3 +70,24 @@ def test_no_system_takes_a_setting_it_does_not_have(name: str) -> None:
 def test_settings_are_plain_data(name: str) -> None:
     settings = find_system(name).settings()
     assert msgspec.convert(msgspec.to_builtins(settings), SYSTEMS[name].parameters) == settings
+
+
+def install(folder: Path, package: str, entry: str) -> None:
+    """As pip would, but for the code: whose system it is must be clear before it is imported."""
+    metadata = folder / f"{package}-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[topicweave.systems]\n{entry}\n")
+
+
+def test_two_packages_with_a_system_of_one_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "geese", "flock = geese:FLOCK")
+    install(tmp_path, "sheep", "flock = sheep:FLOCK")
+    monkeypatch.syspath_prepend(tmp_path)
+    systems = Systems([SYSTEMS["spidercast"]])
+    assert list(systems) == ["spidercast"]
+    assert systems.why_not("flock") == (
+        "system 'flock': packages 'geese' and 'sheep' both bring one of that name; remove one of them"
+    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -16,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -88,6 +90,21 @@ def fingerprint(files: list[Path]) -> list[list[Any]]:
         return [[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files]
     except OSError as error:
         raise BadInput(f"{error.filename}: {error.strerror}; give a file that can be read") from None
+
+
+def contents(file: Path) -> list[Any]:
+    """What a file holds, wherever it lies: its size and a hash. It is read again when its size or time of change is another."""
+    (_, size, changed), *_ = fingerprint([file])
+    return [size, _hash(file, size, changed)]
+
+
+@cache
+def _hash(file: Path, _size: int, _changed: int) -> str:
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(str(file), error) from None
 
 
 def unreadable(file: str, error: BaseException) -> BadInput:

@@ -54,6 +54,13 @@ class NetworkSpec(msgspec.Struct, frozen=True):
     fluctuates: bool = True
     """Delays change in time as measured; else they are the medians."""
 
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """The files that it reads."""
+        if self.kind == "as":
+            return ("caida", "planetlab") if self.fluctuates else ("caida",)
+        return ("planetlab",) if self.kind == "planetlab" else ()
+
     def round_trips(self, hosts: int) -> Matrix:
         """Medians in time, milliseconds."""
         if self.kind == "planetlab":

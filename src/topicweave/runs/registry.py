@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import msgspec
@@ -64,7 +64,13 @@ def find_source(tag: str) -> type[msgspec.Struct]:
 @cache
 def _find(what: str, tag: str) -> type[msgspec.Struct]:
     ours, group = _GROUPS[what]
-    theirs = {point.name: point for point in entry_points(group=group)}
+    theirs: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+        first = theirs.setdefault(point.name, point)
+        if point.name == tag and first.value != point.value:
+            raise BadInput(
+                f"{what} {tag!r}: {first.value} and {point.value} both bring one of that name; remove one of their packages"
+            )
     if tag in ours:
         module, _, name = ours[tag].partition(":")
         found: type[msgspec.Struct] = getattr(import_module(module), name)

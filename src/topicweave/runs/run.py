@@ -26,7 +26,8 @@ class Source(Protocol):
     """Where a workload comes from.
 
     A source whose fields do not say what is in the workload (a folder, say) also has a method `contents()` that does: it stands in
-    the place of the fields when a result is named.
+    the place of the fields when a result is named. One that reads real data sets names them in `data_sets`: what these files hold
+    counts then, too. So may any other struct in a run.
     """
 
     def load(self) -> Workload: ...

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from topicweave.data.files import contents, data_file
+from topicweave.data.formats import find_real
 from topicweave.errors import TopicweaveError
 from topicweave.runs.fingerprint import fingerprint
 from topicweave.runs.registry import encode
@@ -29,15 +31,32 @@ def beside(out: Path) -> Path:
 
 
 def key(run: Run) -> str:
-    """Names a run: its fields, what is in its workload, and its code."""
+    """Names a run: its fields, what is in its workload and in the files that it reads, and its code."""
     plain = msgspec.to_builtins(run)
     for field in plain:
-        contents = getattr(getattr(run, field, None), "contents", None)
-        if contents is not None:
-            plain[field] = contents()
+        held = getattr(getattr(run, field, None), "contents", None)
+        if held is not None:
+            plain[field] = held()
     name = hashlib.sha1(fingerprint(run).encode(), usedforsecurity=False)
     name.update(msgspec.json.encode(plain, order="deterministic"))
+    if read := sorted(set(_data_sets(run))):
+        name.update(msgspec.json.encode([[one, _held(one)] for one in read]))
     return name.hexdigest()
+
+
+def _data_sets(value: Any) -> Iterator[str]:
+    """The real data sets that a run's structs read."""
+    if isinstance(value, msgspec.Struct):
+        yield from getattr(value, "data_sets", ())
+        for field in value.__struct_fields__:
+            yield from _data_sets(getattr(value, field))
+
+
+def _held(data_set: str) -> list[Any]:
+    try:
+        return contents(data_file(find_real(data_set).file))
+    except TopicweaveError:
+        return []  # The run will say what is missing.
 
 
 def whole(path: Path, write: Callable[[Path], Any]) -> None:

@@ -74,9 +74,15 @@ class Systems(Mapping[str, System]):
         """Entry points by name; the packages behind them are not imported yet."""
         from importlib.metadata import entry_points
 
-        return {
-            entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-        }
+        found: dict[str, Any] = {}
+        for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+            first = found.setdefault(entry.name, entry)
+            if first.value != entry.value:
+                self._broken[entry.name] = (
+                    f"system {entry.name!r}: packages {_package(first)!r} and {_package(entry)!r} both bring one of "
+                    "that name; remove one of them"
+                )
+        return found
 
     def _load_all(self) -> None:
         for name in self._offered:
@@ -89,12 +95,16 @@ class Systems(Mapping[str, System]):
         try:
             self._loaded[name] = _checked(name, entry.load(), self._ours)
         except Exception as error:  # Whatever a stranger's import raises must not take the others along.
-            package = entry.dist.name if entry.dist is not None else entry.value
             reason = " ".join(str(error).split()) or "no reason given"
             self._broken[name] = (
-                f"system {name!r} of package {package!r} cannot be used ({type(error).__name__}: {reason}); "
+                f"system {name!r} of package {_package(entry)!r} cannot be used ({type(error).__name__}: {reason}); "
                 "update or remove that package"
             )
+
+
+def _package(entry: Any) -> str:
+    """Which package an entry point is of."""
+    return str(entry.dist.name if entry.dist is not None else entry.value)
 
 
 def _checked(name: str, found: object, ours: Mapping[str, System]) -> System:

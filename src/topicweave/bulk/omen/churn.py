@@ -19,8 +19,16 @@ class Happening(NamedTuple):
     joins: bool
 
 
+ChurnSource = Literal["google", "random"]
+
+
+def data_sets(source: ChurnSource) -> tuple[str, ...]:
+    """The files that it is read from."""
+    return ("google",) if source == "google" else ()
+
+
 def churn_sequence(
-    source: Literal["google", "random"], nodes: int, rounds: int, seed: int
+    source: ChurnSource, nodes: int, rounds: int, seed: int
 ) -> tuple[set[int], list[Happening]]:
     """Who is there at first, and up to `rounds` events, one after another (times do not matter: see `mending`)."""
     if source == "google":

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from topicweave.bulk.omen.churn import ChurnSource, data_sets
 from topicweave.designs import DEFAULT_RHO
 
 
@@ -13,7 +14,7 @@ class Mending(msgspec.Struct, frozen=True):
     """A run of churn events, each handled before the next (OMen §6: Google's come minutes apart)."""
 
     rounds: int
-    churn: Literal["google", "random"] = "random"
+    churn: ChurnSource = "random"
     concurrent: int = 1
     """How many departures come at a time; joins always come alone."""
     looks: int = 10
@@ -45,6 +46,11 @@ class Mending(msgspec.Struct, frozen=True):
     """Keep the backup degrees of every node."""
     histogram: bool = False
     """Keep the sizes of all local views at the end."""
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """The files that it reads."""
+        return data_sets(self.churn)
 
 
 class Handling(msgspec.Struct):

@@ -19,6 +19,10 @@ class TopicSample(msgspec.Struct, frozen=True, tag="topic-sample", forbid_unknow
     topics: int = 3000
     seed: int = 0
 
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        return (self.data,)
+
     def load(self) -> Workload:
         if self.data not in TRACES:
             raise UnknownName("user-topic trace", self.data, list(TRACES))

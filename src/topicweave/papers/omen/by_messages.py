@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicweave.bulk.omen.churn import churn_sequence
+from topicweave.bulk.omen.churn import ChurnSource, churn_sequence, data_sets
 from topicweave.designs import DEFAULT_RHO, Instance, low_oda
 from topicweave.measures.columns import names_array
 from topicweave.measures.control import control_per_operation
@@ -30,7 +30,7 @@ class MendedByMessages(OnSystem, frozen=True, kw_only=True, tag="mending-message
 
     system: Literal["omen"] = "omen"
     rounds: int
-    churn: Literal["google", "random"] = "random"
+    churn: ChurnSource = "random"
     looks: int = 4
     """How often the overlay is looked at, besides the start."""
     rho: float = DEFAULT_RHO
@@ -38,6 +38,10 @@ class MendedByMessages(OnSystem, frozen=True, kw_only=True, tag="mending-message
     """Seconds for gossip to build the first backup sets."""
     pause: float = 30.0
     """Seconds from one event to the next: the trace's idle time is left out."""
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        return data_sets(self.churn)
 
     def run(self) -> Result:
         workload = self.workload.load()

@@ -38,5 +38,9 @@ class SocialSample(msgspec.Struct, frozen=True, tag="social"):
     nodes: int
     seed: int = 0
 
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        return (self.graph,)
+
     def load(self) -> Workload:
         return breadth_first(social_graph(self.graph), nodes=self.nodes, seed=self.seed)

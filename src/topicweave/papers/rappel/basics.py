@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -13,7 +14,7 @@ from topicweave.blocks.vivaldi import Vivaldi, place, relative_errors
 from topicweave.data.as_network import spread_out
 from topicweave.data.networks import NetworkSpec, measured_slices
 from topicweave.model.arrays import IndexArray
-from topicweave.papers.rappel.workloads import LANDMARKS, Source, subscriptions_of
+from topicweave.papers.rappel.workloads import LANDMARKS, Source, data_set_of, subscriptions_of
 from topicweave.runs.run import Result
 
 PERCENTILES = (5, 25, 50, 75, 95)
@@ -27,6 +28,10 @@ class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality", for
     most_friends: int = 10
     least_feeds: int = 5
     seed: int = 0
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        return (data_set_of(self.source),)
 
     def run(self) -> Result:
         workload = subscriptions_of(self.source)
@@ -131,6 +136,8 @@ class NetworkCheck(msgspec.Struct, frozen=True, tag="network-check", forbid_unkn
 
 class MeasuredRoundTrips(msgspec.Struct, frozen=True, tag="measured-round-trips", forbid_unknown_fields=True):
     """PlanetLab's round trips: medians in time."""
+
+    data_sets: ClassVar[tuple[str, ...]] = ("planetlab",)
 
     def run(self) -> Result:
         medians = np.median(measured_slices(), axis=0)

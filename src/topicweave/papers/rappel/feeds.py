@@ -5,7 +5,7 @@ Updates are published while nodes fail, return or come and go, and everything th
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -30,6 +30,7 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ContinuousChurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Subscribers follow hosts of a real availability trace, its time stretched so that so many join per minute (Fig. 8b)."""
 
+    data_sets: ClassVar[tuple[str, ...]] = ("gnutella",)
     joins_per_minute: float
     observers: int = 10
     """The first subscribers stay up."""

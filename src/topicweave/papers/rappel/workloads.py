@@ -75,6 +75,10 @@ class FeedSample(msgspec.Struct, frozen=True, tag="feed-sample"):
     def nodes(self) -> int:
         return LANDMARKS + self.feeds + self.subscribers
 
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        return (data_set_of(self.source),)
+
     def load(self) -> Workload:
         sample, popular = subscribers_of_popular(
             subscriptions_of(self.source),
@@ -122,7 +126,11 @@ class CommunityFeeds(msgspec.Struct, frozen=True, tag="community-feeds"):
 
 def subscriptions_of(source: Source) -> Workload:
     """Who subscribes to what; of Twitter, who follows one of a hundred users."""
-    return real_workload({"twitter": "twitter-followers"}.get(source, source))
+    return real_workload(data_set_of(source))
+
+
+def data_set_of(source: Source) -> str:
+    return {"twitter": "twitter-followers"}.get(source, source)
 
 
 FeedsWorkload = SingleFeed | FeedSample | CommunityFeeds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 import pyarrow as pa
@@ -24,6 +25,10 @@ class FollowersSample(msgspec.Struct, frozen=True, tag="followers", forbid_unkno
     nodes: int
     seed: int = 0
 
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        return (self.graph,)
+
     def load(self) -> Workload:
         return followed(social_graph(self.graph), nodes=self.nodes, seed=self.seed)
 
@@ -36,6 +41,7 @@ class TraceLists(msgspec.Struct, frozen=True, tag="vitis-trace", forbid_unknown_
     stay.
     """
 
+    data_sets: ClassVar[tuple[str, ...]] = ("gnutella",)
     lists: CorrelatedLists
     begin: float = 1.0
     """The hour of the trace at which the stretch begins. All hosts of the trace are seen for the first time in its first minutes."""
