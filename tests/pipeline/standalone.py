@@ -5,6 +5,7 @@ Python without any library, a working folder, no variable of ours. Where the sys
 run in a mount namespace in which the project's folder, with its virtual environment, is empty.
 """
 
+import json
 import os
 import re
 import shlex
@@ -28,7 +29,10 @@ TIMEOUT = 900
 CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # An executor on each worker, and room beside it for one of another command.
     "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.cores.max": "2",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "3",
     # On a handful of rows, planning anew and compiling each query takes longer than running it.
@@ -58,7 +62,7 @@ def namespaces() -> tuple[str, ...]:
 
 
 class Cluster:
-    """A master and workers with one core each, each a process of its own."""
+    """A master and workers, each a process of its own."""
 
     def __init__(self, folder: Path, python: str | None = None) -> None:
         self.folder = folder
@@ -85,13 +89,22 @@ class Cluster:
         for number, folders in enumerate(hidden, start=1):
             self.start_worker(f"worker{number}", folders)
         for number in range(1, len(hidden) + 1):
-            self._wait_for(f"worker{number}", r"Successfully registered with master")
+            self.wait_for_worker(f"worker{number}")
+
+    def wait_for_worker(self, name: str) -> None:
+        self._wait_for(name, r"Successfully registered with master")
+
+    def stop_worker(self, name: str) -> None:
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
 
     def start_worker(self, name: str, hidden: Sequence[Path] = ()) -> None:
+        """`wait_for_worker` comes back when it is there."""
         self._java(
             name,
             "org.apache.spark.deploy.worker.Worker",
-            *("--host", "127.0.0.1", "--webui-port", str(free_port()), "--cores", "1", "--memory", "700m"),
+            *("--host", "127.0.0.1", "--webui-port", str(free_port()), "--cores", "3", "--memory", "1600m"),
             *("--work-dir", str(self.folder / name), self.url),
             hidden=hidden,
         )
@@ -156,15 +169,87 @@ class Cluster:
         return [sys.executable, "-m", "topicweave.cli", *words, "--master", self.url, *options]
 
     def run(self, *words: str, **conf: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*words, **conf),
-            cwd=self.folder,
-            env=clean_environment(self.folder),
-            capture_output=True,
+        return run_command(self.command(*words, **conf), self.folder)
+
+    def driver(self, **conf: str) -> "Driver":
+        return Driver(self, {**CONF, **conf})
+
+
+class Driver:
+    """A process with a session on a cluster, as a notebook has one: commands run in it one after the other."""
+
+    def __init__(self, cluster: Cluster, conf: dict[str, str]) -> None:
+        self._log = (cluster.folder / "driver.log").open("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _COMMANDS, cluster.url, json.dumps(conf)],
+            cwd=cluster.folder,
+            env=clean_environment(cluster.folder),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
             text=True,
-            timeout=TIMEOUT,
-            check=False,
         )
+
+    def begin(self, *words: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.flush()
+
+    def outcome(self) -> subprocess.CompletedProcess[str]:
+        """What became of the command that was begun."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._log.seek(0)
+            raise AssertionError(self._log.read())
+        code, said, complained = json.loads(line)
+        return subprocess.CompletedProcess("", code, said, complained)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        self.begin(*words)
+        return self.outcome()
+
+    def stop(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+
+_COMMANDS = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from topicweave.cli import main
+from topicweave.pipeline.session import spark_session
+
+answers, url, conf = sys.stdout, sys.argv[1], json.loads(sys.argv[2])
+with spark_session(url, app="notebook", **conf):
+    for line in sys.stdin:
+        sys.argv, code = ["topicweave", *json.loads(line)], 0
+        with redirect_stdout(io.StringIO()) as said, redirect_stderr(io.StringIO()) as complained:
+            try:
+                main()
+            except SystemExit as end:
+                code = end.code or 0
+        print(json.dumps([code, said.getvalue(), complained.getvalue()]), file=answers, flush=True)
+"""
+
+
+def run_command(command: Sequence[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """With an environment that has nothing of this test run's."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**clean_environment(folder), **more},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
 
 
 def clean_environment(home: Path) -> dict[str, str]:

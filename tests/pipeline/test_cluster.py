@@ -5,11 +5,14 @@ See `tests/pipeline/standalone.py` for what the workers do and do not have. The 
 
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 import tarfile
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,9 @@ from tests.pipeline.standalone import (
     SPARK_HOME,
     TIMEOUT,
     Cluster,
-    clean_environment,
+    Driver,
     namespaces,
+    run_command,
 )
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.java import find_java
@@ -61,23 +65,41 @@ def installed(cluster: Cluster, packed: Path) -> Mapping[str, str]:
     return {"spark.pyspark.python": str(folder / "bin" / "python")}
 
 
+@pytest.fixture(scope="module")
+def driver(cluster: Cluster, installed: Mapping[str, str]) -> Iterator[Driver]:
+    """Most commands share a session, as they would in a notebook: starting one takes longer than they do."""
+    running = cluster.driver(**installed)
+    yield running
+    running.stop()
+
+
 def told(process: subprocess.CompletedProcess[str]) -> str:
     assert process.returncode == 0, process.stderr
     return process.stdout
 
 
-def test_docs_first_command_with_nothing_on_the_workers_but_a_python(
+def test_the_commands_of_the_docs_with_nothing_on_the_workers_but_a_python(
     cluster: Cluster, packed: Path, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """By `spark.archives`, on both workers, to the same bytes as here."""
-    out = tmp_path / "there"
-    made = cluster.run(
-        *("workload", "generate", "vitis-low", "--nodes", "45000", "--out", str(out)),
-        **{"spark.archives": f"{packed}#env"},
+    """As they stand on the page, but for places and sizes; on both workers, to the same bytes as here."""
+    blocks = re.findall(r"```sh\n(.*?)```", (PROJECT / "docs" / "cluster.md").read_text(), re.DOTALL)
+    assert len(blocks) == 1
+    script = blocks[0].replace("spark://head:7077", cluster.url).replace("/shared", str(tmp_path / "shared"))
+    assert "--nodes 1000000 " in script
+    defaults = tmp_path / "conf" / "spark-defaults.conf"
+    defaults.parent.mkdir()
+    defaults.write_text("".join(f"{name} {value}\n" for name, value in CONF.items()))
+    ran = run_command(
+        ["sh", "-ec", script.replace("1000000", "45000")],
+        tmp_path,
+        PATH=f"{Path(sys.executable).parent}:{os.defpath}",
+        SPARK_CONF_DIR=str(defaults.parent),
+        XDG_CACHE_HOME=str(packed.parents[2]),
     )
-    assert "2,250,000 subscriptions" in told(made)
-    assert cluster.applications("worker1") == cluster.applications("worker2") == 1
-    generate("vitis-low", {"nodes": 45_000}, 0, tmp_path / "here", spark=spark)
+    assert "2,250,000 subscriptions" in told(ran)
+    assert cluster.applications("worker1") == cluster.applications("worker2") >= 2
+    out = tmp_path / "shared" / "w"
+    generate("vitis-high", {"nodes": 45_000}, 0, tmp_path / "here", spark=spark)
     assert contents(out) == contents(tmp_path / "here")
     assert len(list((out / "subscriptions.parquet").glob("part-*"))) == 3
 
@@ -112,25 +134,24 @@ def _another_python() -> str | None:
 
 
 def test_a_worker_that_does_not_see_the_output_is_named_before_work_starts(
-    packed: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+    cluster: Cluster, installed: Mapping[str, str], tmp_path: Path
 ) -> None:
     if not namespaces():
         pytest.skip("no mount namespaces here")
     shared = tmp_path / "shared"
     shared.mkdir()
-    running = Cluster(tmp_path_factory.mktemp("half-blind"))
-    with tarfile.open(packed) as archive:
-        archive.extractall(running.folder / "env", filter="data")
+    cluster.start_worker("blind", hidden=[shared])
     try:
-        running.start(hidden=((), (shared,)))
-        failed = running.run(
+        cluster.wait_for_worker("blind")
+        failed = cluster.run(
             *("workload", "generate", "vitis-low", "--nodes", "45000", "--out", str(shared / "out")),
-            **{"spark.pyspark.python": str(running.folder / "env" / "bin" / "python")},
+            **installed,
+            **{"spark.cores.max": "3"},
         )
     finally:
-        running.stop()
+        cluster.stop_worker("blind")
     assert failed.returncode == 2
-    assert f"working in {running.folder}/worker2" in failed.stderr
+    assert f"working in {cluster.folder}/blind" in failed.stderr
     assert "does not see" in failed.stderr
     assert len(failed.stderr.strip().splitlines()) == 1
     assert not list(shared.rglob("about.json"))
@@ -155,22 +176,15 @@ def record(folder: Path) -> None:
         pq.write_table(getattr(tables, name), folder / "telemetry" / f"{name}.parquet")
 
 
-def here(*words: str, folder: Path) -> str:
-    """The same command without a cluster."""
-    import sys
+def here(*words: str) -> str:
+    """The same command in this process, with its own session."""
+    from typer.testing import CliRunner
 
-    options = [part for name, value in CONF.items() for part in ("--conf", f"{name}={value}")]
-    return told(
-        subprocess.run(
-            [sys.executable, "-m", "topicweave.cli", *words, "--master", "local[2]", *options],
-            cwd=folder,
-            env=clean_environment(folder),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
-    )
+    from topicweave.cli.app import app
+
+    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
 
 
 def close(found: Any, expected: Any) -> bool:
@@ -178,17 +192,10 @@ def close(found: Any, expected: Any) -> bool:
     return bool(found == pytest.approx(expected, rel=1e-12, nan_ok=True))
 
 
-def test_import_sample_and_describe(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
+def test_import_sample_and_describe(driver: Driver, spark: SparkSession, tmp_path: Path) -> None:
     lines = "".join(f"{one} {(one * 7 + step) % 40}\n" for one in range(40) for step in range(5))
     (tmp_path / "edges.txt").write_text(lines)
-
-    def there(*words: str) -> str:
-        return told(cluster.run(*words, **installed))
-
-    def locally(*words: str) -> str:
-        return here(*words, folder=tmp_path)
-
-    for place, run in (("there", there), ("here", locally)):
+    for place, run in (("there", lambda *words: told(driver.run(*words))), ("here", here)):
         raw, few = str(tmp_path / place / "raw"), str(tmp_path / place / "few")
         run("workload", "import", "edges", str(tmp_path / "edges.txt"), "--out", raw)
         run("workload", "sample", "bfs", raw, "--nodes", "15", "--seeds", "2", "--out", few)
@@ -211,79 +218,85 @@ def test_import_sample_and_describe(cluster: Cluster, installed: Mapping[str, st
     assert close(one["likeness"]["tdi_20"], other["likeness"]["tdi_20"])
 
 
-def test_measure_and_stream(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
+def test_measure_and_stream(driver: Driver, spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
     record(tmp_path)
     telemetry, workload = str(tmp_path / "telemetry"), str(tmp_path / "workload")
     words = ("measure", telemetry, "--workload", workload, "--format", "json")
-    (found,) = json.loads(told(cluster.run(*words, **installed))).values()
-    (expected,) = json.loads(here(*words, folder=tmp_path)).values()
+    (found,) = json.loads(told(driver.run(*words, "--master", cluster.url))).values()
+    (expected,) = json.loads(here(*words)).values()
     assert set(found) == set(expected)
     assert found["hit_ratio"] > 0
     assert all(close(found[name], expected[name]) for name in expected if expected[name] is not None)
     streaming = ("stream", telemetry, "--workload", workload, "--once", "--finish", "--format", "json")
-    streamed = told(cluster.run(*streaming, "--out", str(tmp_path / "streamed"), **installed))
+    streamed = told(driver.run(*streaming, "--out", str(tmp_path / "streamed")))
     assert streamed
-    assert streamed == here(*streaming, "--out", str(tmp_path / "streamed here"), folder=tmp_path)
+    assert streamed == here(*streaming, "--out", str(tmp_path / "streamed here"))
 
 
-def test_a_sweep_outlives_an_executor(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
+def test_a_sweep_outlives_an_executor(
+    driver: Driver, spark: SparkSession, cluster: Cluster, tmp_path: Path
+) -> None:
     """In its midst one of the executors is killed, as when a spot machine goes away."""
     grid = tmp_path / "grid.toml"
     grid.write_text(GRID.replace("[1, 2, 3]", "[1, 2, 3, 4, 5, 6]").replace("nodes = 20", "nodes = 60"))
     there = tmp_path / "there"
-    process = subprocess.Popen(
-        cluster.command("sweep", str(grid), "--out", str(there), **installed),
-        cwd=cluster.folder,
-        env=clean_environment(cluster.folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + TIMEOUT
-    while not list((tmp_path / "runs").glob("*.json")) and time.monotonic() < deadline:
-        try:
-            process.wait(timeout=0.05)
-        except subprocess.TimeoutExpired:
-            continue
-        raise AssertionError(process.communicate()[1])
-    victims = cluster.executors("worker2")
-    for victim in victims:
-        os.kill(victim, signal.SIGKILL)
-    assert victims
-    words, complaints = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 0, complaints
-    assert "6 runs, 0 failed" in words
+    driver.begin("sweep", str(grid), "--out", str(there))
+    wait_until(lambda: list((tmp_path / "runs").glob("*.json")))
+    kill_executors(cluster, "worker2")
+    assert "6 runs, 0 failed" in told(driver.outcome())
     mine = tmp_path / "mine"
-    here("sweep", str(grid), "--out", str(tmp_path / "here"), "--runs", str(mine), folder=tmp_path)
+    here("sweep", str(grid), "--out", str(tmp_path / "here"), "--runs", str(mine))
     assert contents(tmp_path / "runs") == contents(mine)
     assert contents(there / "results.parquet") == contents(tmp_path / "here" / "results.parquet")
 
 
-def test_compare_study_and_reproduce(cluster: Cluster, installed: Mapping[str, str], tmp_path: Path) -> None:
-    record(tmp_path)
-    compared = cluster.run(
-        *("compare", str(tmp_path / "workload"), "--systems", "random,spidercast", "--seeds", "1"),
-        *("--events", "5", "--settle", "5", "--out", str(tmp_path / "compared")),
-        **installed,
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline, tick = time.monotonic() + TIMEOUT, threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline
+        tick.wait(0.05)
+
+
+def kill_executors(cluster: Cluster, worker: str) -> None:
+    victims = cluster.executors(worker)
+    assert victims
+    for victim in victims:
+        os.kill(victim, signal.SIGKILL)
+
+
+def test_compare_plans_by_the_cluster_and_outlives_an_executor(
+    driver: Driver, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Pilots and runs are tasks; how many go on at a time is what the cluster has. An executor is lost meanwhile."""
+    told(driver.run("workload", "generate", "--nodes", "500", "--out", str(tmp_path / "w")))
+    words = (
+        "compare",
+        str(tmp_path / "w"),
+        "--systems",
+        "random,spidercast",
+        "--seeds",
+        "2",
+        "--events",
+        "5",
     )
+    driver.begin(
+        *(*words, "--settle", "3", "--crash", "0", "--master", cluster.url, "--budget", "2h"),
+        *("--out", str(tmp_path / "compared")),
+    )
+    wait_until(lambda: list((tmp_path / "runs").glob("*.json")))
+    kill_executors(cluster, "worker1")
+    compared = driver.outcome()
     assert "spidercast" in told(compared)
-    studied = cluster.run(
-        *("study", "run", "omen/fig6", "--out", str(tmp_path / "studied"), "--format", "json"), **installed
-    )
+    assert "(2 at a time, on the cluster)" in compared.stderr
+    assert len(list((tmp_path / "runs").glob("*.json"))) == 4
+
+
+def test_study_and_reproduce(driver: Driver, cluster: Cluster, tmp_path: Path) -> None:
+    words = ("study", "run", "omen/fig6", "--out", str(tmp_path / "studied"), "--format", "json")
+    studied = driver.run(*words, "--master", cluster.url)
     assert json.loads(told(studied))["rows"]
-    reproduced = cluster.run(
-        *(
-            "reproduce",
-            "omen/fig6",
-            "--scale",
-            "smoke",
-            "--seeds",
-            "1",
-            "--out",
-            str(tmp_path / "reproduced"),
-        ),
-        **installed,
-    )
+    again = ("reproduce", "omen/fig6", "--scale", "smoke", "--seeds", "1", "--out", str(tmp_path / "again"))
+    reproduced = driver.run(*again, "--master", cluster.url)
     assert reproduced.returncode in (0, 1), reproduced.stderr
     assert "omen/fig6" in reproduced.stdout + reproduced.stderr
 
@@ -291,24 +304,15 @@ def test_compare_study_and_reproduce(cluster: Cluster, installed: Mapping[str, s
 def test_spark_submit_says_where_and_with_what(
     cluster: Cluster, installed: Mapping[str, str], tmp_path: Path
 ) -> None:
-    import sys
-
     main = tmp_path / "main.py"
     main.write_text("from topicweave.cli import main\nmain()\n")
     settings, words = {**CONF, **installed}, ("cluster", "check")
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-    submitted = subprocess.run(
+    submitted = run_command(
         [*(str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.url), *options, str(main), *words],
-        cwd=cluster.folder,
-        env={
-            **clean_environment(cluster.folder),
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "JAVA_HOME": str(find_java().home),
-        },
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
+        cluster.folder,
+        PYSPARK_DRIVER_PYTHON=sys.executable,
+        JAVA_HOME=str(find_java().home),
     )
     workers = told(submitted).splitlines()
     assert [f"{cluster.folder}/worker{number}" in worker for number, worker in enumerate(workers, 1)] == [

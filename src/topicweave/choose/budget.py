@@ -5,20 +5,26 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
 import topicweave
 from topicweave.choose.channel import Channel
-from topicweave.choose.planning import PILOT_NODES, WORTH_A_PILOT, RunPlan, plan, seconds_for, time_pilots
+from topicweave.choose.planning import (
+    MOST_NODES,
+    PILOT_NODES,
+    WORTH_A_PILOT,
+    RunPlan,
+    costs_of,
+    plan,
+    seconds_for,
+)
 from topicweave.choose.question import Question
 from topicweave.choose.running import Engine, run_for, store
 from topicweave.data.sampling import neighbourhood
 from topicweave.model.workload import Workload
 from topicweave.report.files import write_whole
-from topicweave.runs.background import interruptible
 from topicweave.runs.sources import fingerprint
 
 
@@ -87,19 +93,19 @@ class Budget:
         question, workers = self._question, engine.at_once
         small, large = (store(neighbourhood(workload, nodes, question.seed), out) for nodes in PILOT_NODES)
         pilots = [
-            (
-                run_for(question, variant, small, question.seed),
-                run_for(question, variant, large, question.seed),
-            )
+            run_for(question, variant, stored, question.seed)
             for variant in question.variants
+            for stored in (small, large)
         ]
         self._channel.note(
-            f"pilots with {PILOT_NODES[0]} and {PILOT_NODES[1]} nodes, to see what fits into the budget"
+            f"pilots with {PILOT_NODES[0]} and {PILOT_NODES[1]} nodes, to see what fits into the budget "
+            f"({workers} at a time{', on the cluster' if engine.is_cluster else ''})"
         )
-        costs = interruptible(partial(time_pilots, pilots, engine.workers))
+        costs = costs_of(engine.seconds(pilots))
         assert question.budget is not None
         left = question.budget - (time.perf_counter() - self._started)
-        chosen = plan(costs, self.nodes, question.seeds, left, workers)
+        most = self.nodes if engine.is_cluster else MOST_NODES
+        chosen = plan(costs, self.nodes, question.seeds, left, workers, most)
         takes = seconds_for(costs, chosen.nodes, workers, chosen.seeds)
         self._channel.note(
             f"about {takes:,.0f} s for {chosen.nodes:,} nodes and {chosen.seeds} "
@@ -114,7 +120,7 @@ def _name(question: Question, workload: Workload, engine: Engine) -> str:
         [(variant.system, variant.changes) for variant in question.variants],
         [question.seeds, question.seed, question.events, question.membership, question.settle],
         [question.latency, question.churn, question.crash, question.nodes, question.budget],
-        [fingerprint(workload), engine.at_once, topicweave.__version__],
+        [fingerprint(workload), engine.at_once, engine.is_cluster, topicweave.__version__],
     ]
     return hashlib.sha1(msgspec.json.encode(asked), usedforsecurity=False).hexdigest()[:16]
 

@@ -73,7 +73,8 @@ def compare(
     place = None if out is None else Path(out)
     subject = named_workload(subscriptions, place, channel.note, question.reading)
     kept = Path(runs) if runs is not None else RUNS if place is None else beside(place)
-    return answer(question, subject, kept, Engine.of(workers, spark), channel)
+    with Engine(workers, spark) as engine:
+        return answer(question, subject, kept, engine, channel)
 
 
 def answer(question: Question, subject: Named, kept: Path, engine: Engine, channel: Channel) -> Comparison:

@@ -26,6 +26,7 @@ GROWTH = (1.15, 2.0)
 CAREFUL = 0.6
 """The share of the budget that is planned with: a guess from small samples is not to be trusted with all of it."""
 MOST_NODES = 10_000
+"""Of a run on one machine, whatever the budget; on a cluster the budget alone decides."""
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -84,18 +85,20 @@ def seconds_for(costs: Sequence[Cost], nodes: int, workers: int, seeds: int = 1)
     return max(sum(each) * seeds / max(1, workers), *each)
 
 
-def plan(costs: Sequence[Cost], nodes: int, seeds: int, budget: float, workers: int) -> RunPlan:
-    """The most nodes, then the most seeds, that fit.
+def plan(
+    costs: Sequence[Cost], nodes: int, seeds: int, budget: float, workers: int, most: int = MOST_NODES
+) -> RunPlan:
+    """The most nodes, then the most seeds, that fit; no more than `most` nodes.
 
     Rather all nodes with one seed than a few with many: what overlays cost depends on their size.
 
     >>> plan([Cost(1.0, 1.15)] * 10, nodes=400, seeds=3, budget=3600, workers=2)
-    Plan(nodes=400, seeds=3)
+    RunPlan(nodes=400, seeds=3)
     >>> plan([Cost(1.0, 1.15)] * 10, nodes=10_000, seeds=3, budget=60, workers=2).seeds
     1
     """
     planned = CAREFUL * max(0.0, budget)
-    fewest, most = min(PILOT_NODES[-1], nodes), min(nodes, MOST_NODES)
+    fewest, most = min(PILOT_NODES[-1], nodes), min(nodes, most)
     while fewest < most:
         middle = (fewest + most + 1) // 2
         if seconds_for(costs, middle, workers) <= planned:
@@ -108,18 +111,25 @@ def plan(costs: Sequence[Cost], nodes: int, seeds: int, budget: float, workers: 
     return RunPlan(fewest, taken)
 
 
-def time_pilots(pilots: Sequence[tuple[Run, Run]], workers: int | None) -> list[Cost]:
-    """What each system costs, from its runs with few and with more nodes."""
-    every = [pilot for pair in pilots for pilot in pair]
-    if workers == 1:
-        seconds = [_timed(pilot) for pilot in every]
-    else:
-        with process_pool(min(workers or os.cpu_count() or 1, len(every))) as pool:
-            seconds = list(pool.map(_timed, every))
+def costs_of(seconds: Sequence[float]) -> list[Cost]:
+    """What each system costs, from the times of its two pilots, one after the other.
+
+    >>> costs_of([1.0, 4.0, 2.0, 4.6])
+    [Cost(seconds=4.0, growth=2.0), Cost(seconds=4.6, growth=1.2016338611696504)]
+    """
     return [Cost.of(small, large) for small, large in zip(seconds[::2], seconds[1::2], strict=True)]
 
 
-def _timed(pilot: Run) -> float:
+def seconds_here(runs: Sequence[Run], workers: int | None) -> list[float]:
+    """How long each run takes in a process of this machine."""
+    if workers == 1:
+        return [timed(run) for run in runs]
+    with process_pool(min(workers or os.cpu_count() or 1, len(runs))) as pool:
+        return list(pool.map(timed, runs))
+
+
+def timed(run: Run) -> float:
+    """The seconds that a run takes."""
     started = time.perf_counter()
-    carry_out(pilot)
+    carry_out(run)
     return time.perf_counter() - started

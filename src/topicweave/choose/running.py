@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 from topicweave.choose.channel import Channel
+from topicweave.choose.planning import seconds_here
 from topicweave.choose.question import Question
 from topicweave.choose.variants import Variant
 from topicweave.model.workload import Workload
 from topicweave.runs.background import interruptible
-from topicweave.runs.runner import Processes, run_all
+from topicweave.runs.run import Run
+from topicweave.runs.runner import Finished, Processes, run_all
 from topicweave.runs.sources import StoredWorkload, fingerprint
+from topicweave.runs.store import Store
 from topicweave.runs.trial import Trial
 from topicweave.systems.registry import find_system
 
@@ -26,25 +28,67 @@ Place = tuple[int, int]
 """Which of the variants, and the seed."""
 
 
-@dataclass(frozen=True)
 class Engine:
-    """What carries the runs out: processes of this machine, or Spark."""
+    """What carries the runs out: processes of this machine, or Spark. To be used in a `with`, which ends Spark."""
 
-    workers: int | None = None
-    """How many processes; as many as cores if None."""
-    spark: Callable[[], AbstractContextManager[Any]] | None = None
-    """Gives the session to run on."""
+    def __init__(self, workers: int | None = None, spark: Any = None) -> None:
+        """`workers`: how many processes; as many as cores if None. `spark`: a session, or a function that opens one
+        for the length of a `with`; it is called when there is something to run.
+        """
+        self.workers = workers
+        self._open: Callable[[], AbstractContextManager[Any]] | None = (
+            spark if spark is None or callable(spark) else lambda: nullcontext(spark)
+        )
+        self._session: Any = None
+        self._stack = ExitStack()
 
-    @classmethod
-    def of(cls, workers: int | None, spark: Any) -> Engine:
-        """`spark` is a session, or a function that opens one for the length of a `with`."""
-        if spark is None or callable(spark):
-            return cls(workers, spark)
-        return cls(workers, lambda: nullcontext(spark))
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *failure: Any) -> bool | None:
+        return self._stack.__exit__(*failure)
+
+    @property
+    def session(self) -> Any:
+        """Spark's; None if it runs in processes."""
+        if self._session is None and self._open is not None:
+            self._session = self._stack.enter_context(self._open())
+        return self._session
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether the runs are carried out on other machines."""
+        if self.session is None:
+            return False
+        from topicweave.pipeline.session import is_local
+
+        return not is_local(self.session.sparkContext.master)
 
     @property
     def at_once(self) -> int:
-        return self.workers or os.cpu_count() or 1
+        """How many runs go on at the same time."""
+        if not self.is_cluster:
+            return self.workers or os.cpu_count() or 1
+        from topicweave.pipeline.workers import cores
+
+        return cores(self.session)
+
+    def seconds(self, runs: Sequence[Run]) -> list[float]:
+        """How long each takes, where all of them will be carried out; what comes out is not kept."""
+        if self.is_cluster:
+            from topicweave.pipeline.executor import seconds_on
+
+            return seconds_on(self.session, runs)
+        return interruptible(lambda: seconds_here(runs, self.workers))
+
+    def carry_out(self, todo: Mapping[str, Run], store: Store, finished: Finished) -> None:
+        """As an `Executor` does."""
+        if self._open is None:
+            interruptible(lambda: Processes(self.workers).carry_out(todo, store, finished))
+            return
+        from topicweave.pipeline.executor import SparkExecutor
+
+        SparkExecutor(self.session).carry_out(todo, store, finished)
 
 
 def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: int) -> Trial:
@@ -79,12 +123,7 @@ def carry_out(
         if what or not done:
             channel.progress(done + of_these, total, system)
 
-    if engine.spark is None:
-        return interruptible(lambda: run_all(runs, folder, Processes(engine.workers), finished))
-    from topicweave.pipeline.executor import SparkExecutor
-
-    with engine.spark() as session:
-        return run_all(runs, folder, SparkExecutor(session), finished)
+    return run_all(runs, folder, engine, finished)
 
 
 def store(workload: Workload, out: Path) -> StoredWorkload:

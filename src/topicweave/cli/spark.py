@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,14 +58,13 @@ def spark_for(
         settings |= {VERBOSE: "yes", "spark.ui.showConsoleProgress": "true", "spark.log.level": "INFO"}
     with (
         one_line_failures(verbose),
-        tempfile.TemporaryDirectory() as folder,
         spark_session(master, app=f"topicweave {command}", **settings) as spark,
         described(spark, f"topicweave {command}"),
     ):
         if verbose and spark.sparkContext.uiWebUrl:
             typer.echo(f"Spark's page: {spark.sparkContext.uiWebUrl}", err=True)
         if not is_local(spark.sparkContext.master):
-            ship_project(spark, Path(folder))
+            ship_project(spark)
             check_python(spark)
         yield spark
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Generator, Iterator, Mapping
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from topicweave.errors import TopicweaveError
-from topicweave.pipeline.workers import here
+from topicweave.pipeline.workers import described, here
 from topicweave.runs.registry import decode, encode
 from topicweave.runs.run import Run, carry_out
 from topicweave.runs.runner import Finished, RunFailed
@@ -105,6 +106,30 @@ class SparkExecutor:
         if failures:
             raise failures[0]
         yield
+
+
+def seconds_on(spark: SparkSession, runs: Sequence[Run]) -> list[float]:
+    """How long each run takes on an executor; what comes out is not kept."""
+    table = pa.table(
+        {
+            "number": pa.array(range(len(runs)), pa.int64()),
+            "run": [encode(run).decode() for run in runs],
+        }
+    )
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number, run in zip(batch["number"].to_pylist(), batch["run"].to_pylist(), strict=True):
+                started = time.perf_counter()
+                carry_out(decode(run))
+                yield pa.RecordBatch.from_pylist(
+                    [{"number": number, "seconds": time.perf_counter() - started}]
+                )
+
+    tasks = spark.createDataFrame(table).repartitionByRange(len(runs), "number")
+    with described(spark, f"{len(runs)} pilots"):
+        told = tasks.mapInArrow(task, "number long, seconds double").toArrow()  # one per run
+    return [row["seconds"] for row in sorted(told.to_pylist(), key=lambda row: int(row["number"]))]
 
 
 def _task(mark: str):  # type: ignore[no-untyped-def] # Spark's own type is a bare function

@@ -16,6 +16,7 @@ import platform
 import re
 import sys
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from functools import cache
@@ -147,13 +148,20 @@ def project(folder: Path) -> Path:
     return path
 
 
-def ship_project(spark: SparkSession, folder: Path) -> Path:
-    """Send the project to every executor; `folder` must be there while they run."""
-    wheel = project(folder)
+_SHIPPED: dict[str, tempfile.TemporaryDirectory[str]] = {}
+"""By application, where executors that come later still find the project; gone when this process ends."""
+
+
+def ship_project(spark: SparkSession) -> None:
+    """Send the project to every executor of a session, once."""
+    application = spark.sparkContext.applicationId
+    if application in _SHIPPED:
+        return
+    folder = tempfile.TemporaryDirectory(prefix="topicweave-")
+    wheel = project(Path(folder.name))
     # Spark puts on executors' paths what is called .zip.
-    path = wheel.rename(wheel.with_suffix(".zip"))
-    spark.sparkContext.addPyFile(str(path))
-    return path
+    spark.sparkContext.addPyFile(str(wheel.rename(wheel.with_suffix(".zip"))))
+    _SHIPPED[application] = folder
 
 
 def _sources() -> dict[str, bytes]:

@@ -85,8 +85,11 @@ def executors(spark: SparkSession) -> int:
 
 
 def cores(spark: SparkSession) -> int:
-    """How many tasks the cluster runs at once, as far as it has told."""
-    return int(spark.sparkContext.defaultParallelism)
+    """How many tasks the cluster runs at once, with the executors that it has at the moment."""
+    context = spark.sparkContext._jsc.sc()
+    slots = int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
+    # Where executors come when there is work, none may be there yet.
+    return slots or int(spark.sparkContext.defaultParallelism)
 
 
 @contextmanager
