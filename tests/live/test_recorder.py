@@ -35,7 +35,7 @@ def test_a_live_run_is_measured_like_a_simulated_one(tmp_path: Path) -> None:
 
     run(test)
     tables = Tables.load(tmp_path)
-    assert tables.runs() == ["live"]
+    assert tables.runs() == ["topicweave"], "the swarm's name"
     assert tables.publishes.num_rows == 7
     rows = [(name, topic) for name, topics in zip(names, interests, strict=True) for topic in topics]
     subscriptions = pa.table({"node": [node for node, _ in rows], "topic": [topic for _, topic in rows]})

@@ -24,14 +24,17 @@ from topicweave.errors import BadInput
 from topicweave.live.swarm import run_swarm
 from topicweave.measures import measure_run
 from topicweave.model.workload import Workload
+from topicweave.pipeline import parts, stream_landing, stream_windows
 from topicweave.pipeline import stream as streams
-from topicweave.pipeline import stream_windows
+from topicweave.pipeline.places import Place
 from topicweave.pipeline.stream import streaming
+from topicweave.pipeline.stream_landing import Landing
 from topicweave.pipeline.stream_progress import Progress, Windows
 from topicweave.port import Link
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
 from topicweave.telemetry import MemoryTelemetry, PartsTelemetry, Tables, Telemetry
+from topicweave.telemetry.interests import load_interests, wanted_between
 
 WINDOW = 10.0
 OPTIONS = {"window": WINDOW, "wait": 5.0, "lateness": 5.0}
@@ -102,7 +105,7 @@ def expected(begin: float, end: float, window: float) -> dict[str, float]:
 
 
 def drain(
-    spark: SparkSession, folder: Path, workload: Path, out: Path, finish: bool = False, **options: Any
+    spark: SparkSession, folder: Path, workload: Path | None, out: Path, finish: bool = False, **options: Any
 ) -> Progress:
     """Take what is there, then stop."""
     with streaming(spark, folder, workload, out, **{**OPTIONS, **options}, until_idle=True) as (
@@ -151,7 +154,8 @@ def test_windows_have_all_measures_of_the_batch(
     for most in (stream_windows.IN_MEMORY, 0):
         monkeypatch.setattr(stream_windows, "IN_MEMORY", most)
         wanted = stream_windows.WorkloadTables.of(workload)
-        assert_equal(stream_windows.measured(spark, out / "landed", span, windows, wanted), of_second)
+        one = stream_windows.due(Landing(Place(out)), span, windows, wanted)
+        assert_equal(stream_windows.measured(spark, one, windows), of_second)
     monkeypatch.undo()
 
     drain(spark, folder, workload, out, finish=True)
@@ -159,7 +163,11 @@ def test_windows_have_all_measures_of_the_batch(
     assert [start for _, start in measured] == [0.0, 10.0, 20.0]
     for start in (0.0, 10.0, 20.0):
         assert_equal(measured["run", start], expected(0, 25, start))
-    assert not list((out / "landed").glob("**/place=0")), "what is needed no more is gone"
+    kept = [row for note in (out / "landed").glob("*/landed.json") for row in json.loads(note.read_bytes())]
+    there = {file.name for file in (out / "landed").glob("*/part-*")}
+    assert not {row["part"]["name"] for row in kept if row["place"] == 0} & there, (
+        "what is needed no more is gone"
+    )
 
 
 def test_late_rows_are_counted_and_left_out(spark: SparkSession, tmp_path: Path, workload: Path) -> None:
@@ -263,13 +271,71 @@ def test_live_nodes_and_simulations_write_what_it_reads(spark: SparkSession, tmp
     drain(spark, folder, tmp_path / "workload", out, finish=True, **options)
     rows = pq.read_table(out / "windows.parquet").to_pylist()
     tables, wanted = Tables.load(folder), workload.tables()["subscriptions"]
-    assert {row["run"] for row in rows} == {"live", "simulated"} == set(tables.runs())
+    assert {row["run"] for row in rows} == {"topicweave", "simulated"} == set(tables.runs())
     for run in tables.runs():
         start = next(row["start"] for row in rows if row["run"] == run)
         begin = math.nextafter(start, -math.inf)
         expected = measure_run(tables, wanted, run=run, start=begin, end=start + window, window=60.0)
         assert_equal({row["measure"]: row["value"] for row in rows if row["run"] == run}, expected)
         assert expected["hit_ratio"] == 1.0
+
+    # The same from what the nodes themselves say they want; another swarm in the same folder has other lists.
+    async def another() -> None:
+        settings = msgspec.structs.replace(together.local(), telemetry=str(folder), swarm="other")
+        async with run_swarm([["a"], ["a"]], settings, names=["n0", "n1"]) as nodes:
+            await together.eventually(lambda: together.linked(*nodes))
+            await nodes[0].publish("a", b"x")
+            await together.eventually(lambda: len(together.taken(nodes[1])) == 1)
+
+    together.run(another)
+    drain(spark, folder, None, tmp_path / "recorded", finish=True, **options)
+    again = pq.read_table(tmp_path / "recorded" / "windows.parquet").to_pylist()
+    of = {(row["run"], row["measure"]): row["value"] for row in again}
+    before = {(row["run"], row["measure"]): row["value"] for row in rows}
+    for measure in ("hit_ratio", "hops_mean", "duplicates", "topic_diameter_mean", "fairness"):
+        assert of["simulated", measure] == pytest.approx(before["simulated", measure])
+    # Who leaves within the time that events have to arrive is not waited for.
+    assert math.isnan(of["topicweave", "hit_ratio"])
+    assert of["topicweave", "hops_mean"] == before["topicweave", "hops_mean"]
+    assert of["other", "hops_mean"] == 1.0
+    recorded = load_interests(folder)
+    assert recorded is not None
+    for swarm, lists in (("topicweave", interests), ("other", {"n0": ["a"], "n1": ["a"]})):
+        mine = wanted_between(recorded.filter(pc.equal(recorded["run"], swarm)), 0.0, math.inf).subscriptions
+        told: dict[str, list[str]] = {}
+        for row in mine.to_pylist():
+            told.setdefault(row["node"], []).append(row["topic"])
+        assert {node: sorted(topics) for node, topics in told.items()} == lists
+
+
+def test_what_does_not_land_is_not_taken_for_landed(
+    spark: SparkSession, tmp_path: Path, workload: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that loses a file, or a task that writes fewer rows than there were, ends the batch with an error."""
+    folder = tmp_path / "live"
+    append(folder, 0, 10)
+    append(folder, 10, 25)
+    real = parts.write_numbered
+
+    def losing(rows: Any, target: Any) -> Any:
+        written = real(rows, target)
+        (target.folder / written[0].name).delete()
+        return written
+
+    def fewer(rows: Any, target: Any) -> Any:
+        return real(rows.where("hops is null or hops > 1"), target)
+
+    for number, (loss, words) in enumerate(
+        ((losing, "cannot read it"), (fewer, "rows were counted for a window"))
+    ):
+        out = tmp_path / f"out{number}"
+        with monkeypatch.context() as patch:
+            patch.setattr(stream_landing, "write_numbered", loss)
+            with pytest.raises(Exception, match=words):
+                drain(spark, folder, workload, out)
+        assert not list(out.glob("progress/*.json"))
+        drain(spark, folder, workload, out, finish=True)
+        assert [start for _, start in found(out)] == [0.0, 10.0, 20.0]
 
 
 def test_a_batch_may_be_cut_off_anywhere(

@@ -29,3 +29,4 @@ def record_much(telemetry: Telemetry, rows: int, seed: int = 1) -> None:
         telemetry.publish(event, rng.randrange(9), rng.randrange(99), rng.random())
         telemetry.reception(event, rng.randrange(99), row * rng.random(), row % 9, 5, rng.random() < 0.5)
         telemetry.control(row, rng.randrange(99), f"Kind{row % 3}", rng.randrange(9), rng.getrandbits(40))
+        telemetry.wants(row * rng.random(), rng.randrange(99), [rng.randrange(1, 9)], rng.random() < 0.5)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from topicweave.model.event import EventId
 from topicweave.model.ids import RING_SIZE
-from topicweave.telemetry.schema import SCHEMAS, event_key
+from topicweave.telemetry.schema import RECORDED, event_key
 
 ring_points = st.integers(0, RING_SIZE - 1)
 counters = st.integers(0, 2**63 - 1)
@@ -14,11 +14,12 @@ event_ids = st.builds(EventId, ring_points, ring_points, counters, counters)
 
 
 def test_columns_are_those_of_the_design() -> None:
-    assert {table: schema.names for table, schema in SCHEMAS.items()} == {
+    assert {table: schema.names for table, schema in RECORDED.items()} == {
         "links": ["run", "time", "node", "peer", "kind"],
         "publishes": ["run", "event", "topic", "node", "time"],
         "deliveries": ["run", "event", "node", "time", "hops", "sender", "wanted"],
         "control": ["run", "time", "node", "kind", "messages", "bytes"],
+        "interests": ["run", "time", "node", "topic", "wanted"],
     }
 
 

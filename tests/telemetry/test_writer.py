@@ -13,10 +13,10 @@ from tests.telemetry.recordings import NODES, TOPICS, record_little, record_much
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.port import Link
 from topicweave.telemetry import MemoryTelemetry, ParquetTelemetry, Tables, Telemetry
-from topicweave.telemetry.schema import SCHEMAS
+from topicweave.telemetry.schema import RECORDED, SCHEMAS
 from topicweave.telemetry.writer import BATCH_ROWS
 
-FILES = {f"{table}.parquet" for table in SCHEMAS}
+FILES = {f"{table}.parquet" for table in RECORDED}
 
 
 def in_memory(record: Callable[[MemoryTelemetry], None]) -> Tables:

@@ -29,8 +29,13 @@ _COLUMNS = {
 
 def stream(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that nodes write telemetry to.")],
-    workload: Annotated[Path, typer.Option(metavar="DIR", help="The workload: who wants what.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where measures and the checkpoint go.")],
+    workload: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The workload: who wants what. If not given, what nodes recorded of that."
+        ),
+    ] = None,
     window: Annotated[float, typer.Option(metavar="S", help="Seconds of the run in a window.")] = 60.0,
     wait: Annotated[float, typer.Option(metavar="S", help="A delivery later than this is a miss.")] = 60.0,
     lateness: Annotated[
@@ -56,8 +61,8 @@ def stream(
     \b
     Examples:
       topicweave node … --telemetry out/live                     # many of these, one folder
-      topicweave stream out/live --workload workloads/mine --out out/live-measures --window 10
-      topicweave stream out/live --workload workloads/mine --out out/live-measures --window 10 --once --finish
+      topicweave stream out/live --out out/live-measures --window 10
+      topicweave stream out/live --out out/live-measures --window 10 --once --finish
     """
     from topicweave.cli.spark import spark_for
     from topicweave.errors import BadInput

@@ -254,6 +254,8 @@ class LiveNode:
             ]
             if new:
                 self.node.subscribe_all([number for _, number in new])
+                if self.recorder is not None:
+                    self.recorder.wants([number for _, number in new])
             for name, number in new:
                 self.world.catch_up.changed(number)
                 if self.disk is not None:
@@ -271,6 +273,8 @@ class LiveNode:
         for number, name in enumerate([topic] if isinstance(topic, str) else list(topic), start=1):
             topic_id = self.topics.id_of(name)
             self.node.unsubscribe(topic_id)
+            if self.recorder is not None:
+                self.recorder.wants([topic_id], False)
             self.world.gate.forget(topic_id)
             if self.disk is not None:
                 self.disk.do(self.disk.store.remove_subscription, name)

@@ -1,16 +1,18 @@
-"""Telemetry of a live node: the same four tables as the simulator's, in Parquet, rotated.
+"""Telemetry of a live node: the same tables as the simulator's, in Parquet, rotated.
 
-Nodes that share a folder add their part files to the same tables; see `topicweave.telemetry.parts`. Times are Unix time.
+Nodes that share a folder add their part files to the same tables; see `topicweave.telemetry.parts`. The run is named after
+the swarm, so that several swarms may share a folder, too. Times are Unix time.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicweave.model.event import Event
-from topicweave.model.ids import NodeId
+from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import EventMessage
 from topicweave.telemetry.parts import PartsTelemetry
 from topicweave.telemetry.schema import event_key
@@ -36,17 +38,20 @@ class _Names(dict[int, str]):
 class Recorder:
     """Writes while the node lives."""
 
-    def __init__(self, node: LiveNode, folder: str | Path, run: str = "live") -> None:
+    def __init__(self, node: LiveNode, folder: str | Path) -> None:
         self._node = node
         self._folder = Path(folder)
-        self._run = run
         self._telemetry: PartsTelemetry | None = None
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         node = self._node
         names = _Names(node.name_of_node), _Names(node.topics.of)
-        self._telemetry = PartsTelemetry(self._folder, self._run, *names, writer=node.name)
+        swarm = node.settings.swarm
+        self._telemetry = PartsTelemetry(self._folder, swarm, *names, writer=f"{swarm}.{node.name}")
+        # What it wanted in an earlier life, and may not want any more, is over.
+        self._telemetry.wants_nothing(node.clock.now, node.id)
+        self.wants(sorted(node.node.subscriptions))
         node.world.observers.append(self._received)
         node.world.control = {}
         self._task = asyncio.create_task(self._keep_writing())
@@ -56,12 +61,18 @@ class Recorder:
             self._task.cancel()
         if self._telemetry is not None:
             self._count_control()
+            self._telemetry.wants_nothing(self._node.clock.now, self._node.id)
             self._telemetry.close()
             self._telemetry = None
 
     def published(self, event: Event) -> None:
         if self._telemetry is not None:
             self._telemetry.publish(event_key(event.id), event.topic, event.publisher, self._node.clock.now)
+
+    def wants(self, topics: Iterable[TopicId], wanted: bool = True) -> None:
+        """The node subscribes to topics, or does so no more."""
+        if self._telemetry is not None:
+            self._telemetry.wants(self._node.clock.now, self._node.id, topics, wanted)
 
     def snapshot(self, time: float | None = None) -> None:
         """The links as they are, and what was sent since the last time.

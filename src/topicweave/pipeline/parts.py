@@ -42,6 +42,10 @@ class Part(NamedTuple):
     bytes: int
     sha256: str
 
+    @property
+    def number(self) -> int:
+        return int(self.name.split("-")[1])
+
 
 class Target(NamedTuple):
     """A table to be made."""
@@ -188,6 +192,14 @@ def _write(
     return finish(target, told or [add_part(target, 0, schema, [])])
 
 
+def write_numbered(rows: DataFrame, target: Target) -> list[Part]:
+    """Write rows that lie sorted by a column `part`, a file for each of its numbers; what tasks tell of them."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(rows.drop("part").schema)
+    return run_writer(rows.select("part", *schema.names), _part_writer(target, schema))
+
+
 def spill(rows: DataFrame, target: Target) -> DataFrame:
     """Keep rows on disk on the way to something else: as they fall, a part per task. What is finished is kept."""
     from pyspark.sql import functions as sf
@@ -211,13 +223,18 @@ def run_writer(frame: DataFrame, writer: Callable[[Iterator[Any]], Iterator[Any]
 
 def finish(target: Target, parts: Sequence[Part]) -> int:
     """Look at every part, then note the table as whole; returns its rows."""
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda part: _look_at(target.folder / part.name, part), parts))
+    look_at_all(target, parts)
     rows = sum(part.rows for part in parts)
     note = {"rows": rows, "parts": [part._asdict() for part in parts]}
     target.check()
     (target.note / "whole").put(json.dumps(note).encode())
     return rows
+
+
+def look_at_all(target: Target, parts: Sequence[Part]) -> None:
+    """Raise unless every part is there as it was told."""
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda part: _look_at(target.folder / part.name, part), parts))
 
 
 def _look_at(file: Place, part: Part) -> None:

@@ -9,10 +9,11 @@ run's living nodes is `lateness` beyond the window's end and the `wait` that its
 and after it (clocks differ), its control traffic, its last snapshot of the overlay. A row that comes when its window has
 been measured is late; one of a time that most nodes' clocks are far from is of the future; both, and rows that lack a cell
 or a time, go to `OUT/set_aside.parquet` with the reason. Each run has a watermark of its own, because it has clocks of its own.
+Who wants what is told by a workload's folder, or by the nodes themselves (`FOLDER/interests.parquet`).
 
 What becomes of a micro-batch of new files:
 
-1. its rows are landed: written to `OUT/landed/batch=N/`, by table, run and window;
+1. its rows are counted, landed in `OUT/landed/batch=N/` by table, run and window, and counted there again;
 2. windows that are due are measured from what has landed, into `OUT/windows.parquet/part-N.parquet`;
 3. `OUT/progress/N.json` says how far it has come: from then on the batch is done;
 4. what is needed no more is deleted.
@@ -25,7 +26,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
@@ -35,13 +35,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from topicweave.errors import BadInput
-from topicweave.pipeline.parts import write_part
+from topicweave.errors import BadInput, TopicweaveError
+from topicweave.pipeline.parts import look_at_all, write_numbered, write_part
+from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import only_one
-from topicweave.pipeline.stream_progress import Progress, Span, Windows
+from topicweave.pipeline.stream_landing import Group, Landing
+from topicweave.pipeline.stream_progress import LISTS, Progress, Span, Windows
 from topicweave.pipeline.stream_windows import WorkloadTables, measured_all
 from topicweave.runs.store import whole
-from topicweave.telemetry.schema import SCHEMAS, file_name
+from topicweave.telemetry.schema import RECORDED, file_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,7 +73,7 @@ class Stream:
         spark: SparkSession,
         out: Path,
         windows: Windows,
-        workload: WorkloadTables,
+        workload: WorkloadTables | None,
         told: Told | None = None,
     ) -> None:
         self._spark = spark
@@ -79,6 +81,7 @@ class Stream:
         self._windows = windows
         self._workload = workload
         self._told = told or (lambda _span, _measures: None)
+        self.landing = Landing(Place(out))
 
     def batch(self, rows: DataFrame, number: int) -> None:
         """Take up the rows of a batch, and measure what is due then."""
@@ -87,10 +90,11 @@ class Stream:
             return
         before = self.progress(number - 1)
         # One per run, node and window.
-        after = before.with_rows(self._windows.counted(rows).toArrow().to_pylist(), self._windows)
-        self._land(rows, number, after)
-        if after.left_out() > before.left_out():
-            self._set_aside(rows, number, after)
+        counted = self._windows.counted(rows).toArrow().to_pylist()
+        after = before.with_rows(counted, self._windows)
+        self._land(rows, number, after, counted)
+        if aside := after.left_out() - before.left_out():
+            self._set_aside(rows, number, after, aside)
         self._measure(number, f"part-{number:08d}.parquet", after, after.first_waiting(self._windows))
 
     def finish(self) -> None:
@@ -136,36 +140,42 @@ class Stream:
         placed = rows.select("*", self._windows.place().alias("place"))
         return placed.join(sf.broadcast(numbered), "run", "left")
 
-    def _land(self, rows: DataFrame, number: int, progress: Progress) -> None:
-        (
-            self._placed(rows, progress)
-            .where("place between first_waiting and last_possible")
-            .repartition("table", "number", "place")
-            # In the order in which `measure` would read them.
-            .sortWithinPartitions("table", "number", "place", "file", "order")
-            .drop("first_waiting", "last_possible", "whole", "file", "order")
-            .write.mode("overwrite")
-            .partitionBy("table", "number", "place")
-            .parquet(str(self._out / "landed" / f"batch={number:08d}"))
+    def _land(self, rows: DataFrame, number: int, progress: Progress, counted: list[dict[str, Any]]) -> None:
+        expected: dict[Group, tuple[int, int]] = {}
+        for row in counted:
+            if row["place"] is None or row["place"] > (run := progress.runs[row["run"]]).last_possible:
+                continue
+            group = Group(run.number, row["place"])
+            many, lists = expected.get(group, (0, 0))
+            in_time = row["place"] >= run.first_waiting
+            expected[group] = (many + (row["rows"] if in_time else 0), lists + row["lists"])
+        fitting = self._placed(rows, progress).where(
+            f"place <= last_possible and (place >= first_waiting or table = '{LISTS}')"
         )
+        landing = {group: count for group, count in expected.items() if any(count)}
+        self.landing.land(fitting.drop("first_waiting", "last_possible", "whole"), number, landing)
 
-    def _set_aside(self, rows: DataFrame, number: int, progress: Progress) -> None:
+    def _set_aside(self, rows: DataFrame, number: int, progress: Progress, expected: int) -> None:
         """Keep the rows that no window takes, with the reason, for whoever wants to know."""
         reason = (
-            "case when place is null then 'lacks a cell or a time' when place < first_waiting then 'late' "
-            "when place > last_possible then 'of the future' end as reason"
+            f"case when place is null then 'lacks a cell or a time' when place < first_waiting and table != '{LISTS}' "
+            "then 'late' when place > last_possible then 'of the future' end as reason"
         )
-        kept = self._placed(rows, progress).selectExpr("*", reason).where("reason is not null")
-        (
-            kept.drop("place", "number", "first_waiting", "last_possible", "whole")
-            .coalesce(1)
-            .write.mode("overwrite")
-            .parquet(str(self._out / "set_aside.parquet" / f"batch={number:08d}"))
-        )
+        kept = self._placed(rows, progress).selectExpr(f"{number} as part", "*", reason)
+        kept = kept.where("reason is not null").repartition(1).sortWithinPartitions("table", "file", "order")
+        target = self.landing.target(Place(self._out / "set_aside.parquet"))
+        kept = kept.drop("place", "number", "first_waiting", "last_possible", "whole")
+        parts = write_numbered(kept, target)
+        look_at_all(target, parts)
+        if (found := sum(part.rows for part in parts)) != expected:
+            raise TopicweaveError(
+                f"batch {number}: {expected:,} rows were counted that no window takes, {found:,} are set aside; "
+                "a file changed meanwhile, run the same command again"
+            )
 
     def _measure(self, number: int, part: str, progress: Progress, until: dict[str, int]) -> None:
         spans = progress.due(until, self._windows)
-        found = measured_all(self._spark, self._out / "landed", spans, self._windows, self._workload)
+        found = measured_all(self._spark, self.landing, spans, self._windows, self._workload)
         rows = [
             {"run": span.run, "start": span.start, "end": span.end, "measure": name, "value": float(value)}
             for span, measures in zip(spans, found, strict=True)
@@ -182,15 +192,11 @@ class Stream:
 
     def _tidy(self, progress: Progress) -> None:
         """Delete what no window to come needs."""
-        first = {run.number: run.first_waiting - self._windows.reach for run in progress.runs.values()}
-        for folder in (self._out / "landed").glob("batch=*/table=*/number=*/place=*"):
-            number, place = (int(one.name.partition("=")[2]) for one in (folder.parent, folder))
-            if place < first.get(number, place):
-                shutil.rmtree(folder)
-        for depth in ("batch=*/table=*/number=*", "batch=*/table=*", "batch=*"):
-            for folder in (self._out / "landed").glob(depth):
-                if not any(entry.is_dir() for entry in folder.iterdir()):
-                    shutil.rmtree(folder)
+        runs = progress.runs.values()
+        self.landing.tidy(
+            {run.number: run.first_waiting - self._windows.reach for run in runs},
+            {run.number for run in runs if run.is_over},
+        )
         for note in sorted((self._out / "progress").glob("*.json"))[:-_KEPT]:
             note.unlink()
 
@@ -199,7 +205,7 @@ class Stream:
 def streaming(
     spark: SparkSession,
     folder: Path,
-    workload: Path,
+    workload: Path | None,
     out: Path,
     *,
     window: float = 60.0,
@@ -209,23 +215,25 @@ def streaming(
     until_idle: bool = False,
     told: Told | None = None,
 ) -> Iterator[tuple[StreamingQuery, Stream]]:
-    """A running query over `folder`; it is stopped when the block ends. With `until_idle` it ends when all is read."""
+    """A running query over `folder`; it is stopped when the block ends. With `until_idle` it ends when all is read.
+
+    Without a `workload`, who wants what is what the nodes have recorded.
+    """
     windows = Windows(window, wait, lateness, grace)
     windows.check()
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder; give the one that nodes write telemetry to")
     if sign := re.search(r"[\\*?\[\]{}]", str(folder.absolute())):
         raise BadInput(f"{folder}: its path holds {sign[0]!r}, which Spark takes for a pattern; rename it")
-    wanted = WorkloadTables.of(workload)
+    wanted = None if workload is None else WorkloadTables.of(workload)
     out = out.absolute()
     try:
         (out / "progress").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{out}: cannot make this folder ({error.strerror}); choose another --out") from None
     with only_one(out):
-        _same_plan(
-            out, {"folder": str(folder.absolute()), "workload": str(workload.absolute()), **windows._asdict()}
-        )
+        lists = None if workload is None else str(workload.absolute())
+        _same_plan(out, {"folder": str(folder.absolute()), "workload": lists, **windows._asdict()})
         stream = Stream(spark, out, windows, wanted, told)
         if stream.last() is not None and not (out / "checkpoint").is_dir():
             raise BadInput(f"{out}: its checkpoint is gone; begin anew in another --out")
@@ -266,10 +274,10 @@ def _new_rows(spark: SparkSession, folder: Path) -> DataFrame:
     from pyspark.sql import functions as sf
 
     columns = {
-        field.name: _TYPES.get(field.type, "string") for schema in SCHEMAS.values() for field in schema
+        field.name: _TYPES.get(field.type, "string") for schema in RECORDED.values() for field in schema
     }
     frames = []
-    for table, schema in SCHEMAS.items():
+    for table, schema in RECORDED.items():
         mine = ", ".join(f"{field.name} {columns[field.name]}" for field in schema)
         source = spark.readStream.schema(mine).option("maxFilesPerTrigger", 10_000)
         # Nothing is read of hidden folders: whoever moves a recording into place shows it when it is whole.

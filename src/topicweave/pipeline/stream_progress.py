@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+LISTS = "interests"
+"""The table that says who wants what: its rows belong to all windows to come, and make none."""
 _END = 1e12
 """Seconds; beyond it, on either side, no clock is right."""
 _TOGETHER = 0.9
@@ -62,11 +64,17 @@ class Windows(NamedTuple):
         return sf.when(sf.col("whole") & time.between(-_END, _END), sf.floor(time / self.window))
 
     def counted(self, rows: DataFrame) -> DataFrame:
-        """(run, node, place, rows, latest), where place is null for rows that have none."""
+        """(run, node, place, rows, lists, latest), where place is null for rows that have none.
+
+        `lists` are the rows that say who wants what, `rows` the others.
+        """
         from pyspark.sql import functions as sf
 
+        listed = sf.col("table") == LISTS
         return rows.groupBy("run", "node", self.place().alias("place")).agg(
-            sf.count("*").alias("rows"), sf.max("time").alias("latest")
+            sf.count_if(~listed).alias("rows"),
+            sf.count_if(listed).alias("lists"),
+            sf.max("time").alias("latest"),
         )
 
 
@@ -104,6 +112,11 @@ class StreamedRun(msgspec.Struct, frozen=True):
     idle: int = 0
     """Batches since its last row."""
 
+    @property
+    def is_over(self) -> bool:
+        """Nothing came for long; what is left of it tells windows that were measured from others."""
+        return not self.marks
+
     def now(self) -> float:
         """What time it is by most nodes' clocks; one that is ahead does not count where there are two."""
         times = sorted(self.marks.values())
@@ -128,7 +141,7 @@ class Progress(msgspec.Struct, frozen=True):
         unplaced = self.unplaced
         for row in found:
             if row["place"] is None:
-                unplaced += row["rows"]
+                unplaced += row["rows"] + row["lists"]
             else:
                 by_run.setdefault(row["run"], []).append(row)
         runs = {
@@ -200,12 +213,12 @@ def _with_rows(run: StreamedRun, found: Iterable[Mapping[str, Any]], windows: Wi
     marks, rows, late, future = dict(run.marks), dict(run.rows), run.late, run.future
     for row in groups:
         if row["place"] > last:
-            future += row["rows"]
+            future += row["rows"] + row["lists"]
             continue
         marks[row["node"]] = max(marks.get(row["node"], -math.inf), row["latest"])
         if row["place"] < run.first_waiting:
             late += row["rows"]
-        else:
+        elif row["rows"]:
             rows[row["place"]] = rows.get(row["place"], 0) + row["rows"]
     return msgspec.structs.replace(
         run, last_possible=last, marks=marks, rows=rows, late=late, future=future, idle=0

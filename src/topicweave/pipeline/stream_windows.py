@@ -18,10 +18,14 @@ import pyarrow.parquet as pq
 from topicweave.errors import BadInput
 from topicweave.measures.summary import measure_run
 from topicweave.pipeline.measure import measure_on_spark
+from topicweave.pipeline.places import Place
+from topicweave.pipeline.recorded_lists import wanted_on_spark
 from topicweave.pipeline.session import is_local
-from topicweave.pipeline.stream_progress import Span, Windows
+from topicweave.pipeline.stream_landing import Landing
+from topicweave.pipeline.stream_progress import LISTS, Span, Windows
 from topicweave.pipeline.workers import described
-from topicweave.telemetry.schema import SCHEMAS
+from topicweave.telemetry.interests import wanted_between
+from topicweave.telemetry.schema import RECORDED, SCHEMAS
 from topicweave.telemetry.tables import Tables
 
 if TYPE_CHECKING:
@@ -57,58 +61,79 @@ class WorkloadTables(NamedTuple):
 
 
 _OF_THE_OVERLAY = ("degree_", "components", "partitioned_topics", "coverage", "topic_diameter_")
+_OF_THE_LISTS = (
+    "hit_ratio",
+    "fairness",
+    "partitioned_topics",
+    "coverage",
+    "topic_diameter_",
+    "relays_per_topic",
+)
+
+
+class Due(NamedTuple):
+    """A window that can be measured, and the files with its rows by table: all that a task needs."""
+
+    span: Span
+    files: dict[str, list[str]]
+    workload: WorkloadTables | None
+    """Who wants what; None if that is among the rows."""
+    rows: int
+    """It takes no more than these to measure it."""
+
+
+def due(landing: Landing, span: Span, windows: Windows, workload: WorkloadTables | None) -> Due:
+    tables = [name for name in RECORDED if name != LISTS or workload is None]
+    lists = landing.lists(span.number) if workload is None else workload.rows
+    files = {name: landing.files(span, windows, name) for name in tables}
+    return Due(span, files, workload, span.rows + lists)
 
 
 def measured_all(
-    spark: SparkSession, landed: Path, spans: Sequence[Span], windows: Windows, workload: WorkloadTables
+    spark: SparkSession,
+    landing: Landing,
+    spans: Sequence[Span],
+    windows: Windows,
+    workload: WorkloadTables | None,
 ) -> list[dict[str, float]]:
     """Every measure of some windows: the small ones by a task each, large ones one after the other."""
-    small = [at for at, span in enumerate(spans) if span.rows + workload.rows <= IN_MEMORY]
+    work = [due(landing, span, windows, workload) for span in spans]
+    small = {at: one for at, one in enumerate(work) if one.rows <= IN_MEMORY}
     found: dict[int, dict[str, float]] = {}
     if len(small) > 1 or (small and not is_local(spark.sparkContext.master)):
-        found = _by_tasks(spark, landed, {at: spans[at] for at in small}, windows, workload)
-    return [
-        found.get(at) or measured(spark, landed, span, windows, workload) for at, span in enumerate(spans)
-    ]
+        found = _by_tasks(spark, small, windows)
+    return [found.get(at) or measured(spark, one, windows) for at, one in enumerate(work)]
 
 
-def _by_tasks(
-    spark: SparkSession, landed: Path, spans: Mapping[int, Span], windows: Windows, workload: WorkloadTables
-) -> dict[int, dict[str, float]]:
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _by_tasks(spark: SparkSession, work: Mapping[int, Due], windows: Windows) -> dict[int, dict[str, float]]:
+    def measure(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for at in batch["at"].to_pylist():
-                measures = json.dumps(_known(landed, spans[at], windows, workload))
+                measures = json.dumps(_known(_in_memory(work[at], windows), work[at]))
                 yield pa.RecordBatch.from_pylist([{"at": at, "measures": measures}])
 
-    tasks = spark.createDataFrame(pa.table({"at": pa.array(list(spans), pa.int64())}))
-    with described(spark, f"measure {len(spans)} windows"):
+    tasks = spark.createDataFrame(pa.table({"at": pa.array(list(work), pa.int64())}))
+    with described(spark, f"measure {len(work)} windows"):
         told = (
-            tasks.repartitionByRange(len(spans), "at").mapInArrow(work, "at long, measures string").toArrow()
+            tasks.repartitionByRange(len(work), "at")
+            .mapInArrow(measure, "at long, measures string")
+            .toArrow()
         )
     return {row["at"]: json.loads(row["measures"]) for row in told.to_pylist()}  # one per window
 
 
-def measured(
-    spark: SparkSession, landed: Path, span: Span, windows: Windows, workload: WorkloadTables
-) -> dict[str, float]:
+def measured(spark: SparkSession, one: Due, windows: Windows) -> dict[str, float]:
     """Every measure of one window."""
-    if span.rows + workload.rows <= IN_MEMORY:
-        return _known(landed, span, windows, workload)
-    found = _on_spark(spark, landed, span, windows, workload, _options(span, windows))
-    return _without_unknown(found, landed, span, windows)
+    small = one.rows <= IN_MEMORY
+    return _known(_in_memory(one, windows) if small else _on_spark(spark, one, windows), one)
 
 
-def _known(landed: Path, span: Span, windows: Windows, workload: WorkloadTables) -> dict[str, float]:
-    found = _in_memory(landed, span, windows, workload, _options(span, windows))
-    return _without_unknown(found, landed, span, windows)
-
-
-def _without_unknown(found: dict[str, float], landed: Path, span: Span, windows: Windows) -> dict[str, float]:
-    """Of an overlay that nobody looked at in the window nothing is known: nan, not 0."""
-    if _files(landed, span, windows, "links"):
-        return found
-    return {name: math.nan if name.startswith(_OF_THE_OVERLAY) else value for name, value in found.items()}
+def _known(found: dict[str, float], one: Due) -> dict[str, float]:
+    """Of an overlay that nobody looked at in the window nothing is known, nor of lists that nobody told: nan, not 0."""
+    unknown: tuple[str, ...] = () if one.files["links"] else _OF_THE_OVERLAY
+    if one.workload is None and not one.files[LISTS]:
+        unknown += _OF_THE_LISTS
+    return {name: math.nan if name.startswith(unknown) else value for name, value in found.items()}
 
 
 def _options(span: Span, windows: Windows) -> dict[str, Any]:
@@ -122,66 +147,54 @@ def _options(span: Span, windows: Windows) -> dict[str, Any]:
     }
 
 
-def _files(landed: Path, span: Span, windows: Windows, table: str) -> list[Path]:
-    """The files with the rows of a table that a window needs, in the order in which they came."""
-    reach = windows.reach if table == "deliveries" else 0
-    return [
-        file
-        for batch in sorted(landed.glob("batch=*"))
-        for place in range(span.place - reach, span.place + reach + 1)
-        for file in sorted(
-            (batch / f"table={table}" / f"number={span.number}" / f"place={place}").glob("*.parquet")
-        )
-    ]
-
-
-def _in_memory(
-    landed: Path, span: Span, windows: Windows, workload: WorkloadTables, options: dict[str, Any]
-) -> dict[str, float]:
+def _in_memory(one: Due, windows: Windows) -> dict[str, float]:
     def read(table: str) -> pa.Table:
-        schema = SCHEMAS[table]
-        files = _files(landed, span, windows, table)
-        parts = [pq.read_table(file, columns=schema.names, partitioning=None) for file in files]
-        return pa.concat_tables(
-            [schema.empty_table(), *(part.cast(schema) for part in parts)]
-        ).unify_dictionaries()
+        schema = RECORDED[table]
+        parts = [_read_file(file, schema) for file in one.files[table]]
+        return pa.concat_tables([schema.empty_table(), *parts]).unify_dictionaries()
 
     tables = {name: read(name) for name in SCHEMAS}
     time = tables["deliveries"]["time"]
-    low, high = _receptions(span, windows)
+    low, high = _receptions(one.span, windows)
     near = pc.and_(pc.greater_equal(time, low), pc.less(time, high))
     tables["deliveries"] = tables["deliveries"].filter(near)
-    wishes = pq.read_table(workload.subscriptions)
-    churn = None if workload.churn is None else pq.read_table(workload.churn)
+    options = _options(one.span, windows)
+    if one.workload is not None:
+        wishes = pq.read_table(one.workload.subscriptions)
+        churn = None if one.workload.churn is None else pq.read_table(one.workload.churn)
+    else:
+        wishes, churn = wanted_between(read(LISTS), options["start"], options["end"])
     return measure_run(Tables(**tables), wishes, churn=churn, **options)
 
 
-def _on_spark(
-    spark: SparkSession,
-    landed: Path,
-    span: Span,
-    windows: Windows,
-    workload: WorkloadTables,
-    options: dict[str, Any],
-) -> dict[str, float]:
+def _read_file(name: str, schema: pa.Schema) -> pa.Table:
+    system, path = Place(name).opened()
+    return pq.read_table(path, filesystem=system, columns=schema.names, partitioning=None).cast(schema)
+
+
+def _on_spark(spark: SparkSession, one: Due, windows: Windows) -> dict[str, float]:
     from pyspark.sql import functions as sf
 
-    # Rows of one moment are in one file per batch; see `stream.Stream._land`.
+    # Rows of one moment are in one file per batch; see `stream_landing.Landing.land`.
     batch = sf.regexp_extract("_metadata.file_path", r"/batch=(\d+)/", 1).cast("long")
     order = (sf.shiftleft(batch, 40) + sf.col("_metadata.row_index")).alias("order")
 
     def read(table: str) -> DataFrame:
-        files = _files(landed, span, windows, table)
-        if not files:
-            empty = SCHEMAS[table].append(pa.field("order", pa.int64())).empty_table()
+        if not one.files[table]:
+            empty = RECORDED[table].append(pa.field("order", pa.int64())).empty_table()
             return spark.createDataFrame(empty)
-        return spark.read.parquet(*map(str, files)).select(*SCHEMAS[table].names, order)
+        return spark.read.parquet(*one.files[table]).select(*RECORDED[table].names, order)
 
     tables = {name: read(name) for name in SCHEMAS}
-    low, high = _receptions(span, windows)
+    low, high = _receptions(one.span, windows)
     tables["deliveries"] = tables["deliveries"].where((sf.col("time") >= low) & (sf.col("time") < high))
-    wishes = spark.read.parquet(str(workload.subscriptions))
-    churn = None if workload.churn is None else spark.read.parquet(str(workload.churn))
+    options = _options(one.span, windows)
+    churn: DataFrame | None
+    if one.workload is not None:
+        wishes = spark.read.parquet(str(one.workload.subscriptions))
+        churn = None if one.workload.churn is None else spark.read.parquet(str(one.workload.churn))
+    else:
+        wishes, churn = wanted_on_spark(read(LISTS), options["start"], options["end"])
     return measure_on_spark(tables, wishes, churn=churn, **options)
 
 

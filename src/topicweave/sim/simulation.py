@@ -14,7 +14,7 @@ from topicweave.blocks.membership import FULL, Membership
 from topicweave.blocks.views import Directory, InterestView
 from topicweave.errors import BadInput
 from topicweave.model.event import Event
-from topicweave.model.ids import Interest, NodeId
+from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.model.workload import Workload
 from topicweave.port import EventMessage, Node, Published
 from topicweave.sim.churn import CONTACTS, Change, Churn, always_up
@@ -125,9 +125,15 @@ class Simulation:
     def subscribe(self, index: int, topic: int) -> None:
         """Let a node want a topic (both by their index in the workload) from now on."""
         self.node(index).subscribe(self._topic_ids[topic])
+        self._note_interest(index, [self._topic_ids[topic]], True)
 
     def unsubscribe(self, index: int, topic: int) -> None:
         self.node(index).unsubscribe(self._topic_ids[topic])
+        self._note_interest(index, [self._topic_ids[topic]], False)
+
+    def _note_interest(self, index: int, topics: Iterable[TopicId], wanted: bool) -> None:
+        if self.telemetry is not None and self.telemetry.keeps_interests:
+            self.telemetry.wants(self.now, self.hosts[index].name, topics, wanted)
 
     def publish(self, index: int, topic: int, payload: bytes = b"") -> Published:
         """Let a node publish on a topic, now."""
@@ -216,6 +222,7 @@ class Simulation:
         node = node or self._make_node(host)
         host.power_on(node)
         self._up[index] = None
+        self._note_interest(index, sorted(node.subscriptions), True)
         node.start(contacts)
 
     def _schedule(self, changes: Sequence[Change]) -> None:
@@ -243,6 +250,8 @@ class Simulation:
             host.node.leave()
         self._up.pop(index, None)
         self.directory.discard(host.name)
+        if self.telemetry is not None and self.telemetry.keeps_interests:
+            self.telemetry.wants_nothing(self.now, host.name)
         return host.power_off()
 
     # Faults.

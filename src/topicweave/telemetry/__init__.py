@@ -1,4 +1,4 @@
-"""What a run leaves behind: four tables, written alike by the simulator and by live nodes."""
+"""What a run leaves behind: tables, written alike by the simulator and by live nodes."""
 
 from topicweave.telemetry.parts import PartsTelemetry
 from topicweave.telemetry.schema import event_key

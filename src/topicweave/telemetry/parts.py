@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from topicweave.errors import TopicweaveError
 from topicweave.model.ids import NodeId, TopicId
-from topicweave.telemetry.schema import SCHEMAS, file_name
+from topicweave.telemetry.schema import RECORDED, file_name
 from topicweave.telemetry.writer import Telemetry
 
 
@@ -42,15 +42,15 @@ class PartsTelemetry(Telemetry):
         self._writer = re.sub(r"^[._]|[^\w.-]", lambda sign: f"%{ord(sign[0]):02x}", writer)
         self._closed = False
         with _blaming(self._folder):
-            self._first = {table: self._first_free(table) for table in SCHEMAS}
+            self._first = {table: self._first_free(table) for table in RECORDED}
             self._next = dict(self._first)
-            for table, schema in SCHEMAS.items():
+            for table, schema in RECORDED.items():
                 if self._next[table] == 1:  # A table without a row is a table, too.
                     self._add(table, pa.RecordBatch.from_pylist([], schema))
 
     def rotate(self) -> None:
         """Let readers have all that was recorded so far."""
-        for table in SCHEMAS:
+        for table in RECORDED:
             self._flush(table)
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class PartsTelemetry(Telemetry):
         self._closed = True
 
     def discard(self) -> None:
-        for table in SCHEMAS:
+        for table in RECORDED:
             self._pending[table].clear()
             for number in range(self._first[table], self._next[table]):
                 self._path(table, number).unlink(missing_ok=True)

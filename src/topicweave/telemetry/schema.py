@@ -12,6 +12,8 @@ deliveries  one row per *reception* of a message that carries an event, duplicat
 control     `messages` messages of a `kind`, `bytes` long together, sent by `node` in a period that ended at
             `time` (one row per message, with the period an instant, is fine too). Messages that carry events
             are not control.
+interests   `node` wants `topic` from `time` on, or (`wanted` is false) no more. With no topic ("", never wanted): it wants
+            nothing any more, because it went away or begins anew. A node that is killed says nothing.
 """
 
 from __future__ import annotations
@@ -54,6 +56,12 @@ SCHEMAS: dict[str, pa.Schema] = {
         ]
     ),
 }
+
+INTERESTS = pa.schema(
+    [("run", NAME), ("time", pa.float64()), ("node", NAME), ("topic", NAME), ("wanted", pa.bool_())]
+)
+RECORDED = {**SCHEMAS, "interests": INTERESTS}
+"""All that recorders write. What happened is measured by SCHEMAS' tables, with the interests or with a workload's."""
 
 
 def file_name(table: str) -> str:

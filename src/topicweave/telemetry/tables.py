@@ -25,7 +25,9 @@ class Tables:
     @classmethod
     def load(cls, folder: str | Path) -> Tables:
         """Read `links.parquet`, … of a folder: each a file, or a folder of part files as Spark writes them."""
-        return cls(**{table: _read(Path(folder) / file_name(table), SCHEMAS[table]) for table in SCHEMAS})
+        return cls(
+            **{table: read_table(Path(folder) / file_name(table), SCHEMAS[table]) for table in SCHEMAS}
+        )
 
     def runs(self) -> list[str]:
         """The names of all runs with at least one row, sorted."""
@@ -42,7 +44,8 @@ class Tables:
         )
 
 
-def _read(path: Path, schema: pa.Schema) -> pa.Table:
+def read_table(path: Path, schema: pa.Schema) -> pa.Table:
+    """A file, or a folder of part files, with the columns of the schema."""
     try:
         table = pq.read_table(path)
     except FileNotFoundError:

@@ -23,10 +23,12 @@ import pyarrow.parquet as pq
 from topicweave.errors import TopicweaveError
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Link
-from topicweave.telemetry.schema import SCHEMAS, file_name
+from topicweave.telemetry.schema import RECORDED, SCHEMAS, file_name
 from topicweave.telemetry.tables import Tables
 
 BATCH_ROWS = 65_536
+NO_TOPIC: TopicId = 0
+"""Stands for no topic at all; names are hashed to identifiers, and none to this one."""
 
 
 class Telemetry(ABC):
@@ -41,6 +43,9 @@ class Telemetry(ABC):
     counts_control = True
     """Whether it wants the control traffic: counting its bytes takes the simulator an encoding of every message."""
 
+    keeps_interests = True
+    """Whether it wants to know who wants what."""
+
     def __init__(
         self, run: str, node_names: Mapping[NodeId, str], topic_names: Mapping[TopicId, str]
     ) -> None:
@@ -50,7 +55,7 @@ class Telemetry(ABC):
             "node": name_of_node,
             "peer": name_of_node,
             "sender": name_of_node,
-            "topic": _naming(topic_names),
+            "topic": _naming(topic_names, {NO_TOPIC: ""}),
             "kind": _words,
         }
         # Row after row, without `run`, whose value is always the same.
@@ -58,11 +63,13 @@ class Telemetry(ABC):
         self._publishes: list[Any] = []
         self._deliveries: list[Any] = []
         self._control: list[Any] = []
+        self._interests: list[Any] = []
         self._pending = {
             "links": self._links,
             "publishes": self._publishes,
             "deliveries": self._deliveries,
             "control": self._control,
+            "interests": self._interests,
         }
 
     def links(self, time: float, node_id: NodeId, links: Iterable[Link]) -> None:
@@ -92,6 +99,17 @@ class Telemetry(ABC):
         if len(self._control) >= BATCH_ROWS * 5:
             self._flush("control")
 
+    def wants(self, time: float, node_id: NodeId, topic_ids: Iterable[TopicId], wanted: bool = True) -> None:
+        """A node wants some topics from now on, or no more."""
+        for topic_id in topic_ids:
+            self._interests.extend((time, node_id, topic_id, wanted))
+        while len(self._interests) >= BATCH_ROWS * 4:
+            self._flush("interests")
+
+    def wants_nothing(self, time: float, node_id: NodeId) -> None:
+        """Whatever a node wanted, it wants no more: it goes, or begins anew."""
+        self.wants(time, node_id, (NO_TOPIC,), False)
+
     @abstractmethod
     def close(self) -> None:
         """Finish the tables. Nothing may be recorded afterwards; closing again does nothing."""
@@ -117,7 +135,7 @@ class Telemetry(ABC):
 
     def _flush(self, table: str) -> None:
         """Make a batch of the oldest pending rows; nothing happens if there are none."""
-        schema = SCHEMAS[table]
+        schema = RECORDED[table]
         width = len(schema) - 1
         pending = self._pending[table]
         rows = min(len(pending) // width, BATCH_ROWS)
@@ -134,26 +152,33 @@ class Telemetry(ABC):
 
 
 class MemoryTelemetry(Telemetry):
-    """Keeps the tables in memory."""
+    """Keeps the tables in memory; who wants what only if asked to (`keeps_interests`), for it stands in the workload."""
+
+    keeps_interests = False
 
     def __init__(
         self, run: str, node_names: Mapping[NodeId, str], topic_names: Mapping[TopicId, str]
     ) -> None:
         super().__init__(run, node_names, topic_names)
-        self._batches: dict[str, list[pa.RecordBatch]] = {table: [] for table in SCHEMAS}
+        self._batches: dict[str, list[pa.RecordBatch]] = {table: [] for table in RECORDED}
 
     def tables(self) -> Tables:
         """All that was recorded so far."""
         self.close()
         return Tables(
             **{
-                table: pa.Table.from_batches(batches, SCHEMAS[table]).unify_dictionaries()
-                for table, batches in self._batches.items()
+                table: pa.Table.from_batches(self._batches[table], schema).unify_dictionaries()
+                for table, schema in SCHEMAS.items()
             }
         )
 
+    def batches(self) -> Mapping[str, list[pa.RecordBatch]]:
+        """The same as it is kept, of all tables."""
+        self.close()
+        return self._batches
+
     def close(self) -> None:
-        for table in SCHEMAS:
+        for table in RECORDED:
             self._flush(table)
 
     def discard(self) -> None:
@@ -189,23 +214,23 @@ class ParquetTelemetry(Telemetry):
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise self._failure(self._folder, error) from error
-        for table, schema in SCHEMAS.items():
+        for table, schema in RECORDED.items():
             with self._blaming(table):
                 self._files[table] = pq.ParquetWriter(self._partial(table), schema, compression="zstd")
 
     def close(self) -> None:
         if not self._files:
             return
-        for table in SCHEMAS:
+        for table in RECORDED:
             with self._blaming(table):
                 self._whole(table).unlink(missing_ok=True)
-        for table in SCHEMAS:
+        for table in RECORDED:
             self._flush(table)
             with self._blaming(table):
                 self._finish(table)
 
     def discard(self) -> None:
-        for table in SCHEMAS:
+        for table in RECORDED:
             if table in self._files:
                 with suppress(OSError):  # What cannot be written is about to be deleted anyway.
                     self._files.pop(table).close()
@@ -251,13 +276,17 @@ class ParquetTelemetry(Telemetry):
         )
 
 
-def _naming(names: Mapping[int, str]) -> Callable[[list[Any]], pa.Array]:
-    """How a column of identifiers becomes a column of names."""
+def _naming(
+    names: Mapping[int, str], before: Mapping[int, str] | None = None
+) -> Callable[[list[Any]], pa.Array]:
+    """How a column of identifiers becomes a column of names; those of `before` count first."""
+    known = before or {}
 
     def encode(identifiers: list[Any]) -> pa.Array:
         coded = _numbers(identifiers, pa.uint64()).dictionary_encode()
         distinct = [
-            names.get(identifier, f"{identifier:016x}") for identifier in coded.dictionary.to_pylist()
+            known[identifier] if identifier in known else names.get(identifier, f"{identifier:016x}")
+            for identifier in coded.dictionary.to_pylist()
         ]
         return pa.DictionaryArray.from_arrays(coded.indices, pa.array(distinct, pa.string()))
 
