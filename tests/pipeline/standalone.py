@@ -8,6 +8,7 @@ run in a mount namespace in which the project's folder, with its virtual environ
 import json
 import os
 import re
+import select
 import shlex
 import shutil
 import socket
@@ -194,6 +195,11 @@ class Driver:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(words) + "\n")
         self._process.stdin.flush()
+
+    def has_ended(self) -> bool:
+        """Whether the command that was begun is over."""
+        assert self._process.stdout is not None
+        return bool(select.select([self._process.stdout], [], [], 0)[0])
 
     def outcome(self) -> subprocess.CompletedProcess[str]:
         """What became of the command that was begun."""

@@ -241,7 +241,7 @@ def test_a_sweep_outlives_an_executor(
     grid.write_text(GRID.replace("[1, 2, 3]", "[1, 2, 3, 4, 5, 6]").replace("nodes = 20", "nodes = 60"))
     there = tmp_path / "there"
     driver.begin("sweep", str(grid), "--out", str(there))
-    wait_until(lambda: list((tmp_path / "runs").glob("*.json")))
+    wait_until(lambda: list((tmp_path / "runs").glob("*.json")) or driver.has_ended())
     kill_executors(cluster, "worker2")
     assert "6 runs, 0 failed" in told(driver.outcome())
     mine = tmp_path / "mine"
@@ -283,7 +283,7 @@ def test_compare_plans_by_the_cluster_and_outlives_an_executor(
         *(*words, "--settle", "3", "--crash", "0", "--master", cluster.url, "--budget", "2h"),
         *("--out", str(tmp_path / "compared")),
     )
-    wait_until(lambda: list((tmp_path / "runs").glob("*.json")))
+    wait_until(lambda: list((tmp_path / "runs").glob("*.json")) or driver.has_ended())
     kill_executors(cluster, "worker1")
     compared = driver.outcome()
     assert "spidercast" in told(compared)

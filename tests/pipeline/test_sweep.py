@@ -19,10 +19,11 @@ import topicweave
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.runs.strangers import a_package
-from topicweave.errors import TopicweaveError
+from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline.executor import SparkExecutor
 from topicweave.pipeline.grid import Cell, read_grid
-from topicweave.pipeline.sweep import failures, numbers_in, summary, sweep
+from topicweave.pipeline.measure import measure_folder
+from topicweave.pipeline.sweep import Swept, failures, numbers_in, summary, sweep
 from topicweave.runs import Processes, carry_out, run_all
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.registry import from_plain
@@ -43,7 +44,7 @@ def test_results_are_those_of_the_runs_and_have_intervals(
     told: list[tuple[int, int, str]] = []
     out, store, executor = tmp_path / "out", tmp_path / "runs", SparkExecutor(spark)
     swept = sweep(cells, out, store, executor, progress=lambda *what: told.append(what))
-    assert swept == (3, 0)
+    assert swept == Swept(3, 0)
     assert told[0] == (0, 3, "")
     assert [done for done, _, _ in told[1:]] == [1, 2, 3]
 
@@ -65,7 +66,7 @@ def test_results_are_those_of_the_runs_and_have_intervals(
 
     before = contents(out)
     told.clear()
-    assert sweep(cells, out, store, executor, progress=lambda *what: told.append(what)) == (3, 0)
+    assert sweep(cells, out, store, executor, progress=lambda *what: told.append(what)) == Swept(3, 0)
     assert told == [(3, 3, "")], "finished runs are not run again"
     assert contents(out) == before
 
@@ -75,12 +76,12 @@ def test_a_failing_run_is_recorded_and_the_others_finish(
 ) -> None:
     out, store, executor = tmp_path / "out", tmp_path / "runs", SparkExecutor(spark)
     bad = cells[0]._replace(run=_with(cells[0].run, membership="nonsense"))
-    assert sweep([bad, *cells[1:]], out, store, executor) == (3, 1)
+    assert sweep([bad, *cells[1:]], out, store, executor) == Swept(3, 1)
     (failure,) = failures(out)
     assert failure["run"] == bad.id
     assert "nonsense" in failure["error"]
-    assert sweep(cells, out, store, executor) == (3, 1), "kept until told otherwise"
-    assert sweep(cells, out, store, executor, retry=True) == (3, 0)
+    assert sweep(cells, out, store, executor) == Swept(3, 1), "kept until told otherwise"
+    assert sweep(cells, out, store, executor, retry=True) == Swept(3, 0)
 
 
 def _with(run: Any, **changes: object) -> Any:
@@ -166,7 +167,7 @@ def test_every_field_of_a_kind_can_be_varied(spark: SparkSession, tmp_path: Path
     cells = read_grid(tmp_path / "varied.toml")
     assert len(cells) == 8
     out = tmp_path / "out"
-    assert sweep(cells, out, tmp_path / "runs", Processes(1)) == (8, 0)
+    assert sweep(cells, out, tmp_path / "runs", Processes(1)) == Swept(8, 0)
     rows = summary(spark, out, cells, ["latency_p50", "repair_time"])
     by_latency = {
         latency: [
@@ -216,7 +217,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(spark: SparkSession, tmp_p
     assert 1 <= len(finished) < 6, "killed in the middle"
 
     cells = read_grid(tmp_path / "long.toml")
-    assert sweep(cells, out, kept, SparkExecutor(spark)) == (6, 0)
+    assert sweep(cells, out, kept, SparkExecutor(spark)) == Swept(6, 0)
     assert {file: file.stat().st_mtime_ns for file in finished} == finished, "not repeated"
     whole = tmp_path / "whole"
     sweep(cells, whole, tmp_path / "others", SparkExecutor(spark))
@@ -239,3 +240,43 @@ def test_a_comparison_and_a_sweep_share_their_runs(tmp_path: Path) -> None:
     )
     runs = {cell.seed: cell.run for cell in read_grid(tmp_path / "same.toml")}
     assert finished_runs(runs, tmp_path / "runs").keys() == {0, 1}
+
+
+def test_runs_leave_telemetry_that_measures_the_same(tmp_path: Path) -> None:
+    """Also a run whose result is known already; and what another grid left in the tables is gone from them."""
+    lines = VARIED.replace('["10ms", "50ms"]', '"10ms"').replace("[0.0, 0.2]", "0.0")
+    (tmp_path / "varied.toml").write_text(lines)
+    cells = read_grid(tmp_path / "varied.toml")
+    out, store, telemetry = tmp_path / "out", tmp_path / "runs", tmp_path / "telemetry"
+    assert sweep(cells[:1], out, store, Processes(1)) == Swept(1, 0)
+    assert sweep(cells, out, store, Processes(1), telemetry=telemetry) == Swept(2, 0)
+    results = {
+        (row["run"], row["measure"]): row["value"]
+        for row in pq.read_table(out / "results.parquet").to_pylist()
+    }
+    measured = measure_folder(telemetry, None, no_spark, window=10.0)
+    assert measured.keys() == {cell.id for cell in cells}
+    for run, measures in measured.items():
+        for name in ("hops_mean", "noise", "duplicates", "latency_p50", "topic_diameter_mean"):
+            assert measures[name] == pytest.approx(results[run, name], nan_ok=True), name
+    (steady,) = (cell.id for cell in cells if json.loads(cell.settings)["churn"] == "")
+    assert measured[steady]["hit_ratio"] == results[steady, "hit_ratio"]
+
+    about = json.loads((telemetry / "about.json").read_bytes())
+    assert about["made"]["version"] == topicweave.__version__
+    assert {part["rows"] for part in about["tables"]["interests.parquet"]["parts"]} >= {30}
+    before = contents(telemetry)
+    assert sweep(cells[:1], out, store, Processes(1), telemetry=telemetry) == Swept(1, 0, 1)
+    assert {name for name in contents(telemetry) if name != "about.json"} == {
+        name for name in before if name != "about.json"
+    }
+    assert {row["run"] for row in pq.read_table(out / "results.parquet").to_pylist()} == {cells[0].id}
+
+    note = telemetry / "_runs" / f"{cells[0].id}.json"
+    note.write_text(note.read_text().replace('"key": "', '"key": "0'))
+    with pytest.raises(BadInput, match="of other code"):
+        sweep(cells, out, tmp_path / "others", Processes(1), telemetry=telemetry)
+
+
+def no_spark() -> Any:
+    raise AssertionError("so little is measured in memory")

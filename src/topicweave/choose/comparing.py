@@ -41,6 +41,7 @@ def compare(
     runs: str | Path | None = None,
     workers: int | None = None,
     spark: Any = None,
+    telemetry: str | Path | None = None,
     progress: Progress | None = None,
     note: Note | None = None,
     **options: Unpack[Options],
@@ -54,6 +55,7 @@ def compare(
                     beside `out`
     workers         processes at a time; as many as cores if not given
     spark           a Spark session to run on instead
+    telemetry       a folder where the runs also leave what happened in them, for `topicweave measure` and `stream`
     progress        called with (finished, of how many, what was finished last)
     note            called with each sentence that you should know; `Comparison.notes` keeps them
     options         see `topicweave.choose.question.Options`
@@ -73,8 +75,15 @@ def compare(
     place = None if out is None else Path(out)
     subject = named_workload(subscriptions, place, channel.note, question.reading)
     kept = Path(runs) if runs is not None else RUNS if place is None else beside(place)
-    with Engine(workers, spark) as engine:
-        return answer(question, subject, kept, engine, channel)
+    recorded = None if telemetry is None else Path(telemetry)
+    with Engine(workers, spark, recorded) as engine:
+        found = answer(question, subject, kept, engine, channel)
+        if recorded is not None:
+            from topicweave.pipeline.sweep import write_about_recorded
+
+            source = {subject.source: found.workload["fingerprint"]}
+            write_about_recorded(recorded, "compare --telemetry", source)
+    return found
 
 
 def answer(question: Question, subject: Named, kept: Path, engine: Engine, channel: Channel) -> Comparison:

@@ -14,6 +14,7 @@ from topicweave.choose.question import Question
 from topicweave.choose.variants import Variant
 from topicweave.model.workload import Workload
 from topicweave.runs.background import interruptible
+from topicweave.runs.recorded import Recording
 from topicweave.runs.run import Run
 from topicweave.runs.runner import Finished, Processes, run_all
 from topicweave.runs.sources import StoredWorkload, fingerprint
@@ -31,11 +32,12 @@ Place = tuple[int, int]
 class Engine:
     """What carries the runs out: processes of this machine, or Spark. To be used in a `with`, which ends Spark."""
 
-    def __init__(self, workers: int | None = None, spark: Any = None) -> None:
+    def __init__(self, workers: int | None = None, spark: Any = None, telemetry: Path | None = None) -> None:
         """`workers`: how many processes; as many as cores if None. `spark`: a session, or a function that opens one
-        for the length of a `with`; it is called when there is something to run.
+        for the length of a `with`; it is called when there is something to run. `telemetry`: where runs leave their tables.
         """
         self.workers = workers
+        self.telemetry = telemetry
         self._open: Callable[[], AbstractContextManager[Any]] | None = (
             spark if spark is None or callable(spark) else lambda: nullcontext(spark)
         )
@@ -123,7 +125,13 @@ def carry_out(
         if what or not done:
             channel.progress(done + of_these, total, system)
 
-    return run_all(runs, folder, engine, finished)
+    return run_all(runs, folder, engine, finished, record=_recording(runs, engine))
+
+
+def _recording(runs: Mapping[Place, Trial], engine: Engine) -> Recording | None:
+    if engine.telemetry is None:
+        return None
+    return Recording(engine.telemetry, lambda label, mark: f"{runs[label].system}-{label[1]}-{mark[:8]}")
 
 
 def store(workload: Workload, out: Path) -> StoredWorkload:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +49,10 @@ def compare(
     nodes: trying.Nodes = None,
     budget: trying.Budget = "10m",
     runs: Runs = None,
+    telemetry: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also keep what happened in each run, for `measure` and `stream`."),
+    ] = None,
     workers: trying.WorkersOption = None,
     master: trying.MasterOption = None,
     conf: Conf = None,
@@ -88,6 +93,7 @@ def compare(
             systems=systems,
             out=out,
             runs=runs,
+            telemetry=telemetry,
             **machinery,
             node=node,
             topic=topic,

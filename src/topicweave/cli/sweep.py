@@ -20,6 +20,10 @@ def sweep(
         str, typer.Option(metavar="A,B,…", help="Measures to print; all are in the table.")
     ] = MEASURES,
     format: Annotated[Literal["table", "json"], typer.Option(help="What to print.")] = "table",  # noqa: A002
+    telemetry: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also keep what happened in each run, for `measure` and `stream`."),
+    ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
     runs: Runs = None,
     master: Master = None,
@@ -35,6 +39,7 @@ def sweep(
     \b
     Example:
       topicweave sweep coverage.toml --out out/coverage --master 'local[*]'
+      topicweave sweep coverage.toml --out out/coverage --telemetry out/coverage-telemetry
 
     \b
     coverage.toml:
@@ -60,15 +65,23 @@ def sweep(
 
     cells = read_grid(file)
     wanted = [name.strip() for name in measures.split(",") if name.strip()]
+    store = runs or beside(out)
     with progress(file.stem) as report, spark_for("sweep", master, conf, verbose) as spark:
-        store, executor = runs or beside(out), SparkExecutor(spark)
-        done = sweeping.sweep(cells, out, store, executor, retry=retry, progress=report)
+        executor = SparkExecutor(spark)
+        done = sweeping.sweep(cells, out, store, executor, retry=retry, progress=report, telemetry=telemetry)
         rows = sweeping.summary(spark, out, cells, wanted)
     if format == "json":
         print_json({"runs": done.runs, "failures": done.failures, "rows": rows})
     else:
         show(_table(rows))
         typer.echo(f"{done.runs:,} runs, {done.failures:,} failed; results in {out / 'results.parquet'}")
+    if done.dropped:
+        typer.echo(
+            f"{done.dropped:,} runs of another grid or of other code are out of the tables; {store} keeps their results",
+            err=True,
+        )
+    if telemetry is not None:
+        typer.echo(f"telemetry: topicweave measure {telemetry}", err=True)
     for failure in sweeping.failures(out) if done.failures else []:
         typer.echo(
             f"failed: {failure['system']} {failure['parameters']} {failure['settings']} on {failure['workload']}, "

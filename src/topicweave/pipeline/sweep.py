@@ -3,12 +3,15 @@
 results.parquet/part-RUN.parquet    run, study, system, workload, parameters, settings, seed, measure, value
 failures.parquet/part-RUN.parquet   run, study, system, workload, parameters, settings, seed, error
 
-The results themselves are in the store that all commands share; the tables are made of them.
+The results themselves are in the store that all commands share; the tables are made of them. They hold the runs of the
+grid, as today's code carries them out, and no others; about.json says which parts these are, and what made them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +20,14 @@ import pyarrow.parquet as pq
 
 from topicweave.errors import BadInput
 from topicweave.measures.intervals import half_width_of
+from topicweave.model.committed import ABOUT
 from topicweave.pipeline.grid import Cell
+from topicweave.pipeline.places import Place
+from topicweave.pipeline.staging import made_now
+from topicweave.runs.recorded import Recording, manifest
 from topicweave.runs.run import Result
 from topicweave.runs.runner import Executor, Progress, run_all
+from topicweave.runs.sources import StoredWorkload
 from topicweave.runs.store import whole
 
 if TYPE_CHECKING:
@@ -41,6 +49,8 @@ FAILURES = pa.schema([*_WHO, ("error", pa.string())])
 class Swept(NamedTuple):
     runs: int
     failures: int
+    dropped: int = 0
+    """Runs of another grid or of other code that were in the tables; their results stay in the store."""
 
 
 def sweep(
@@ -51,26 +61,81 @@ def sweep(
     *,
     retry: bool = False,
     progress: Progress | None = None,
+    telemetry: Path | None = None,
 ) -> Swept:
-    """Carry out what has not been carried out yet; with `retry` also what failed before."""
+    """Carry out what has not been carried out yet; with `retry` also what failed before.
+
+    `telemetry` is a folder where the runs leave their tables, under the names that they have in the results.
+    """
     out = out.absolute()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{out}: cannot make this folder ({error.strerror}); choose another --out") from None
+    by_id = {cell.id: cell for cell in cells}
+    dropped = _drop_others(out, by_id.keys())
     failed = _failed(out)
     if retry:
         for name in failed:
             _part(out, "failures", name).unlink(missing_ok=True)
         failed = set()
-    by_id = {cell.id: cell for cell in cells}
     runs = {name: cell.run for name, cell in by_id.items() if name not in failed}
 
     def finished(name: str, outcome: Result | str) -> None:
         _write(out, by_id[name], outcome)
 
-    run_all(runs, store, executor, progress, {}, finished)
-    return Swept(len(cells), len(_failed(out) & by_id.keys()))
+    record = None if telemetry is None else Recording(telemetry, lambda label, _mark: str(label))
+    run_all(runs, store, executor, progress, {}, finished, record)
+    parents = _parents(cells)
+    _write_about(out, "sweep", parents, {file: _manifest(out / file) for file in _FILES})
+    if telemetry is not None:
+        write_about_recorded(telemetry, "sweep --telemetry", parents)
+    return Swept(len(cells), len(_failed(out)), dropped)
+
+
+_FILES = ("results.parquet", "failures.parquet")
+
+
+def _drop_others(out: Path, names: Collection[str]) -> int:
+    """Take out of the tables what is not of this grid and code: a run's name depends on both."""
+    others = [
+        file
+        for table in _FILES
+        for file in (out / table).glob("part-*.parquet")
+        if file.stem.removeprefix("part-") not in names
+    ]
+    for file in others:
+        file.unlink()
+    return len(others)
+
+
+def _parents(cells: Sequence[Cell]) -> dict[str, str]:
+    """The folders of workloads, with what names their contents."""
+    sources = (getattr(cell.run, "workload", None) for cell in cells)
+    return {source.folder: source.fingerprint for source in sources if isinstance(source, StoredWorkload)}
+
+
+def _manifest(table: Path) -> dict[str, Any]:
+    parts = [
+        {
+            "name": file.name,
+            "rows": pq.read_metadata(file).num_rows,
+            "bytes": file.stat().st_size,
+            "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        }
+        for file in sorted(table.glob("part-*.parquet"))
+    ]
+    return {"rows": sum(part["rows"] for part in parts), "parts": parts}
+
+
+def _write_about(folder: Path, command: str, parents: Mapping[str, str], tables: Mapping[str, Any]) -> None:
+    about = {"command": command, "made": made_now(parents), "tables": tables}
+    (Place(folder) / ABOUT).put((json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def write_about_recorded(folder: Path, command: str, parents: Mapping[str, str]) -> None:
+    """Say which parts of a folder of recorded runs count, and what made them."""
+    _write_about(folder, command, parents, manifest(folder))
 
 
 def _failed(out: Path) -> set[str]:

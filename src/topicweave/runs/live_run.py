@@ -76,6 +76,8 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
             watching = asyncio.create_task(_watch_the_loop(lags))
             for node in nodes:
                 _observe(node, telemetry, Constant(), {n.id: place for place, n in enumerate(nodes)})
+                if telemetry.keeps_interests:
+                    telemetry.wants(node.clock.now, node.id, sorted(node.node.subscriptions))
             await asyncio.sleep(self.settle)
             now = nodes[0].clock.now
             for node in nodes:

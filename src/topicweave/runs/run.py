@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -19,6 +20,8 @@ from topicweave.model.workload import Workload
 from topicweave.telemetry.writer import MemoryTelemetry
 
 Result = dict[str, Any]
+_KEPT: ContextVar[tuple[str, list[MemoryTelemetry]]] = ContextVar("kept", default=("", []))
+"""What a run that is carried out is to be called in its telemetry, and where that is kept; nowhere if it has no name."""
 
 
 @runtime_checkable
@@ -56,17 +59,33 @@ class OnSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return {**self.parameters, "topic_rates": rates}
 
     def telemetry(self, workload: Workload) -> MemoryTelemetry:
-        return MemoryTelemetry(
-            run=self.system,
+        name, kept = _KEPT.get()
+        telemetry = MemoryTelemetry(
+            run=name or self.system,
             node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
             topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
         )
+        telemetry.keeps_interests = bool(name)
+        if name:
+            kept.append(telemetry)
+        return telemetry
 
 
 def carry_out(run: Run) -> Result:
     """The run's result."""
     with seldom_collected():
         return run.run()
+
+
+@contextmanager
+def recording(name: str) -> Iterator[list[MemoryTelemetry]]:
+    """Keep the telemetry of the run that is carried out in the block, under this name."""
+    kept: list[MemoryTelemetry] = []
+    token = _KEPT.set((name, kept))
+    try:
+        yield kept
+    finally:
+        _KEPT.reset(token)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from topicweave.errors import TopicweaveError
 from topicweave.runs.processes import process_pool
+from topicweave.runs.recorded import Recording
 from topicweave.runs.run import Result, Run, carry_out, size, title
 from topicweave.runs.store import ResultStore, key
 
@@ -77,12 +78,14 @@ def run_all(
     progress: Progress | None = None,
     failures: dict[Label, str] | None = None,
     finished: Callable[[Label, Result | str], None] | None = None,
+    record: Recording | None = None,
 ) -> dict[Label, Result]:
     """Results under the labels of their runs; equal runs are carried out once, and none whose result is in the store.
 
     executor    by default processes, one for each core
     failures    a run that fails is noted here under its labels, and the others go on; without, it ends the whole with its error
     finished    hears of each label as soon as its result is there, or of its error in words
+    record      keeps the runs' telemetry; a run without it is carried out again
     """
     kept = ResultStore(store)
     keys = {label: key(run) for label, run in runs.items()}
@@ -105,9 +108,9 @@ def run_all(
             for label in labels[name]:
                 finished(label, failed.get(name) or done[name])
 
-    for name in labels:
+    for name, (label, *_) in labels.items():
         stored = kept.get(name)
-        if stored is not None:
+        if stored is not None and (record is None or record.has(label, name)):
             settled(name, stored)
     todo = {
         name: runs[labels[name][0]]
@@ -123,7 +126,11 @@ def run_all(
         report(len(done) + len(failed), len(labels), title(todo[name]))
 
     if todo:
-        (executor or Processes()).carry_out(todo, kept, one_more)
+        work: Mapping[str, Run] = todo
+        if record is not None:
+            record.refuse_others()
+            work = {name: record.wrapped(labels[name][0], name, run) for name, run in todo.items()}
+        (executor or Processes()).carry_out(work, kept, one_more)
     if failures is not None:
         failures.update((label, failed[name]) for label, name in keys.items() if name in failed)
     return {label: done[name] for label, name in keys.items() if name in done}
