@@ -13,7 +13,12 @@ from topicweave.cli.spark import Conf, Master, Verbose
 
 def measure(
     telemetry: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of telemetry tables.")],
-    workload: Annotated[Path, typer.Option(metavar="DIR", help="The workload that was run.")],
+    workload: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The workload that was run. If not given, what nodes recorded of it."
+        ),
+    ] = None,
     run: Annotated[
         str | None, typer.Option(metavar="NAME", help="One run; all of them if not given.")
     ] = None,
@@ -38,6 +43,7 @@ def measure(
 
     \b
     Example:
+      topicweave measure out/telemetry
       topicweave measure out/telemetry --workload workloads/mine --out out/measures
     """
     from functools import partial
@@ -61,7 +67,7 @@ def measure(
         **options,
     )
     if out is not None:
-        sources = {str(folder): mark_of(folder) for folder in (telemetry, workload)}
+        sources = {str(folder): mark_of(folder) for folder in (telemetry, workload) if folder}
         plan = {"command": "measure", "run": run, **options, "window": str(window), "sources": sources}
         write_measures(answers, out, plan, overwrite)
     if format == "json":

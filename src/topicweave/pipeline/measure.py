@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from topicweave.errors import BadInput
 from topicweave.measures.columns import ratio
 from topicweave.measures.summary import measure_run
+from topicweave.model.committed import counted_parts
 from topicweave.pipeline import measure_deliveries, measure_overlay
 from topicweave.pipeline.measure_pass import Passed, hashed, one_pass
 from topicweave.pipeline.parts import add_part, finish, read_files
@@ -49,7 +50,9 @@ def _read(spark: SparkSession, path: Path, name: str) -> DataFrame:
 
     if not path.exists():
         raise BadInput(f"{path}: no such telemetry table; the run did not finish, or this is not its folder")
-    rows = spark.read.parquet(str(path.absolute()))
+    counted = counted_parts(path)
+    files = sorted(_parts_in(path) if counted is None else counted)
+    rows = spark.read.parquet(*(str(file.absolute()) for file in files))
     missing = [field.name for field in SCHEMAS[name] if field.name not in rows.columns]
     if missing:
         raise BadInput(f"{path}: needs one column {missing[0]!r}, has {', '.join(rows.columns)}")
@@ -57,7 +60,7 @@ def _read(spark: SparkSession, path: Path, name: str) -> DataFrame:
     if path.is_file():
         return rows.select(*columns, sf.col("_metadata.row_index").cast("long").alias("order"))
     # Part files count in the order of their names, as every reader of ours takes them.
-    names = sorted(part.name for part in path.iterdir() if not part.name.startswith(("_", ".")))
+    names = [part.name for part in files]
     places = spark.createDataFrame(
         pa.table({"file": names, "place": pa.array([at << 40 for at in range(len(names))], pa.int64())})
     )
@@ -66,6 +69,12 @@ def _read(spark: SparkSession, path: Path, name: str) -> DataFrame:
     )
     order = (sf.col("place") + sf.col("index")).cast("long").alias("order")
     return placed.join(sf.broadcast(places), "file").select(*SCHEMAS[name].names, order)
+
+
+def _parts_in(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return [part for part in path.iterdir() if not part.name.startswith(("_", "."))]
 
 
 def runs_in(tables: dict[str, DataFrame]) -> list[str]:
@@ -275,25 +284,32 @@ def _distinct_nodes(*tables: DataFrame) -> DataFrame:
 
 def measure_folder(
     telemetry: Path,
-    workload: Path,
+    workload: Path | None,
     session: Callable[[], AbstractContextManager[SparkSession]],
     *,
     run: str | None = None,
     in_memory: bool = True,
     **options: Any,
 ) -> dict[str, dict[str, float]]:
-    """Measures by run of a folder of telemetry: in memory where that is enough (unless told otherwise), else on Spark."""
+    """Measures by run of a folder of telemetry: in memory where that is enough (unless told otherwise), else on Spark.
+
+    Without a workload's folder, who wants what is what the nodes have recorded.
+    """
     for name in TABLES:
         if not (telemetry / file_name(name)).exists():
             raise BadInput(
                 f"{telemetry / file_name(name)}: no such telemetry table; "
                 "the run did not finish, or this is not its folder"
             )
+    if workload is None:
+        from topicweave.pipeline.measure_recorded import measure_recorded
+
+        return measure_recorded(telemetry, session, run=run, in_memory=in_memory, **options)
     wishes, changes = (table_files(workload, name) for name in ("subscriptions", "churn"))
     if not wishes:
         raise BadInput(f"{workload}: no subscriptions.parquet; give the folder of the workload that was run")
     paths = [*(str(telemetry / file_name(name)) for name in TABLES), *map(str, wishes), *map(str, changes)]
-    if in_memory and _rows(paths) <= IN_MEMORY:
+    if in_memory and rows_in(paths) <= IN_MEMORY:
         tables = Tables.load(telemetry)
         names = [run] if run is not None else tables.runs()
         churn = pq.read_table([str(file) for file in changes]) if changes else None
@@ -324,7 +340,7 @@ def write_measures(
         write_about(staging, plan)
 
 
-def _rows(paths: Collection[str]) -> int:
+def rows_in(paths: Collection[str]) -> int:
     """From the files' footers."""
     import pyarrow.dataset as ds
 

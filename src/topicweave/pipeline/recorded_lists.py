@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def wanted_on_spark(interests: DataFrame, start: float, end: float) -> tuple[DataFrame, DataFrame]:
-    """(node, topic) and (time, node, change) of one run in a stretch of time; all rows of a node are in one task."""
+def wanted_on_spark(
+    interests: DataFrame, start: float, end: float, stay: float = math.inf
+) -> tuple[DataFrame, DataFrame]:
+    """What `wanted_between` finds, as DataFrames; all rows of a node are in one task."""
     rows = interests.select("time", "node", "topic", "wanted").repartition("node")
 
     def subscriptions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -23,7 +26,7 @@ def wanted_on_spark(interests: DataFrame, start: float, end: float) -> tuple[Dat
 
     def churn(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if mine := list(batches):
-            yield from wanted_between(pa.Table.from_batches(mine), start, end).churn.to_batches()
+            yield from wanted_between(pa.Table.from_batches(mine), start, end, stay).churn.to_batches()
 
     return (
         rows.mapInArrow(subscriptions, "node string, topic string"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +32,8 @@ class Wanted(NamedTuple):
     """(time, node, change): a node comes when it begins to want something, and goes when it wants nothing any more."""
 
 
-def wanted_between(interests: pa.Table, start: float, end: float) -> Wanted:
-    """From the rows of one run, in any order.
+def wanted_between(interests: pa.Table, start: float, end: float, stay: float = math.inf) -> Wanted:
+    """From the rows of one run, in any order; who goes later than `stay` is taken to be there for ever.
 
     >>> rows = [(0.0, "ann", "news", True), (5.0, "ann", "", False), (7.0, "bob", "news", True)]
     >>> table = pa.table(dict(zip(("time", "node", "topic", "wanted"), map(list, zip(*rows)), strict=True)))
@@ -51,7 +52,8 @@ def wanted_between(interests: pa.Table, start: float, end: float) -> Wanted:
     subscriptions = pa.table(
         [node_names.take(pa.array(pairs[:, 0])), topic_names.take(pa.array(pairs[:, 1]))], schema=LISTS
     )
-    return Wanted(subscriptions, _churn(times[held], ends[held], node[held], node_names))
+    lasts = np.where(ends > stay, np.inf, ends)
+    return Wanted(subscriptions, _churn(times[held], lasts[held], node[held], node_names))
 
 
 def _coded(interests: pa.Table, column: str) -> tuple[Any, Any, Any]:

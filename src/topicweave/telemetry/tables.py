@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from topicweave.errors import BadInput
+from topicweave.model.committed import counted_parts
 from topicweave.telemetry.schema import SCHEMAS, file_name
 
 
@@ -46,8 +47,9 @@ class Tables:
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
     """A file, or a folder of part files, with the columns of the schema."""
+    counted = counted_parts(path)
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path if counted is None else counted) if counted != [] else schema.empty_table()
     except FileNotFoundError:
         raise BadInput(
             f"{path}: no such telemetry table; the run did not finish, or this is not its folder"

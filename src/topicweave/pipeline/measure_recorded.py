@@ -1,0 +1,77 @@
+"""Measures of recorded runs without a workload's folder: who wanted what stands in the telemetry, run by run.
+
+A node that goes away after its run's last event would have got that one: whoever ends a run stops its nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from topicweave.errors import BadInput
+from topicweave.measures.summary import measure_run
+from topicweave.pipeline.measure import IN_MEMORY, TABLES, measure_on_spark, read_tables, rows_in, runs_in
+from topicweave.pipeline.parts import read_files
+from topicweave.pipeline.recorded_lists import wanted_on_spark
+from topicweave.pipeline.staging import table_files
+from topicweave.telemetry.interests import load_interests, wanted_between
+from topicweave.telemetry.schema import file_name
+from topicweave.telemetry.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def measure_recorded(
+    telemetry: Path,
+    session: Callable[[], AbstractContextManager[SparkSession]],
+    *,
+    run: str | None = None,
+    in_memory: bool = True,
+    **options: Any,
+) -> dict[str, dict[str, float]]:
+    """Measures by run of a folder of telemetry, each by what its own nodes wanted."""
+    if not (telemetry / file_name("interests")).exists():
+        raise BadInput(
+            f"{telemetry}: its nodes did not record who wants what; give the --workload that was run"
+        )
+    paths = [str(telemetry / file_name(name)) for name in (*TABLES, "interests")]
+    if in_memory and rows_in(paths) <= IN_MEMORY:
+        return _in_memory(telemetry, run, options)
+    start, end = _scope(options)
+    with session() as spark:
+        from pyspark.sql import functions as sf
+
+        frames = read_tables(spark, telemetry)
+        lists = read_files(spark, table_files(telemetry, "interests"))
+        answers = {}
+        for name in [run] if run is not None else runs_in(frames):
+            last = frames["publishes"].where(sf.col("run") == name).selectExpr("max(time)").first()
+            stay = math.inf if last is None or last[0] is None else float(last[0])
+            wishes, churn = wanted_on_spark(lists.where(sf.col("run") == name), start, end, stay)
+            answers[name] = measure_on_spark(frames, wishes, run=name, churn=churn, **options)
+        return answers
+
+
+def _scope(options: dict[str, Any]) -> tuple[float, float]:
+    end = options.get("end")
+    return options.get("start", 0.0), math.inf if end is None else end
+
+
+def _in_memory(telemetry: Path, run: str | None, options: dict[str, Any]) -> dict[str, dict[str, float]]:
+    tables, interests = Tables.load(telemetry), load_interests(telemetry)
+    assert interests is not None
+    answers = {}
+    for name in [run] if run is not None else tables.runs():
+        published = tables.publishes.filter(pc.equal(tables.publishes["run"], name))["time"]
+        last = pc.max(published).as_py()
+        mine = interests.filter(pc.equal(interests["run"], name))
+        stay = math.inf if last is None else last
+        lists, churn = wanted_between(mine, *_scope(options), stay)
+        answers[name] = measure_run(tables, lists, run=name, churn=churn, **options)
+    return answers
