@@ -18,7 +18,7 @@ from topicweave.runs.recorded import Recording
 from topicweave.runs.run import Run
 from topicweave.runs.runner import Finished, Processes, run_all
 from topicweave.runs.sources import StoredWorkload, fingerprint
-from topicweave.runs.store import RunStore
+from topicweave.runs.store import ResultStore
 from topicweave.runs.trial import Trial
 from topicweave.systems.registry import find_system
 
@@ -83,7 +83,7 @@ class Engine:
             return seconds_on(self.session, runs)
         return interruptible(lambda: seconds_here(runs, self.workers))
 
-    def carry_out(self, todo: Mapping[str, Run], store: RunStore, finished: Finished) -> None:
+    def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         """As an `Executor` does."""
         if self._open is None:
             interruptible(lambda: Processes(self.workers).carry_out(todo, store, finished))
