@@ -23,7 +23,7 @@ def load_interests(folder: Path) -> pa.Table | None:
     return read_table(path, INTERESTS) if path.exists() else None
 
 
-class Wanted(NamedTuple):
+class RecordedLists(NamedTuple):
     """What nodes of one run wanted in a stretch of time."""
 
     subscriptions: pa.Table
@@ -32,7 +32,7 @@ class Wanted(NamedTuple):
     """(time, node, change): a node comes when it begins to want something, and goes when it wants nothing any more."""
 
 
-def wanted_between(interests: pa.Table, start: float, end: float, stay: float = math.inf) -> Wanted:
+def wanted_between(interests: pa.Table, start: float, end: float, stay: float = math.inf) -> RecordedLists:
     """From the rows of one run, in any order; who goes later than `stay` is taken to be there for ever.
 
     >>> rows = [(0.0, "ann", "news", True), (5.0, "ann", "", False), (7.0, "bob", "news", True)]
@@ -53,7 +53,7 @@ def wanted_between(interests: pa.Table, start: float, end: float, stay: float = 
         [node_names.take(pa.array(pairs[:, 0])), topic_names.take(pa.array(pairs[:, 1]))], schema=LISTS
     )
     lasts = np.where(ends > stay, np.inf, ends)
-    return Wanted(subscriptions, _churn(times[held], lasts[held], node[held], node_names))
+    return RecordedLists(subscriptions, _churn(times[held], lasts[held], node[held], node_names))
 
 
 def _coded(interests: pa.Table, column: str) -> tuple[Any, Any, Any]:
