@@ -2,7 +2,7 @@
 
 Each paper's claims stand in a `claims.toml` beside its studies. A claim names rows of a study's results (`study`, `measure`, `where`, `part`), along an axis (`by`)
 if it is on a curve, maybe set against other rows (`against`, `how`), and says how they are judged: by one of `paper`, `range`, `below`,
-`above`, `trend`, `peak` and `alike`. What differs between the settings that it is held in stands in its `cases`; it holds if it holds in all of them.
+`above`, `trend`, `peak`, `alike` and `fits`. What differs between the settings that it is held in stands in its `cases`; it holds if it holds in all of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from topicweave.errors import BadInput
 PAPERS = ("spidercast", "rappel", "vitis", "magnet", "omen")
 WITHIN = 0.15
 """How far a number may be from the paper's."""
-JUDGEMENTS = ("paper", "range", "below", "above", "trend", "peak", "valley", "alike")
+FIT = 0.95
+"""How much of what points differ in a line must explain."""
+JUDGEMENTS = ("paper", "range", "below", "above", "trend", "peak", "valley", "alike", "fits")
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +72,9 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Falls down to this point, then rises."""
     alike: float | None = None
     """No two points differ by more than this share of the larger."""
+
+    fits: Literal["", "log"] = ""
+    """The points lie on a line over the axis' logarithm: R² is at least `FIT`."""
 
     @property
     def judgement(self) -> str:

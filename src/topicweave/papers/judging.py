@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from statistics import correlation
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from topicweave.errors import BadInput
 from topicweave.measures.intervals import half_width, mean
-from topicweave.papers.claims import Case, Claim
+from topicweave.papers.claims import FIT, Case, Claim
 from topicweave.papers.results import REPLICATIONS, Number, text
 
 State = Literal["holds", "does not hold", "cannot be tested here", "not run yet"]
@@ -283,6 +284,19 @@ def _alike(case: Case, values: list[Value], better: str) -> tuple[str, str]:
     ) else f"differ by {1 - low / high:.0%}"
 
 
+def _fits(case: Case, values: list[Value], better: str) -> tuple[str, str]:
+    """Whether the values grow along a line over log x; at three points and more."""
+    wanted = f"grows with log({case.axis or case.by})"
+    points = [(math.log(_size(value.at)), value.mean) for value in values]
+    if len(points) < 3:
+        return wanted, f"{len(points)} points make no line"
+    xs, ys = zip(*points, strict=True)
+    if max(ys) == min(ys) or correlation(xs, ys) <= 0:
+        return wanted, "does not grow"
+    explained = correlation(xs, ys) ** 2
+    return wanted, "" if explained >= FIT else f"R² is {short(explained)}"
+
+
 _JUDGES: dict[str, Callable[[Case, list[Value], str], tuple[str, str]]] = {
     "paper": _close,
     "range": _between,
@@ -292,6 +306,7 @@ _JUDGES: dict[str, Callable[[Case, list[Value], str], tuple[str, str]]] = {
     "peak": _turn,
     "valley": _turn,
     "alike": _alike,
+    "fits": _fits,
 }
 
 

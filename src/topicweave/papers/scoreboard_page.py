@@ -17,7 +17,8 @@ A claim on a curve is one claim, judged at all its points; one in several settin
 holds within 15 % of the paper's, to either side; a share above 0.9 by what is missing to 1, zero by a bound of its own.
 Where the paper gives a range or a bound, that counts. A trend must show at every step; from three seeds on, a step back within
 the 95 % intervals is forgiven and the whole way must be longer than they are. With fewer seeds nothing is known of chance:
-the column *seeds* says how many there are (samples of a graph count as seeds).
+the column *seeds* says how many there are (samples of a graph count as seeds). "Grows with log(x)" holds if a line over log(x)
+explains 95 % of what the points differ in.
 
 ✓ holds; ✗ does not, with how it misses; – cannot be tested here, with the reason; … not run yet, or what is missing to run it.
 *Level*: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all."""

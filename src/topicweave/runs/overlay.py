@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from topicweave.measures.delivery import Receptions
+from topicweave.measures.depth import depth_measures, topics_per_link
 from topicweave.measures.diameter import topic_diameters
 from topicweave.measures.distributions import hops_counts, latency_quantiles
 from topicweave.measures.graph import Overlay, TopicGraph, snapshot
@@ -30,6 +33,8 @@ class SettledOverlay(Simulated, frozen=True, kw_only=True, tag="overlay"):
     """Measure the topics' diameters also without events; with events they always are."""
     tdi: int = 0
     """Measure tdi(d) for this d."""
+    kinds: tuple[str, ...] = ()
+    """Count the topics that links of these kinds serve."""
     histogram: bool = False
     """Keep the degree of every node and, of events, the distributions of hops and latency, for figures."""
 
@@ -65,6 +70,8 @@ class SettledOverlay(Simulated, frozen=True, kw_only=True, tag="overlay"):
                 receptions = Receptions.of(tables.publishes, tables.deliveries)
                 result["hops_counts"] = hops_counts(receptions)
                 result["latency_quantiles"] = latency_quantiles(receptions)
+        if self.kinds:
+            result["topics_per_link"] = shared_topics(tables, subscriptions, pa.array(up), self.kinds)
         result |= simulation.gauges()
         if self.tdi:
             result[f"tdi_{self.tdi}"] = tdi(subscriptions, self.tdi)
@@ -93,4 +100,16 @@ def overlay_measures(
         per_topic = topic_diameters(topics)
         result["topic_diameter_max"] = int(per_topic.max(initial=0))
         result["topic_diameter_mean"] = float(per_topic.mean()) if len(per_topic) else 0.0
+        result |= depth_measures(topics)
+    return result
+
+
+def shared_topics(tables: Tables, subscriptions: pa.Table, nodes: pa.Array, kinds: Sequence[str]) -> Result:
+    """How many topics a link of each kind serves, mean over links; nothing of a kind that no link is of."""
+    result: Result = {}
+    for kind in kinds:
+        overlay = Overlay.of(snapshot(tables.links, None), nodes, {kind})
+        links = len(overlay.graph.neighbours) // 2
+        if links:
+            result[kind] = topics_per_link(TopicGraph.of(overlay, subscriptions), links)
     return result

@@ -6,6 +6,7 @@ protocol; ours are those of `SpiderCastParameters`, with mending of parted topic
 
 from __future__ import annotations
 
+from topicweave.papers.spidercast.choices import disconnect, links
 from topicweave.papers.spidercast.membership import fig10, fig11
 from topicweave.papers.spidercast.overlays import fig6, fig7, fig8, fig9
 from topicweave.papers.spidercast.rivals import fig12, fig13, fig14
@@ -20,6 +21,8 @@ _TITLES = {
     fig11: ("churn: connectivity, degree, messages per join or leave", "§3.8, Figure 11"),
     fig12: ("mean degree against similarity and random overlays", "§3.9.1, Table 12"),
     fig13: ("connected components against similarity and random overlays", "§3.9.1, Figure 13"),
+    disconnect: ("DISCONNECT to the letter beside ours", "§2.3.1"),
+    links: ("topics that a greedy and a random link serve", "§2.1"),
     fig14: ("mean degree against a ring per topic", "§3.9.2, Figure 14"),
 }
 

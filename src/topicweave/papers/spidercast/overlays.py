@@ -16,6 +16,14 @@ from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, 
 from topicweave.papers.trends import falls, listed, rises
 from topicweave.runs.run import Result
 
+PATHS = (
+    "topic_diameter_max",
+    "topic_diameter_mean",
+    "topic_depth_max",
+    "topic_depth_mean",
+    "topic_path_mean",
+)
+
 
 def fig6(scale: Scale, seed: int) -> Plan:
     """Heavily skewed popularity: which coverage connects all topics, and what it costs."""
@@ -103,7 +111,13 @@ def fig7(scale: Scale, seed: int) -> Plan:
                     at_most(point, "degree_mean", 12, result["degree_mean"], "below 12"),
                     at_most(point, "partitioned_topics", 0, result["partitioned_topics"]),
                     reported(point, "tdi_20", None, result["tdi_20"]),
-                    reported(point, "topic_diameter_max", None, result["topic_diameter_max"]),
+                    reported(
+                        point,
+                        "degree_mean_ci95 / degree_mean",
+                        None,
+                        result["degree_mean_ci95"] / result["degree_mean"],
+                    ),
+                    *paths(point, result),
                 ]
             degrees = [result["degree_mean"] for result in mine]
             rows.append(
@@ -126,6 +140,11 @@ def fig7(scale: Scale, seed: int) -> Plan:
         return rows
 
     return Plan(runs, judge)
+
+
+def paths(where: dict[str, Any], result: Result) -> list[Row]:
+    """Diameters (between any two subscribers), and beside them how far all are from one of them."""
+    return [reported(where, name, None, result[name]) for name in PATHS]
 
 
 def fig8(scale: Scale, seed: int) -> Plan:
@@ -156,6 +175,8 @@ def fig8(scale: Scale, seed: int) -> Plan:
             degrees = [result["degree_mean"] for result in mine]
             where = {"figure": "8a", "topics": topics}
             similarity = [result["tdi_20"] for result in mine]
+            for nodes, result in zip(sizes, mine, strict=True):
+                rows += paths({**where, "nodes": nodes}, result)
             rows += [
                 claim({**where, "nodes": "rising"}, "degree_mean", "falls", listed(degrees), falls(degrees)),
                 claim({**where, "nodes": "rising"}, "tdi_20", "rises", listed(similarity), rises(similarity)),

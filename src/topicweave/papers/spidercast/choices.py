@@ -1,0 +1,72 @@
+"""What SpiderCast's paper leaves open, measured: its DISCONNECT to the letter (§2.3.1); and what a link of each kind covers (§2.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicweave.papers.spidercast.overlays import paths
+from topicweave.papers.spidercast.settings import Results, settled
+from topicweave.papers.study import Plan, Row, Scale, reported
+
+READINGS = ("agreed", "reached", "printed")
+"""As in `SpiderCastParameters.disconnect`: ours, by §2.3.1, by Figure 3."""
+SETTINGS: dict[str, tuple[str, dict[str, int]]] = {
+    "rss (3,0)": ("rss", {}),
+    "zipf2 (3,0)": ("zipf2", {}),
+    "zipf2 (3,1)": ("zipf2", {"k_random": 1}),
+    "zipf2 (4,0)": ("zipf2", {"k_greedy": 4}),
+}
+LONG = 30.0
+"""Virtual seconds: to the letter links come and go for longer."""
+
+
+def disconnect(scale: Scale, seed: int) -> Plan:
+    """Figures 6, 7, 8 and 12 at their smaller sizes with DISCONNECT as it is built, as §2.3.1 tells it, and as Figure 3 prints it."""
+    sizes = (1000, 2000) if scale == "paper" else (200,)
+    runs = {
+        (name, reading, nodes): settled(
+            nodes,
+            seed,
+            parameters={**parameters, "disconnect": reading},
+            popularity=popularity,
+            diameters=True,
+            settle=LONG,
+        )
+        for name, (popularity, parameters) in SETTINGS.items()
+        for reading in READINGS
+        for nodes in sizes
+    }
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for (name, reading, nodes), result in results.items():
+            where: dict[str, Any] = {"setting": name, "disconnect": reading, "nodes": nodes}
+            rows += [
+                reported(where, measure, None, result[measure])
+                for measure in ("degree_mean", "degree_max", "partitioned_topics")
+            ]
+            rows += paths(where, result)
+        return rows
+
+    return Plan(runs, judge)
+
+
+def links(scale: Scale, seed: int) -> Plan:
+    """How many topics a greedy and a random link serve, with (3,1)-coverage."""
+    sizes = (1000, 2000) if scale == "paper" else (200,)
+    runs = {
+        (popularity, nodes): settled(
+            nodes, seed, parameters={"k_random": 1}, popularity=popularity, kinds=("greedy", "random")
+        )
+        for popularity in ("uniform", "rss", "zipf1", "nyse")
+        for nodes in sizes
+    }
+
+    def judge(results: Results) -> list[Row]:
+        return [
+            reported({"workload": popularity, "nodes": nodes, "link": kind}, "topics per link", None, shared)
+            for (popularity, nodes), result in results.items()
+            for kind, shared in result["topics_per_link"].items()
+        ]
+
+    return Plan(runs, judge)
