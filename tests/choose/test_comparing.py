@@ -283,3 +283,46 @@ def test_what_is_no_file_is_said_at_once(tmp_path: Path, own: dict[str, Any], co
     with pytest.raises(BadInput, match=complaint):
         topicweave.compare({"a": ["x"], "b": ["x"]}, out=tmp_path / "out", **own)
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").glob("latency"))
+
+
+@pytest.mark.parametrize("wrong", ["soon", "100%", "-1%", 1.5, "nan"])
+def test_a_loss_that_is_no_share_is_refused(tmp_path: Path, wrong: str | float) -> None:
+    with pytest.raises(BadInput, match="say which share of the messages gets lost"):
+        topicweave.compare(LISTS, out=tmp_path / "out", loss=wrong)
+    with pytest.raises(BadInput, match="say which share of the messages gets lost"):
+        topicweave.simulate(LISTS, loss=wrong)
+
+
+def test_lost_messages_cost_deliveries_and_are_told(tmp_path: Path) -> None:
+    """A random overlay sends each event once per link and repairs nothing."""
+    lists = {f"n{number}": ["news"] for number in range(30)}
+    words: dict[str, Any] = {
+        **QUICK,
+        "systems": ["random"],
+        "settle": 10,
+        "crash": 0,
+        "out": tmp_path / "out",
+    }
+    heard = topicweave.compare(lists, **words)
+    lossy = topicweave.compare(lists, **words, loss="60%")
+    assert (heard.setting.loss, lossy.setting.loss) == (0.0, 0.6)
+    assert "--loss 0.6" in lossy.command
+    assert "--loss" not in heard.command
+    assert lossy.to_json()["loss"] == 0.6
+    duplicates = [comparison["random"].measure("duplicates") for comparison in (heard, lossy)]
+    assert duplicates[0] is not None
+    assert duplicates[1] is not None
+    assert duplicates[1] < duplicates[0]
+
+
+def test_a_simulated_swarm_loses_what_it_is_told_to() -> None:
+    lists = {f"n{number}": ["news"] for number in range(12)}
+    got = {}
+    for loss in ("0%", "60%"):
+        swarm = topicweave.simulate(lists, "random", seed=1, membership="full", loss=loss)
+        swarm.run(until=10.0)
+        for _ in range(20):
+            swarm.publish("n0", "news", b"")
+        swarm.run(until=20.0)
+        got[loss] = swarm.measures()["duplicates"]
+    assert got["60%"] < got["0%"]

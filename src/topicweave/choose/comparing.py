@@ -123,6 +123,7 @@ def answer(question: Question, subject: Named, kept: Path, engine: Engine, chann
             membership=question.membership,
             settle=question.settle,
             latency=asked.latency,
+            loss=question.loss,
             churn=asked.churn,
             crash=question.crash,
         ),

@@ -13,6 +13,7 @@ from topicweave.choose.variants import Variant
 from topicweave.data.own_latency import Unit
 from topicweave.data.text_tables import TableOptions
 from topicweave.report.constraints import Constraint
+from topicweave.sim.faults import parse_loss
 from topicweave.systems.system import System
 
 AS_FOUND = TableOptions()
@@ -32,6 +33,7 @@ class Conditions(TypedDict, total=False):
     settle: float | None
     latency: str
     latency_unit: Unit | None
+    loss: str | float
     churn: str
     churn_speed: float
     crash: float
@@ -71,6 +73,7 @@ class Options(Conditions, Bounds, FileReading, total=False):
     latency         one way: '50ms', '10-100ms', 'hosts'; or a file or imported folder: a matrix or pairs of round-trip times,
                     or coordinates
     latency_unit    'us', 'ms' or 's': of the numbers in that file; ms if not given
+    loss            the share of all messages that gets lost: '1%' or 0.01
     churn           '600/60' (mean seconds up and away), 'trace' (the workload's own), a file or imported folder of sessions,
                     or '' (everybody stays)
     churn_speed     how many seconds of that file pass in one
@@ -103,6 +106,7 @@ class Question:
     settle: float | None = None
     latency: str = "50ms"
     latency_unit: Unit | None = None
+    loss: float = 0.0
     churn: str = ""
     churn_speed: float = 1.0
     crash: float = 0.1
@@ -142,6 +146,8 @@ class Question:
         words += ["--latency", self.latency, "--crash", f"{self.crash:g}"]
         if self.latency_unit is not None:
             words += ["--latency-unit", self.latency_unit]
+        if self.loss:
+            words += ["--loss", f"{self.loss:.10g}"]
         if self.churn:
             words += ["--churn", self.churn]
         if self.churn_speed != 1.0:
@@ -163,6 +169,7 @@ def ask(variants: Sequence[Variant], options: Options) -> Question:
     conditions = {name: value for name, value in options.items() if name not in {*bounds, *reading}}
     budget = options.get("budget", DEFAULT_BUDGET)
     conditions["budget"] = parse_budget(budget) if isinstance(budget, str) else budget
+    conditions["loss"] = parse_loss(options.get("loss", 0.0))
     for name in ("settle", "crash", "churn_speed"):  # 3 and 3.0 must not name two runs.
         if isinstance(given := conditions.get(name), int):
             conditions[name] = float(given)

@@ -106,6 +106,7 @@ def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: 
         settle_limit=limit,
         events=question.events,
         latency=question.latency,
+        loss=question.loss,
         churn=question.churn,
         crash=question.crash,
         repair_seconds=max(LEAST_REPAIR, round(settle / 2)),

@@ -17,6 +17,7 @@ from topicweave.measures.summary import measure_run
 from topicweave.model.event import Event
 from topicweave.model.workload import Workload
 from topicweave.runs.trial import planned_churn
+from topicweave.sim.faults import lossy, parse_loss
 from topicweave.sim.host import Host
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.sim.simulation import Simulation
@@ -44,6 +45,7 @@ def simulate(
     membership: str = "directory",
     latency: str = "50ms",
     latency_unit: Unit | None = None,
+    loss: str | float = 0.0,
     churn: str = "",
     churn_speed: float = 1.0,
 ) -> SimulatedSwarm:
@@ -51,7 +53,7 @@ def simulate(
 
     subscriptions   as `compare` takes them
     system          a name, with parameters as in 'spidercast:k_greedy=2'
-    membership, latency, churn, …   as `compare` takes them; churn begins at once
+    membership, latency, loss, churn, …   as `compare` takes them; churn begins at once
 
     >>> swarm = simulate({"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}, "spidercast", seed=1)
     >>> swarm.on_delivery(lambda got: print(f"{got.time:.2f} s: {got.node} got {got.payload!r} from {got.publisher}"))
@@ -83,6 +85,7 @@ def simulate(
         telemetry=telemetry,
         latency=parse_latency(latency, workload, seed) if network is None else network.latency(workload),
         churn=planned_churn(churn, workload, seed),
+        faults=lossy(parse_loss(loss)),
     )
     return SimulatedSwarm(simulation, telemetry)
 

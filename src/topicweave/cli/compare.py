@@ -35,6 +35,7 @@ def compare(
     settle: trying.Settle = None,
     latency: trying.LatencyOption = "50ms",
     latency_unit: trying.LatencyUnit = None,
+    loss: trying.LossOption = "0",
     churn: trying.ChurnOption = "",
     churn_speed: trying.ChurnSpeed = 1.0,
     crash: trying.Crash = 0.1,
@@ -76,7 +77,7 @@ def compare(
     \b
     JSON (on stdout with --format json, and in DIR/compare.json; docs/compare.md has its schema):
       {"version": "…", "workload": {"name", "source", "nodes", "topics", "subscriptions", …},
-       "seeds": [0, 1, 2], "events": 200, "membership": "directory", "settle": 30.0, "latency": "50ms",
+       "seeds": [0, 1, 2], "events": 200, "membership": "directory", "settle": 30.0, "latency": "50ms", "loss": 0.0,
        "churn": "", "crash": 0.1, "cuts": [],
        "systems": [{"system": "spidercast", "parameters": {"k_greedy": 2},
                     "measures": {"degree_mean": 12.1, "hit_ratio": 1.0, …},
@@ -106,6 +107,7 @@ def compare(
             settle=settle,
             latency=latency,
             latency_unit=latency_unit,
+            loss=loss,
             churn=churn,
             churn_speed=churn_speed,
             crash=crash,

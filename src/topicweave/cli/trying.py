@@ -71,6 +71,14 @@ LatencyUnit = Annotated[
     Literal["us", "ms", "s"] | None,
     typer.Option("--latency-unit", help="Of the numbers in the file of --latency; ms if not given."),
 ]
+LossOption = Annotated[
+    str,
+    typer.Option(
+        "--loss",
+        metavar="SHARE",
+        help="So many of all messages get lost: '1%' or 0.01. Live nodes lose none on a link that stands.",
+    ),
+]
 ChurnOption = Annotated[
     str,
     typer.Option(

@@ -110,6 +110,8 @@ class Setting:
     settle: float | None = None
     """Virtual seconds before events start; None: each system as long as it takes (its measure `settle_seconds`)."""
     latency: str = "50ms"
+    loss: float = 0.0
+    """The share of all messages that got lost."""
     churn: str = ""
     crash: float = 0.1
 
@@ -221,6 +223,7 @@ class Comparison:
             "membership": self.setting.membership,
             "settle": self.setting.settle,
             "latency": self.setting.latency,
+            "loss": self.setting.loss,
             "churn": self.setting.churn,
             "crash": self.setting.crash,
             "cuts": list(self.cuts),

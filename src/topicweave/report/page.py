@@ -261,6 +261,7 @@ def _settings(comparison: Comparison) -> Iterator[str]:
             "overlay looked at after": _settled(setting.settle),
             "membership": membership_in_words(setting.membership),
             "latency": setting.latency,
+            "messages that get lost": f"{setting.loss:.3g} of all" if setting.loss else "none",
             "joins and leaves": setting.churn or "none: everybody stays",
             "crash in the end": (
                 f"{setting.crash:.0%} of the nodes, the one with the most links among them"

@@ -34,6 +34,7 @@ from topicweave.runs.picture import picture
 from topicweave.runs.run import Result
 from topicweave.runs.simulated import Simulated
 from topicweave.sim.churn import Change, Churn, always_up, exponential, from_workload
+from topicweave.sim.faults import lossy
 from topicweave.sim.host import Host
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.sim.settling import settle
@@ -63,6 +64,8 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     """How long to wait for that at most; 0: not at all. Where nodes come and go meanwhile (`trace`), nothing settles."""
     events: int = 200
     latency: str = "50ms"
+    loss: float = 0.0
+    """The share of messages that get lost, of all that are sent, drawn for each."""
     churn: str = ""
     """Nothing: everybody stays. `trace`: the workload's own, from the start; `sessions`: the same, once the overlay has settled.
     `600/60`: seconds up and away, exponentially distributed.
@@ -80,6 +83,7 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
             workload,
             churn=churn if self.churn == "trace" else Churn(churn.up_at_start, ()),
             latency=parse_latency(self.latency, workload, self.seed),
+            faults=lossy(self.loss),
         )
         settled_after = math.nan
         if self.settle_limit and self.churn != "trace":

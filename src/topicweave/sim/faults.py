@@ -39,6 +39,30 @@ class Loss(_Spell):
     nodes: frozenset[int] = frozenset()
 
 
+def lossy(share: float) -> list[Loss]:
+    """A network that loses this share of all messages from beginning to end."""
+    return [Loss(0.0, math.inf, share)] if share else []
+
+
+def parse_loss(given: str | float) -> float:
+    """A share of messages from '1%', '0.01' or 0.01.
+
+    >>> parse_loss("1%"), parse_loss(0.01)
+    (0.01, 0.01)
+    """
+    try:
+        share = (
+            float(given.rstrip(" %")) / (100.0 if given.rstrip().endswith("%") else 1.0)
+            if isinstance(given, str)
+            else float(given)
+        )
+    except ValueError:
+        share = math.nan
+    if not 0.0 <= share < 1.0:
+        raise BadInput(f"loss {given!r}: say which share of the messages gets lost, as in '1%' or 0.01")
+    return share
+
+
 @dataclass(frozen=True)
 class Duplication(_Spell):
     """Each message arrives a second time, a little later, with a probability."""
