@@ -257,3 +257,44 @@ def test_a_publisher_with_lazy_links_alone_does_not_wait_to_be_asked() -> None:
     assert len(swarm.receivers(event)) == 1
     swarm.net.run(swarm.net.now + 5.0)
     assert len(swarm.receivers(event)) == 3, "the others asked"
+
+
+SHORT = BroadcastTreeParameters(prefer_short=True)
+
+
+def test_the_longer_of_two_ways_is_cut_whichever_copy_came_first() -> None:
+    swarm = Swarm(nx.star_graph(2), parameters=SHORT)
+    first, second = swarm.event(9), swarm.event(9)
+    swarm.tell(1, 0, Push(first, 2))
+    swarm.tell(2, 0, Push(first, 1))
+    assert swarm.sent_of(Prune) == [(0, 1)]
+    swarm.net.log.clear()
+    swarm.tell(1, 0, Push(second, 2))  # Still under way when the other end learnt of it.
+    swarm.tell(2, 0, Push(second, 1))
+    swarm.tell(9, 0, Push(swarm.event(9), 1))
+    assert swarm.sent_of(Prune) == []
+    assert swarm.sent_of(Push)[-1] == (0, 2), "only the short way is eager"
+
+
+def test_a_publisher_does_not_cut_who_heard_of_its_event_from_elsewhere_first() -> None:
+    """It gets the publisher's own copy a moment later, and cuts the other way."""
+    swarm = Swarm(nx.star_graph(2), parameters=SHORT)
+    event = swarm.event(0)
+    swarm.trees[0].publish(event)
+    swarm.tell(1, 0, Push(event, 3))
+    assert swarm.sent_of(Prune) == []
+    swarm.tell(1, 0, Push(event, 2))
+    assert swarm.sent_of(Prune) == [(0, 1)], "no longer than from here: one of the two is too much"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_short_ways_what_stays_eager_is_a_tree_as_well(seed: int) -> None:
+    graph = nx.connected_watts_strogatz_graph(24, 6, 0.3, seed=seed)
+    swarm = Swarm(graph, parameters=SHORT)
+    for publisher in (0, 1, 2, 3):
+        swarm.publish(publisher)
+    for publisher in (0, 5, 23):
+        event, _ = swarm.publish(publisher)
+        assert is_spanning_tree(push_links(swarm), graph)
+        assert swarm.sent_of(Prune) == swarm.sent_of(Graft) == []
+        assert len(swarm.receivers(event)) == graph.number_of_nodes() - 1

@@ -10,7 +10,8 @@ Rules kept
 2. The second copy of an event turns the link it came over lazy at both ends (prune): what stays eager is a
    tree. Of a burst of second copies one is answered, and again only if they go on. While several publishers send at
    once, only the events of the one with the lowest id do so: copies of different events meet at different places of
-   the same circle, and each would cut it.
+   the same circle, and each would cut it. With `prefer_short` the longer of two ways to that publisher is cut, whichever copy came
+   first (after the paper's §3.8): a star stays one, however its links overtake each other.
 3. Announced events that do not arrive in time are asked for (graft), and the link becomes eager again: the
    tree heals over links that are there anyway. Each announcer is asked in turn, `graft_attempts` times without an
    answer and with growing pauses, so a lost graft loses nothing; when all of them are gone, every neighbour is. How long one waits is drawn at random, up to twice the time set:
@@ -116,6 +117,12 @@ class BroadcastTreeParameters(msgspec.Struct, frozen=True):
     cache_bytes: int = 4 * 1024 * 1024
     most_missing: int = 1024
     most_undelivered: int = 64
+    prefer_short: bool = False
+    """Cut the way with more links, not the slower one: where all links are about as fast."""
+
+
+_Reference = tuple[NodeId, float, NodeId | None, int]
+"""The publisher whose second copies cut links, when it was last heard, and over whom and how many links. Made for each event, so a plain tuple."""
 
 
 class _Source:
@@ -174,8 +181,7 @@ class BroadcastTree:
         # Stream and where it came from -> runs [first, last] to be announced to the lazy links.
         self._news: dict[tuple[int, int, int, NodeId | None], list[list[int]]] = {}
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
-        # Topic -> the publisher whose second copies cut links, and when it was last heard of.
-        self._reference: dict[TopicId, tuple[NodeId, float]] = {}
+        self._reference: dict[TopicId, _Reference] = {}
         self._grafted: set[NodeId] = set()  # asked, and nothing has come from them since
         self._patience = 1.0
         self.given_up = 0
@@ -204,7 +210,7 @@ class BroadcastTree:
             self._cache.add(push)
         known = self._reference.get(event.topic)
         if known is None or event.publisher <= known[0]:
-            self._reference[event.topic] = event.publisher, self._world.now
+            self._reference[event.topic] = (event.publisher, self._world.now, None, 0)
         if lazy := self._lazy.get(event.topic):
             links = list(self._links(event.topic))
             if links and lazy.keys() >= set(links):
@@ -271,32 +277,43 @@ class BroadcastTree:
             self._grafted.discard(sender)
             self._patience = max(1.0, self._patience / 2) if new else min(2 * self._patience, MOST_PATIENCE)
         if not new:
-            self._turn_down(sender, event)
+            self._turn_down(sender, message)
             return
         known = self._reference.get(topic)
         if known is None or event.publisher <= known[0]:
-            self._reference[topic] = event.publisher, self._world.now
+            self._reference[topic] = (event.publisher, self._world.now, sender, message.hops)
         lazy = self._lazy.get(topic)
-        if lazy is not None and sender in lazy:
+        if lazy is not None and sender in lazy and not self._was_just_cut(lazy[sender]):
             self._make_eager(topic, sender)
         push = Push(event, message.hops + 1)
         self._cache.add(push)
         self._deliver(event)
         self._spread(push, sender)
 
-    def _turn_down(self, sender: NodeId, event: Event) -> None:
+    def _turn_down(self, sender: NodeId, message: Push) -> None:
         """A second copy came: one prune for all that are under way."""
-        now, topic = self._world.now, event.topic
-        publisher, heard = self._reference.get(topic, (event.publisher, now))
+        event, now = message.event, self._world.now
+        topic = event.topic
+        publisher, heard, source, hops = self._reference.get(topic) or (event.publisher, now, None, 0)
         if event.publisher > publisher and now - heard < self._parameters.graft_timeout:
             return
-        self._reference[topic] = event.publisher, now
-        if sender in self._links(topic):
+        cut, kept = sender, (event.publisher, now, source, hops)
+        if self._parameters.prefer_short and event.publisher == publisher:
+            if source is not None and message.hops < hops and sender in self._links(topic):
+                cut, kept = source, (event.publisher, now, sender, message.hops)
+            elif message.hops > hops + 2 and sender not in self._lazy.get(topic, ()):
+                return  # It gets the event from here sooner than it has it from elsewhere, and cuts the longer way itself.
+        self._reference[topic] = kept
+        if cut in self._links(topic):
             lazy = self._lazy.setdefault(topic, {})
-            if now - lazy.get(sender, -math.inf) < self._parameters.graft_timeout:
+            if now - lazy.get(cut, -math.inf) < self._parameters.graft_timeout:
                 return
-            lazy[sender] = now
-        self._world.send(sender, Prune(topic))
+            lazy[cut] = now
+        self._world.send(cut, Prune(topic))
+
+    def _was_just_cut(self, at: float) -> bool:
+        """What is under way over a link that was cut because it is the longer way comes first for a moment more."""
+        return self._parameters.prefer_short and self._world.now - at < self._parameters.graft_timeout
 
     def _receive_ihave(self, sender: NodeId, message: IHave) -> None:
         for run in message.runs[:MOST_RUNS]:

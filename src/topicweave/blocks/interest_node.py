@@ -80,7 +80,8 @@ class InterestNode(Node):
     def publish(self, topic: TopicId, payload: bytes = b"") -> Published:
         if self._publisher_interest is not None and topic not in self.subscriptions:
             self._publishes_on(topic, renew=topic not in self._publishing)
-            self._update_interest()
+            if topic not in self._interest:
+                self._update_interest()
         event = self._numbers.next_event(topic, payload)
         sent_to = self._spread(event)
         self._hand_over(event)

@@ -73,7 +73,7 @@ class Gate:
         self.gaps = GapWatch(self.seen)
         self.publishers: dict[TopicId, dict[NodeId, None]] = {}
         """Those of whom events came, by topic: whose heads there are to tell."""
-        self._epochs: OrderedDict[NodeId, int] = OrderedDict()
+        self.epochs: OrderedDict[NodeId, int] = OrderedDict()
         self._arrived: list[tuple[Event, int]] = []
         self._waiting: dict[EventId, Event] = {}
         """Not permanent yet."""
@@ -184,10 +184,10 @@ class Gate:
 
     def _note_stream(self, publisher: NodeId, topic: TopicId, epoch: int) -> None:
         self.publishers.setdefault(topic, {})[publisher] = None
-        if epoch > self._epochs.get(publisher, 0):
-            self._epochs[publisher] = epoch
-            if len(self._epochs) > 1 << 16:
-                self._epochs.popitem(last=False)
+        if epoch > self.epochs.get(publisher, 0):
+            self.epochs[publisher] = epoch
+            if len(self.epochs) > 1 << 16:
+                self.epochs.popitem(last=False)
 
     def forget(self, topic: TopicId) -> None:
         """The topic is not wanted any more."""
@@ -256,7 +256,7 @@ class Gate:
                 self._relayed.popitem(last=False)
 
     def epoch_of(self, publisher: NodeId) -> int:
-        return self._epochs.get(publisher, 0)
+        return self.epochs.get(publisher, 0)
 
     def verdict(self, event: EventId) -> str | None:
         """Empty if it was accepted, else why not; None if that is not known yet."""

@@ -58,6 +58,8 @@ class Sender:
         self.congestion = Congestion()
         self._waiting: list[asyncio.Future[None]] = []
         self._impatience: asyncio.TimerHandle | None = None
+        self._last_messages: list[bytes] = []
+        self._last_frame = b""
         self._much = min(ENOUGH, owner.limits.queue_bytes // 2)
 
     def send(self, to: NodeId, message: Message) -> bool:
@@ -92,16 +94,16 @@ class Sender:
 
     def _put(self, peer: Peer, encoded: bytes, carries_event: bool) -> bool:
         outbox = peer.outbox
-        taken = outbox.put(encoded, carries_event)
-        if taken:
-            self._counters.messages_sent += 1
-            if outbox.size > self._much:
-                self._congested(self.congestion.filled(peer.id, self._loop.time()))
+        if not outbox.put(encoded, carries_event):
+            return False
+        self._counters.messages_sent += 1
+        if outbox.size > self._much:
+            self._congested(self.congestion.filled(peer.id, self._loop.time()))
         if not self._dirty:
             self._loop.call_soon(self.flush_all)
         self._dirty[peer.id] = peer
         self.unflushed += len(encoded)
-        return taken
+        return True
 
     # Backpressure: the shell of `congestion`.
 
@@ -155,6 +157,7 @@ class Sender:
                 self.flush(peer)
             elif peer.dialling is None and owner.peers.get(peer.id) is peer:
                 owner.dialler.dial(peer)
+        self._last_messages, self._last_frame = [], b""
 
     def flush(self, peer: Peer) -> None:
         link = peer.link
@@ -165,13 +168,19 @@ class Sender:
         self._tell_first(peer, link)
         link.last_message = self._loop.time()
         while len(peer.outbox) and not link.stuck:
-            link.write(self._codec.batch(peer.outbox.take(BATCH)))
+            link.write(self._frame(peer.outbox.take(BATCH)))
         if not len(peer.outbox):
             peer.interests.clear()
         if self.congestion.holding_up:
             self.congestion.progressed(peer.id, self._loop.time())
         if peer.outbox.size <= self._much // 2:
             self._congested(self.congestion.drained(peer.id, self._loop.time()))
+
+    def _frame(self, messages: list[bytes]) -> bytes:
+        """What goes to several peers alike is put together once; the messages are the same objects, so comparing takes no time."""
+        if messages != self._last_messages:
+            self._last_messages, self._last_frame = messages, self._codec.batch(messages)
+        return self._last_frame
 
     def _tell_first(self, peer: Peer, link: PeerLink) -> None:
         """The interests, addresses and credentials that what waits speaks of."""

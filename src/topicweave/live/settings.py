@@ -95,10 +95,11 @@ PACES: dict[Preset, Pace] = {
         catch_up_period=5.0,
         parameters={
             "tree": {
-                "announce_period": 0.01,
+                "announce_period": 0.03,
                 "graft_timeout": 0.1,
                 "cache_events": CACHED,
                 "cache_bytes": CACHED_BYTES,
+                "prefer_short": True,
             },
         },
         gap_patience=4.0,
@@ -119,6 +120,7 @@ PACES: dict[Preset, Pace] = {
                 "graft_timeout": 0.2,
                 "cache_events": CACHED,
                 "cache_bytes": CACHED_BYTES,
+                "prefer_short": True,
             },
         },
     ),

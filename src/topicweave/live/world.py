@@ -131,13 +131,14 @@ class LiveWorld(Events):
         if transport is None or self._stopped:
             return
         if isinstance(message, EventMessage):
-            if self.keyring is not None and not self.may_have(peer, message.event.topic):
+            event = message.event
+            if self.keyring is not None and not self.may_have(peer, event.topic):
                 self.counters.withheld_events += 1
-            elif message.event.publisher != transport.id:
+            elif event.publisher != transport.id:
                 transport.sender.send_event(peer, message)
-            elif self._publishing or (self._impermanent and message.event.id in self._impermanent):
+            elif self._publishing or (self._impermanent and event.id in self._impermanent):
                 # Not before its number and itself are permanent: see `publish`.
-                self._unsent.setdefault(message.event.id, []).append((peer, message))
+                self._unsent.setdefault(event.id, []).append((peer, message))
             else:
                 self._send_own(transport, peer, message)
             return
@@ -206,14 +207,14 @@ class LiveWorld(Events):
     def _note_own(self, event: Event) -> asyncio.Future[None] | None:
         """Keep an event of this node's own for others, also on a topic that it does not want itself."""
         self.own_epoch = event.epoch
-        disk = self.gate.disk
-        if disk is not None or self.log.size_of(event.topic) or event.topic in self.retained:
-            self.gate.log(self._sealed(event), 0)
-        assert self.node is not None
-        if event.topic not in self.node.subscriptions:
-            self.gate.publishers.setdefault(event.topic, {})[event.publisher] = None
-            self.gate.seen.first_time(event)
-            self.gate.seen.jumped_from = None
+        gate, topic = self.gate, event.topic
+        disk = gate.disk
+        if disk is not None or self.log.size_of(topic) or topic in self.retained:
+            gate.log(self._sealed(event), 0)
+        if topic not in gate.wanted:
+            gate.publishers.setdefault(topic, {})[event.publisher] = None
+            gate.seen.first_time(event)
+            gate.seen.jumped_from = None
         if disk is None:
             return None
         disk.do(disk.store.set_fact, "epoch", event.epoch)
@@ -287,7 +288,7 @@ class LiveWorld(Events):
             return False
         wanted = event.topic in node.subscriptions
         if sender == event.publisher:
-            if event.epoch < self.gate.epoch_of(sender):
+            if event.epoch < self.gate.epochs.get(sender, 0):
                 return self._refuse(sender, event, "old-epoch")
             if not wanted:
                 self.gate.relayed(event)
