@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,20 +15,9 @@ if TYPE_CHECKING:
     from topicweave.report.advice import Advice
 
 
+@trying.asking(seeds=2, min_hit=1.0)
 def advise(
     subscriptions: trying.Subject,
-    node: trying.NodeColumn = None,
-    topic: trying.TopicColumn = None,
-    delimiter: trying.Delimiter = None,
-    header: trying.Header = None,
-    max_degree: trying.MaxDegree = None,
-    max_noise: trying.MaxNoise = None,
-    no_relays: trying.NoRelays = False,
-    min_hit: trying.MinHit = 1.0,
-    max_latency: trying.MaxLatency = None,
-    max_hops: trying.MaxHops = None,
-    max_control: trying.MaxControl = None,
-    max_repair: trying.MaxRepair = None,
     prefer: Annotated[
         Literal["links", "latency", "control", "noise", "hops", "repair", "memory"],
         typer.Option(help="Of the systems that fit, the one that is best in this."),
@@ -42,19 +31,8 @@ def advise(
     ] = None,
     out: trying.Out = None,
     format: Format = "table",  # noqa: A002
-    seeds: trying.Seeds = 2,
-    seed: trying.FirstSeed = 0,
-    events: trying.Events = 200,
-    membership: trying.MembershipOption = "directory",
-    settle: trying.Settle = None,
-    latency: trying.LatencyOption = "50ms",
-    latency_unit: trying.LatencyUnit = None,
-    loss: trying.LossOption = "0",
-    churn: trying.ChurnOption = "",
-    churn_speed: trying.ChurnSpeed = 1.0,
-    crash: trying.Crash = 0.1,
-    nodes: trying.Nodes = None,
-    budget: trying.Budget = "10m",
+    *,
+    question: Any,
     runs: Runs = None,
     workers: trying.WorkersOption = None,
     master: trying.MasterOption = None,
@@ -82,37 +60,7 @@ def advise(
     out, runs = trying.places("advise", subscriptions, out, runs)
     with trying.machinery(workers, master, conf, verbose) as machinery:
         advice = topicweave.advise(
-            subscriptions,
-            prefer=prefer,
-            systems=systems,
-            out=out,
-            runs=runs,
-            **machinery,
-            node=node,
-            topic=topic,
-            delimiter=delimiter,
-            header=header,
-            seeds=seeds,
-            seed=seed,
-            events=events,
-            membership=membership,
-            settle=settle,
-            latency=latency,
-            latency_unit=latency_unit,
-            loss=loss,
-            churn=churn,
-            churn_speed=churn_speed,
-            crash=crash,
-            nodes=nodes,
-            budget=trying.budget_of(budget),
-            max_degree=max_degree,
-            max_noise=max_noise,
-            no_relays=no_relays,
-            min_hit=min_hit,
-            max_latency=max_latency,
-            max_hops=max_hops,
-            max_control=max_control,
-            max_repair=max_repair,
+            subscriptions, prefer=prefer, systems=systems, out=out, runs=runs, **machinery, **question
         )
     # Printed first: a full disk does not take the answer away.
     if format == "json":

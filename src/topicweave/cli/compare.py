@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,12 +12,9 @@ from topicweave.cli.options import Format
 from topicweave.cli.spark import Conf, Runs, Verbose
 
 
+@trying.asking()
 def compare(
     subscriptions: trying.Subject,
-    node: trying.NodeColumn = None,
-    topic: trying.TopicColumn = None,
-    delimiter: trying.Delimiter = None,
-    header: trying.Header = None,
     systems: Annotated[
         list[str] | None,
         typer.Option(
@@ -28,27 +25,8 @@ def compare(
     ] = None,
     out: trying.Out = None,
     format: Format = "table",  # noqa: A002
-    seeds: trying.Seeds = 3,
-    seed: trying.FirstSeed = 0,
-    events: trying.Events = 200,
-    membership: trying.MembershipOption = "directory",
-    settle: trying.Settle = None,
-    latency: trying.LatencyOption = "50ms",
-    latency_unit: trying.LatencyUnit = None,
-    loss: trying.LossOption = "0",
-    churn: trying.ChurnOption = "",
-    churn_speed: trying.ChurnSpeed = 1.0,
-    crash: trying.Crash = 0.1,
-    max_degree: trying.MaxDegree = None,
-    max_noise: trying.MaxNoise = None,
-    no_relays: trying.NoRelays = False,
-    min_hit: trying.MinHit = None,
-    max_latency: trying.MaxLatency = None,
-    max_hops: trying.MaxHops = None,
-    max_control: trying.MaxControl = None,
-    max_repair: trying.MaxRepair = None,
-    nodes: trying.Nodes = None,
-    budget: trying.Budget = "10m",
+    *,
+    question: Any,
     runs: Runs = None,
     telemetry: Annotated[
         Path | None,
@@ -90,37 +68,7 @@ def compare(
     out, runs = trying.places("compare", subscriptions, out, runs)
     with trying.machinery(workers, master, conf, verbose) as machinery:
         comparison = topicweave.compare(
-            subscriptions,
-            systems=systems,
-            out=out,
-            runs=runs,
-            telemetry=telemetry,
-            **machinery,
-            node=node,
-            topic=topic,
-            delimiter=delimiter,
-            header=header,
-            seeds=seeds,
-            seed=seed,
-            events=events,
-            membership=membership,
-            settle=settle,
-            latency=latency,
-            latency_unit=latency_unit,
-            loss=loss,
-            churn=churn,
-            churn_speed=churn_speed,
-            crash=crash,
-            nodes=nodes,
-            budget=trying.budget_of(budget),
-            max_degree=max_degree,
-            max_noise=max_noise,
-            no_relays=no_relays,
-            min_hit=min_hit,
-            max_latency=max_latency,
-            max_hops=max_hops,
-            max_control=max_control,
-            max_repair=max_repair,
+            subscriptions, systems=systems, out=out, runs=runs, telemetry=telemetry, **machinery, **question
         )
     # Printed first: a full disk does not take the answer away.
     if format == "json":

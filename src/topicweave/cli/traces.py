@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from topicweave.cli.options import Seed
+from topicweave.cli.options import Seed, sharing
 from topicweave.cli.spark import Conf, Master, Verbose
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")]
@@ -145,14 +146,30 @@ def describe(
     show(table)
 
 
-def _told(out: Path, made: Any) -> None:
-    changes = f", {made.changes:,} joins and leaves" if made.changes else ""
-    typer.echo(
-        f"{out}: {made.nodes:,} nodes, {made.topics:,} topics, {made.subscriptions:,} subscriptions{changes}"
-    )
+def _sampling(
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    master: Master = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> Callable[..., None]:
+    """Calls a sampler of `topicweave.pipeline.sample`, and says what came of it."""
+
+    def make(sampler: Callable[..., Any], folder: Path, out: Path, **how: Any) -> None:
+        from topicweave.cli.spark import spark_for
+
+        with spark_for("sample", master, conf, verbose) as spark:
+            made = sampler(spark, folder, out=out, seed=seed, overwrite=overwrite, **how)
+        changes = f", {made.changes:,} joins and leaves" if made.changes else ""
+        typer.echo(
+            f"{out}: {made.nodes:,} nodes, {made.topics:,} topics, {made.subscriptions:,} subscriptions{changes}"
+        )
+
+    return make
 
 
 @sampling.command()
+@sharing(_sampling, "make")
 def bfs(
     folder: Source,
     out: Out,
@@ -161,11 +178,8 @@ def bfs(
     follow: Annotated[
         Literal["out", "both"], typer.Option(help="Along whom nodes follow, or who follows them too.")
     ] = "both",
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    make: Any,
 ) -> None:
     """Breadth-first from random nodes of a graph of users, with all links among those reached (OMen §6.1).
 
@@ -173,28 +187,19 @@ def bfs(
     Example:
       topicweave workload sample bfs workloads/facebook --nodes 1000 --out workloads/facebook-1k
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline import sample
 
-    with spark_for("sample", master, conf, verbose) as spark:
-        _told(
-            out,
-            sample.breadth_first(
-                spark, folder, out, nodes=nodes, seeds=seeds, follow=follow, seed=seed, overwrite=overwrite
-            ),
-        )
+    make(sample.breadth_first, folder, out, nodes=nodes, seeds=seeds, follow=follow)
 
 
 @sampling.command()
+@sharing(_sampling, "make")
 def followed(
     folder: Source,
     out: Out,
     nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes, or a few more.")],
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    make: Any,
 ) -> None:
     """Random nodes of a graph of users and all whom they follow, with all links among these (Vitis §IV-E).
 
@@ -202,14 +207,13 @@ def followed(
     Example:
       topicweave workload sample followed workloads/epinions --nodes 10000 --out workloads/epinions-10k
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline import sample
 
-    with spark_for("sample", master, conf, verbose) as spark:
-        _told(out, sample.followed(spark, folder, out, nodes=nodes, seed=seed, overwrite=overwrite))
+    make(sample.followed, folder, out, nodes=nodes)
 
 
 @sampling.command()
+@sharing(_sampling, "make")
 def universe(
     folder: Source,
     out: Out,
@@ -217,11 +221,8 @@ def universe(
     publishers: Annotated[
         int, typer.Option(min=1, metavar="N", help="How many of the most popular journals to keep.")
     ],
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    make: Any,
 ) -> None:
     """Seed journals, all their subscribers, and the most popular of the subscribers' journals (Rappel §6.1.2).
 
@@ -229,28 +230,19 @@ def universe(
     Example:
       topicweave workload sample universe workloads/livejournal --seeds 250 --publishers 100 --out workloads/lj
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline import sample
 
-    with spark_for("sample", master, conf, verbose) as spark:
-        _told(
-            out,
-            sample.universe(
-                spark, folder, out, seeds=seeds, publishers=publishers, seed=seed, overwrite=overwrite
-            ),
-        )
+    make(sample.universe, folder, out, seeds=seeds, publishers=publishers)
 
 
 @sampling.command()
+@sharing(_sampling, "make")
 def topics(
     folder: Source,
     out: Out,
     topics: Annotated[int, typer.Option(min=1, metavar="N", help="How many random topics.")],
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    make: Any,
 ) -> None:
     """Random topics and everybody who wants one of them (Magnet §4.5).
 
@@ -258,14 +250,13 @@ def topics(
     Example:
       topicweave workload sample topics workloads/wikipedia --topics 300 --out workloads/wikipedia-300
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline import sample
 
-    with spark_for("sample", master, conf, verbose) as spark:
-        _told(out, sample.random_topics(spark, folder, out, topics=topics, seed=seed, overwrite=overwrite))
+    make(sample.random_topics, folder, out, topics=topics)
 
 
 @sampling.command()
+@sharing(_sampling, "make")
 def churn(
     folder: Source,
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of an imported churn trace.")],
@@ -273,11 +264,8 @@ def churn(
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Scale the trace to this length; as it is if not given.")
     ] = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    make: Any,
 ) -> None:
     """Lay a churn trace over a workload: each node lives the life of a random host of the trace.
 
@@ -285,10 +273,6 @@ def churn(
     Example:
       topicweave workload sample churn workloads/facebook-1k workloads/google --seconds 3600 --out workloads/churned
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline import sample
 
-    with spark_for("sample", master, conf, verbose) as spark:
-        _told(
-            out, sample.with_churn(spark, folder, trace, out, seconds=seconds, seed=seed, overwrite=overwrite)
-        )
+    make(sample.with_churn, folder, out, trace=trace, seconds=seconds)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import typer
 
+from topicweave.cli.options import sharing
 from topicweave.cli.spark import spark_for
 
 if TYPE_CHECKING:
@@ -156,6 +157,42 @@ Out = Annotated[
 ]
 
 
+def _options(
+    node: NodeColumn = None,
+    topic: TopicColumn = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    seeds: Seeds = 3,
+    seed: FirstSeed = 0,
+    events: Events = 200,
+    membership: MembershipOption = "directory",
+    settle: Settle = None,
+    latency: LatencyOption = "50ms",
+    latency_unit: LatencyUnit = None,
+    loss: LossOption = "0",
+    churn: ChurnOption = "",
+    churn_speed: ChurnSpeed = 1.0,
+    crash: Crash = 0.1,
+    max_degree: MaxDegree = None,
+    max_noise: MaxNoise = None,
+    no_relays: NoRelays = False,
+    min_hit: MinHit = None,
+    max_latency: MaxLatency = None,
+    max_hops: MaxHops = None,
+    max_control: MaxControl = None,
+    max_repair: MaxRepair = None,
+    nodes: Nodes = None,
+    budget: Budget = "10m",
+) -> dict[str, Any]:
+    """The options of a question, as `topicweave.choose.question.Options` has them."""
+    return {**locals(), "budget": None if budget == "none" else budget}
+
+
+def asking(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """For a command that gets the options of a question as `question`; some may have other defaults."""
+    return sharing(_options, "question", **defaults)
+
+
 class Machinery(TypedDict):
     """Who carries the runs out, and who is told; what `compare` and `advise` take besides the question."""
 
@@ -208,10 +245,6 @@ def places(kind: str, subscriptions: Path, out: Path | None, runs: Path | None) 
         return own_folder(kind, subscriptions), runs or RUNS
     refuse_foreign(out, subscriptions)
     return out, runs
-
-
-def budget_of(text: str) -> str | None:
-    return None if text == "none" else text
 
 
 def write_results(comparison: Comparison, out: Path) -> Path | None:
