@@ -46,6 +46,26 @@ def _served(where: dict[str, Any], result: Result) -> list[Row]:
     ]
 
 
+IN_PAPER: dict[str, dict[str, float | None]] = {
+    "primal-dual": {"share": 0.028, "least": 21, "most": 59, "below 5": None},
+    "greedy": {"share": 0.011, "least": None, "most": 581, "below 5": 0.429},
+}
+
+
+def _of_pool(where: dict[str, Any], result: Result, most: float) -> list[Row]:
+    """Backup degrees with one way to find candidates."""
+    sizes, incoming = result["backup_sizes"], result["backup_in_degrees"]
+    paper, share = IN_PAPER[where["builder"]], fmean(sizes) / len(sizes)
+    below = sum(degree < 5 for degree in incoming) / len(incoming)
+    return [
+        reported(where, "backup_size / nodes", paper["share"], share),
+        reported(where, "backup_in_degree lowest", paper["least"], min(incoming)),
+        reported(where, "backup_in_degree highest", paper["most"], max(incoming)),
+        reported(where, "share of nodes with backup_in_degree below 5", paper["below 5"], below),
+        claim(where, "backup_size / nodes", "small compared to the node set", share, share <= most),
+    ]
+
+
 def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
     """The candidates decide: all nodes (OMen-G, as the paper says it measured), a few random ones, or what gossip brings together in one exchange of
     everybody or many."""
@@ -80,37 +100,17 @@ def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
         )
         for popularity in SKEWED
     }
-    in_paper = {
-        "primal-dual": {"share": 0.028, "least": 21, "most": 59, "below 5": None},
-        "greedy": {"share": 0.011, "least": None, "most": 581, "below 5": 0.429},
-    }[builder]
 
     def judge(results: Results) -> list[Row]:
         rows: list[Row] = []
         spreads = {}
         for pool in pools:
             result = results[pool]
-            sizes, incoming = result["backup_sizes"], result["backup_in_degrees"]
-            mean = fmean(incoming)
             where = {"nodes": result["nodes"], "workload": "uniform", "builder": builder, "candidates": pool}
-            spreads[pool] = max(incoming) / mean
+            incoming = result["backup_in_degrees"]
+            spreads[pool] = max(incoming) / fmean(incoming)
             rows += [
-                reported(where, "backup_size / nodes", in_paper["share"], fmean(sizes) / len(sizes)),
-                reported(where, "backup_in_degree lowest", in_paper["least"], min(incoming)),
-                reported(where, "backup_in_degree highest", in_paper["most"], max(incoming)),
-                reported(
-                    where,
-                    "share of nodes with backup_in_degree below 5",
-                    in_paper["below 5"],
-                    sum(degree < 5 for degree in incoming) / len(incoming),
-                ),
-                claim(
-                    where,
-                    "backup_size / nodes",
-                    "small compared to the node set",
-                    fmean(sizes) / len(sizes),
-                    fmean(sizes) / len(sizes) <= (0.1 if scale == "paper" else 0.5),
-                ),
+                *_of_pool(where, result, 0.1 if scale == "paper" else 0.5),
                 *_by_subscriptions(where, result),
             ]
         for popularity in SKEWED:
