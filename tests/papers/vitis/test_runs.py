@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from typing import Literal
+
 import pytest
 
 from topicweave.errors import BadInput
+from topicweave.papers.vitis.churned import UnderChurn, crashing
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.workloads import FollowersSample, TraceLists
 from topicweave.runs.registry import from_plain
+from topicweave.sim.churn import Change, Churn
+from topicweave.sim.faults import Crash
 
 LISTS = CorrelatedLists(60, 40, "high", 4, 4)
 needs_data = pytest.mark.usefixtures("made_up_data")
@@ -33,3 +39,26 @@ def test_a_trace_has_a_flash_crowd_in_the_middle() -> None:
     churn = workload.churn
     joins = churn["time"][(churn["change"] == 1)]
     assert ((joins >= 60.0) & (joins <= 65.0)).sum() >= 18
+
+
+def test_who_goes_crashes_and_who_comes_again_has_forgotten() -> None:
+    changes = (Change(1.0, 0, False), Change(2.0, 1, True), Change(3.0, 0, True), Change(4.0, 0, False))
+    churn, crashes = crashing(Churn(frozenset({0}), changes))
+    assert churn == Churn(frozenset({0}), (Change(2.0, 1, True),))
+    assert crashes == [
+        Crash(1.0, 3.0, 0, keeps_memory=False),
+        Crash(4.0, math.inf, 0, keeps_memory=False),
+    ]
+
+
+@needs_data
+def test_nobody_hears_of_a_departure() -> None:
+    """By a goodbye neighbours drop the link at once; by silence they keep it for a while."""
+    lists = CorrelatedLists(40, 20, "random", 5, 4)
+    trace = TraceLists(lists, hours=1.0, quiet=10.0, duration=20.0)
+    hits = {}
+    ways: tuple[Literal["crash", "goodbye"], ...] = ("crash", "goodbye")
+    for way in ways:
+        result = UnderChurn(system="rvr", workload=trace, departures=way, parts=1).run()
+        hits[way] = result["changes"]
+    assert hits["crash"] < hits["goodbye"], "crashes are no changes that somebody is told of"

@@ -58,6 +58,19 @@ def test_friends_and_fans_are_the_two_ends_of_one_relation(settled: Lab) -> None
             assert node.id in settled.node(settled.index(friend)).friendship.fans
 
 
+def test_neighbours_count_as_heard_of_with_every_ping_and_ack() -> None:
+    """§3.3 makes room for fans among the candidates; parents and children are as near."""
+    lab = Lab(one_feed(40), neighbours_vote=True, candidate_memory=60.0)
+    lab.sim.run(SETTLED)
+    for index in lab.sim.up():
+        node = lab.node(index)
+        tree = lab.tree(index)
+        since = lab.sim.now - 60.0
+        old = {child for child in tree.children if tree.since[child] < since}
+        old |= {fan for fan, time in node.friendship.fans.items() if time < since}
+        assert old <= {*node.friendship.candidates, *node.friendship.friends}
+
+
 def test_coordinates_of_a_plane_are_close_to_its_distances(settled: Lab) -> None:
     nodes = [settled.node(index) for index in settled.sim.up()]
     errors = []

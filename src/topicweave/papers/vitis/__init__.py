@@ -1,7 +1,7 @@
 """Vitis (IPDPS 2011), §IV: figures 4 to 7 and 10 to 12, and what the paper leaves open."""
 
 from topicweave.papers.study import Study
-from topicweave.papers.vitis.real import fig10, fig11, fig12
+from topicweave.papers.vitis.real import departures, fig10, fig11, fig12, opt
 from topicweave.papers.vitis.settings import READINGS
 from topicweave.papers.vitis.synthetic import fig4, fig5, fig6, fig7, levels, readings, ring
 
@@ -13,6 +13,8 @@ _TITLES = {
     fig10: ("real subscriptions: hit ratio, overhead and delay of Vitis, RVR and OPT", "§IV-E, Figure 10"),
     fig11: ("real subscriptions: degrees of unbounded OPT", "§IV-E, Figure 11"),
     fig12: ("churn by a real trace, and a flash crowd", "§IV-F, Figure 12"),
+    departures: ("who goes falls silent, or says goodbye", "§IV-F"),
+    opt: ("OPT with other K, and by what its nodes know", "§IV, §IV-E"),
     ring: ("how soon the ring is right", "§III-A1"),
     readings: ("what the paper leaves open: hop bound, small-world targets, relays that hand on", "§III"),
     levels: ("by messages and cycle by cycle: the same overlays", "ours"),

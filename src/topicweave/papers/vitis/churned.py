@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from typing import Literal
 
 from topicweave.measures.columns import names_array
 from topicweave.measures.course import course
@@ -11,7 +13,8 @@ from topicweave.measures.uptime import Uptime
 from topicweave.papers.vitis.workloads import TraceLists
 from topicweave.runs.run import Result
 from topicweave.runs.simulated import Simulated
-from topicweave.sim.churn import from_workload
+from topicweave.sim.churn import Change, Churn, from_workload
+from topicweave.sim.faults import Crash
 from topicweave.sim.simulation import Simulation
 
 
@@ -24,11 +27,16 @@ class UnderChurn(Simulated, frozen=True, kw_only=True, tag="vitis-churn"):
     grace: float = 10.0
     """A node is expected to receive what is published from so long after it joined (§IV-E)."""
     window: float = 10.0
+    departures: Literal["crash", "goodbye"] = "crash"
+    """Whether who goes falls silent, as hosts of a trace do, or tells its neighbours."""
 
     def run(self) -> Result:
         """Hit ratio, overhead and delay over time."""
         trace, workload = self.workload, self.workload.load()
-        simulation, telemetry = self.simulate(workload, churn=from_workload(workload), count_control=False)
+        churn, faults = from_workload(workload), list[Crash]()
+        if self.departures == "crash":
+            churn, faults = crashing(churn)
+        simulation, telemetry = self.simulate(workload, churn=churn, faults=faults, count_control=False)
         rng = random.Random(f"churned/{self.seed}")
         first, last = trace.quiet, trace.quiet + trace.duration
         population = []
@@ -52,6 +60,21 @@ class UnderChurn(Simulated, frozen=True, kw_only=True, tag="vitis-churn"):
             "changes": simulation.churn_operations,
             "kernel_events": simulation.kernel.events,
         }
+
+
+def crashing(churn: Churn) -> tuple[Churn, list[Crash]]:
+    """The same comings and goings, but who goes crashes, and has forgotten everything when it comes again."""
+    joins, crashes = [], []
+    gone: dict[int, float] = {}
+    for time, node, up in churn.changes:
+        if not up:
+            gone[node] = time
+        elif node in gone:
+            crashes.append(Crash(gone.pop(node), time, node, keeps_memory=False))
+        else:
+            joins.append(Change(time, node, True))
+    crashes += [Crash(time, math.inf, node, keeps_memory=False) for node, time in gone.items()]
+    return Churn(churn.up_at_start, tuple(joins), churn.start_window), crashes
 
 
 def _publish_somewhere(simulation: Simulation, rng: random.Random) -> None:

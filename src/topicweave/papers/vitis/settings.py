@@ -65,6 +65,7 @@ def static(
     level: Level = "cycles",
     settle: float | None = None,
     watch_every: float | None = None,
+    membership: str = "full",
     **parameters: Any,
 ) -> Dissemination | CycledDissemination:
     """A static setting: settle, then one event on every topic unless said otherwise.
@@ -101,6 +102,7 @@ def static(
         events=events,
         window=WINDOW,
         distribution=True,
+        membership=membership,
         **watched,
     )
 

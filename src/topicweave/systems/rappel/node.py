@@ -407,7 +407,7 @@ class RappelNode(ViewNode):
         answer = self._acks.get(sender)
         if answer is not None and answer[0] is ping:
             self._heard[sender] = now
-            self.friendship.candidates.hear_list(sender, ping.friends, now)
+            self._hear(sender, ping.friends, now)
             self.world.send(sender, answer[1])
             return
         if sender == self.id or not self.place.settled:
@@ -416,9 +416,15 @@ class RappelNode(ViewNode):
         if ack.fan or ack.lineages:
             self._heard[sender] = now
             self._acks[sender] = (ping, ack)
-            self.friendship.candidates.hear_list(sender, ping.friends, now)
+            self._hear(sender, ping.friends, now)
         self.friendship.versions(sender, ping.coordinate_version, ping.bloom_version)
         self.world.send(sender, ack)
+
+    def _hear(self, neighbour: NodeId, friends: tuple[NodeId, ...], now: float) -> None:
+        """Votes for a neighbour's friends and, if so asked, for the neighbour itself: §3.3 makes room for fans among the candidates."""
+        self.friendship.candidates.hear_list(neighbour, friends, now)
+        if self.parameters.neighbours_vote:
+            self.friendship.candidates.hear(neighbour, now)
 
     def _answer(self, sender: NodeId, ping: Ping) -> Ack:
         fan = False
@@ -455,7 +461,7 @@ class RappelNode(ViewNode):
         if contact is None:
             return
         contact.answered = True
-        self.friendship.candidates.hear_list(sender, ack.friends, self.world.now)
+        self._hear(sender, ack.friends, self.world.now)
         if ack is contact.ack:
             return
         contact.ack = ack

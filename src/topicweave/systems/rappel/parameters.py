@@ -25,6 +25,8 @@ class RappelParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ping_timeout: float = 15.0
     audit_pause: float = 1.0
     """Between audits while the node still has trees to join (§5.2: "continually"); later one per ping period."""
+    neighbours_vote: bool = False
+    """Whether fans, parents and children count as heard of with every ping and ack, or only when they are met."""
     candidate_memory: float = 300.0
     """A candidate nobody spoke of for so long is forgotten, also when there is room."""
 
