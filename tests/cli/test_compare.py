@@ -251,13 +251,20 @@ def test_several_seeds_give_intervals(workload: Path, tmp_path: Path) -> None:
     assert "±" in call(*words, "--workers", 1, "--out", tmp_path).stdout
 
 
-def test_a_budget_that_is_too_small_cuts_and_says_so(tmp_path: Path) -> None:
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """A comparison of which only a part is begun, however fast the machine."""
     generate(500, 20, min_size=3, max_size=3, seed=1).save(tmp_path / "w")
+    monkeypatch.setattr("topicweave.choose.planning.CAREFUL", 1e-6)
     words = ["compare", tmp_path / "w", "--systems", "random,broker", "--events", 10, "--settle", 3]
-    ended = call(*words, "--budget", "1s", "--workers", 1, "--out", tmp_path / "out", "--format", "json")
+    return [*words, "--seeds", 2, "--workers", 1, "--out", tmp_path / "out", "--format", "json"]
+
+
+def test_a_budget_that_is_too_small_cuts_and_says_so(large: list[object]) -> None:
+    ended = call(*large, "--budget", "10m")
     told = json.loads(ended.stdout)
     check_schema(told)
-    assert 100 <= told["workload"]["nodes"] < 500
+    assert told["workload"]["nodes"] == 100
     assert len(told["seeds"]) == 1
     assert "by common interests" in told["cuts"][0]
     assert told["workload"]["sampled_from"]["nodes"] == 500
@@ -265,27 +272,55 @@ def test_a_budget_that_is_too_small_cuts_and_says_so(tmp_path: Path) -> None:
     assert "to keep within the budget" in ended.stderr
 
 
-def test_the_same_budget_again_goes_on_with_the_same_sample(tmp_path: Path) -> None:
-    generate(500, 20, min_size=3, max_size=3, seed=1).save(tmp_path / "w")
-    words = [
-        "compare",
-        tmp_path / "w",
-        "--systems",
-        "random,broker",
-        "--events",
-        10,
-        "--settle",
-        3,
-        "--seeds",
-        2,
-    ]
-    words += ["--budget", "1s", "--workers", 1, "--out", tmp_path / "out", "--format", "json"]
-    first = call(*words)
+def test_the_same_budget_again_goes_on_with_the_same_sample(large: list[object], tmp_path: Path) -> None:
+    first = call(*large, "--budget", "10m")
     before = stored(tmp_path / "out")
-    again = call(*words)
+    again = call(*large, "--budget", "10m")
     assert again.stdout == first.stdout
     assert stored(tmp_path / "out") == before
     assert "pilots" not in again.stderr
+
+
+def endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on no run ends by itself."""
+
+    def for_ever(_: Trial) -> Any:
+        while True:
+            pass
+
+    monkeypatch.setattr("topicweave.runs.runner.carry_out", for_ever)
+
+
+def test_when_the_time_is_up_whole_seeds_count(
+    workload: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = few(workload, tmp_path, "--runs", finished / "runs", "--workers", 1, "--format", "json")
+    endless(monkeypatch)
+    ended = call(*words, "--seeds", 3, "--budget", "1s")
+    told = json.loads(ended.stdout)
+    check_schema(told)
+    assert told["seeds"] == [0]
+    assert told["cuts"] == ["1 of 3 seeds"]
+    assert "the time is up: 1 of 3 seeds; finished runs are kept" in ended.stderr
+
+
+def test_who_has_no_result_in_time_is_named(
+    workload: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = few(workload, tmp_path, "--runs", finished / "runs", "--workers", 1, "--format", "json")
+    endless(monkeypatch)
+    told = json.loads(call(*words, "--systems", "broker", "--budget", "1s").stdout)
+    assert [one["system"] for one in told["systems"]] == ["spidercast", "random", "spidercast"]
+    assert told["cuts"] == ["no result in time: broker"]
+
+
+def test_if_nothing_is_finished_in_time_that_is_said(
+    workload: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless(monkeypatch)
+    ended = call(*few(workload, tmp_path), "--workers", 1, "--budget", "1s")
+    assert ended.exit_code == 2
+    assert "no run was finished within 1 s; give it more time (--budget)" in ended.stderr
 
 
 def test_constraints_mark_those_who_break_them(workload: Path, finished: Path) -> None:

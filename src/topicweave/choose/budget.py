@@ -1,10 +1,14 @@
-"""A comparison within a budget of time: a sample and seeds that fit, and what that leaves out."""
+"""A comparison within a budget of time: a sample and seeds that fit, and what that leaves out.
+
+A guess from pilots decides what is begun; the clock decides what is finished. When the time is up, runs under way are
+ended, and the answer rests on what there is.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -21,11 +25,16 @@ from topicweave.choose.planning import (
     seconds_for,
 )
 from topicweave.choose.question import Question
-from topicweave.choose.running import Engine, run_for, store
+from topicweave.choose.running import Engine, Place, run_for, store
 from topicweave.data.sampling import neighbourhood
+from topicweave.errors import TopicweaveError
 from topicweave.model.workload import Workload
 from topicweave.report.files import write_whole
+from topicweave.runs.background import OutOfTime
 from topicweave.runs.sources import fingerprint
+
+PILOT_SHARE = 0.5
+"""Of the budget, what is left for the comparison itself, whatever pilots take."""
 
 
 class Budget:
@@ -34,25 +43,24 @@ class Budget:
     def __init__(
         self, question: Question, workload: Workload, out: Path, engine: Engine, channel: Channel
     ) -> None:
-        self._started = time.perf_counter()
         self._seconds = question.budget
+        self._until = None if question.budget is None else time.perf_counter() + question.budget
+        """When the time is up, by `time.perf_counter`."""
+        engine.until = self._until
         self._question = question
         self._channel = channel
-        self.nodes = min(question.nodes or workload.nodes, workload.nodes)
+        self._whole = self.nodes = min(question.nodes or workload.nodes, workload.nodes)
         self.seeds = question.seeds
-        self._kept: Path | None = None
-        """Where the plan is; None if there is nothing to plan."""
-        if question.budget is None or self.nodes <= WORTH_A_PILOT:
+        self._unfinished: list[str] = []
+        """Systems without any result."""
+        if self._seconds is None or self.nodes <= WORTH_A_PILOT:
             return
-        self._wanted = self.nodes
-        self._kept = out / "plans" / f"{_name(question, workload, engine)}.json"
-        known = _read(self._kept)
+        kept = out / "plans" / f"{_name(question, workload, engine)}.json"
+        known = _read(kept)
         chosen = known or self._planned(workload, out, engine)
         self.nodes, self.seeds = chosen.nodes, chosen.seeds
         if known is None:
-            write_whole(self._kept, msgspec.json.encode(chosen).decode())
-        else:
-            self._seconds = None  # What was decided then stands.
+            write_whole(kept, msgspec.json.encode(chosen).decode())
         for cut in self.cuts:
             channel.note(f"to keep within the budget: {cut} (see --budget, --nodes, --seeds)")
 
@@ -60,34 +68,40 @@ class Budget:
     def cuts(self) -> list[str]:
         """What is left out, in words."""
         cuts = []
-        if self._kept is not None and self.nodes < self._wanted:
+        if self.nodes < self._whole:
             cuts.append(
-                f"a sample of {self.nodes:,} of the {self._wanted:,} nodes, by common interests, with all their topics"
+                f"a sample of {self.nodes:,} of the {self._whole:,} nodes, by common interests, with all their topics"
             )
         if self.seeds < self._question.seeds:
             cuts.append(f"{self.seeds} of {self._question.seeds} seeds")
+        if self._unfinished:
+            cuts.append(f"no result in time: {', '.join(self._unfinished)}")
         return cuts
 
-    def rounds(self) -> Iterator[tuple[int, ...]]:
-        """The seeds to run next, together. With a budget one by one, as long as another one fits."""
-        first = self._question.seed
-        if self._kept is None or self._seconds is None:
-            yield tuple(range(first, first + self.seeds))
-            return
-        longest = 0.0
-        for done in range(self.seeds):
-            began = time.perf_counter()
-            yield (first + done,)
-            longest = max(longest, time.perf_counter() - began)
-            left = self._seconds - (time.perf_counter() - self._started)
-            if done + 1 < self.seeds and longest > left:
-                self.seeds = done + 1
-                write_whole(self._kept, msgspec.json.encode(RunPlan(self.nodes, self.seeds)).decode())
-                self._channel.note(
-                    f"to keep within the budget: {self.seeds} of {self._question.seeds} seeds; "
-                    f"another takes {longest:,.0f} s, and {max(left, 0.0):,.0f} s are left"
-                )
-                return
+    def close(self, results: Mapping[Place, object]) -> list[int]:
+        """The places of the systems that have a result for every seed, after as many seeds as are finished.
+
+        A seed counts if all systems have it. If not even the first does, those that have it are left.
+        """
+        question = self._question
+        places = range(len(question.variants))
+        whole = [
+            all((place, seed) in results for place in places) for seed in question.all_seeds[: self.seeds]
+        ]
+        if all(whole):
+            return list(places)
+        self.seeds = max(1, whole.index(False))
+        there = [place for place in places if (place, question.seed) in results]
+        if not there:
+            raise TopicweaveError(
+                f"no run was finished within {self._seconds:,.0f} s; "
+                "give it more time (--budget), or take fewer nodes (--nodes) or systems (--systems)"
+            )
+        self._unfinished = [question.variants[place].label for place in places if place not in there]
+        self._channel.note(
+            f"the time is up: {'; '.join(self.cuts)}; finished runs are kept, and the same command goes on from there"
+        )
+        return there
 
     def _planned(self, workload: Workload, out: Path, engine: Engine) -> RunPlan:
         question, workers = self._question, engine.at_once
@@ -101,9 +115,16 @@ class Budget:
             f"pilots with {PILOT_NODES[0]} and {PILOT_NODES[1]} nodes, to see what fits into the budget "
             f"({workers} at a time{', on the cluster' if engine.is_cluster else ''})"
         )
-        costs = costs_of(engine.seconds(pilots))
-        assert question.budget is not None
-        left = question.budget - (time.perf_counter() - self._started)
+        assert self._seconds is not None
+        assert self._until is not None
+        try:
+            costs = costs_of(engine.seconds(pilots, self._until - PILOT_SHARE * self._seconds))
+        except OutOfTime:
+            self._channel.note(
+                f"pilots take more than {1 - PILOT_SHARE:.0%} of the budget: as few nodes as possible"
+            )
+            return RunPlan(PILOT_NODES[0], 1)
+        left = self._until - time.perf_counter()
         most = self.nodes if engine.is_cluster else MOST_NODES
         chosen = plan(costs, self.nodes, question.seeds, left, workers, most)
         takes = seconds_for(costs, chosen.nodes, workers, chosen.seeds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,7 +12,7 @@ from topicweave.choose.channel import Channel, Note
 from topicweave.choose.facts import facts, in_short, told_sample
 from topicweave.choose.places import RUNS
 from topicweave.choose.question import Options, Question, ask
-from topicweave.choose.running import Engine, Place, carry_out, run_for, store
+from topicweave.choose.running import Engine, carry_out, run_for, store
 from topicweave.choose.sources import Named, Source, named_workload
 from topicweave.choose.surroundings import own_churn, own_latency, stored_latency
 from topicweave.choose.variants import parse_variants
@@ -101,17 +101,21 @@ def answer(question: Question, subject: Named, kept: Path, engine: Engine, chann
     if workload.churn.size and not question.churn:
         channel.note("this workload has joins and leaves; they are left out without --churn trace")
     stored = store(workload, out)
-    results: dict[Place, dict[str, Any]] = {}
-    for seeds in budget.rounds():
-        runs = {
-            (place, seed): run_for(question, variant, stored, seed)
-            for place, variant in enumerate(question.variants)
-            for seed in seeds
-        }
-        total = budget.seeds * len(question.variants)
-        results |= carry_out(runs, kept, engine, channel, len(results), total)
-    _warn_of_few(results, question, channel)
-    question = replace(question, nodes=budget.nodes if workload is not whole else None, seeds=budget.seeds)
+    runs = {
+        (place, seed): run_for(question, variant, stored, seed)
+        for seed in question.all_seeds[: budget.seeds]
+        for place, variant in enumerate(question.variants)
+    }
+    results = carry_out(runs, kept, engine, channel)
+    places = budget.close(results)
+    question = replace(
+        question,
+        variants=[question.variants[place] for place in places],
+        nodes=budget.nodes if workload is not whole else None,
+        seeds=budget.seeds,
+    )
+    measured = [tuple(results[place, seed] for seed in question.all_seeds) for place in places]
+    _warn_of_few(measured, question, channel)
     about = {"name": subject.name, "source": subject.source} | facts(workload)
     if workload is not whole:
         about["sampled_from"] = in_short(whole)
@@ -128,13 +132,8 @@ def answer(question: Question, subject: Named, kept: Path, engine: Engine, chann
             crash=question.crash,
         ),
         entries=tuple(
-            Entry(
-                variant.system,
-                variant.parameters,
-                variant.settings,
-                tuple(results[place, seed] for seed in question.all_seeds),
-            )
-            for place, variant in enumerate(question.variants)
+            Entry(variant.system, variant.parameters, variant.settings, by_seed)
+            for variant, by_seed in zip(question.variants, measured, strict=True)
         ),
         command=replace(question, latency=asked.latency, churn=asked.churn).command(subject.source),
         cuts=tuple(budget.cuts),
@@ -143,13 +142,13 @@ def answer(question: Question, subject: Named, kept: Path, engine: Engine, chann
     )
 
 
-def _warn_of_few(results: Mapping[Place, Mapping[str, Any]], question: Question, channel: Channel) -> None:
+def _warn_of_few(
+    measured: Sequence[Sequence[Mapping[str, Any]]], question: Question, channel: Channel
+) -> None:
     """A share of a few deliveries tells nothing: with 24, 86 % and 100 % are not told apart."""
     if not question.events:
         return
-    counts = [0.0] * len(question.variants)
-    for (place, _), result in results.items():
-        counts[place] += result.get("deliveries_expected", 0)
+    counts = [sum(result.get("deliveries_expected", 0) for result in by_seed) for by_seed in measured]
     if min(counts) == 0:
         channel.note("no event had anybody to reach: no topic with an event has two subscribers")
     elif min(counts) < ENOUGH_DELIVERIES:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from topicweave.errors import BadInput
 from topicweave.runs import Run, carry_out
-from topicweave.runs.processes import process_pool
+from topicweave.runs.processes import each
 
 PILOT_NODES = (50, 100)
 WORTH_A_PILOT = 4 * PILOT_NODES[-1]
@@ -122,14 +122,12 @@ def costs_of(seconds: Sequence[float]) -> list[Cost]:
 
 def seconds_here(runs: Sequence[Run], workers: int | None) -> list[float]:
     """How long each run takes in a process of this machine."""
-    if workers == 1:
-        return [timed(run) for run in runs]
-    with process_pool(min(workers or os.cpu_count() or 1, len(runs))) as pool:
-        return list(pool.map(timed, runs))
+    at_once = min(workers or os.cpu_count() or 1, len(runs))
+    seconds = {place: took for (place, _), took in each(_timed, enumerate(runs), at_once)}
+    return [seconds[place] for place in range(len(runs))]
 
 
-def timed(run: Run) -> float:
-    """The seconds that a run takes."""
+def _timed(numbered: tuple[int, Run]) -> float:
     started = time.perf_counter()
-    carry_out(run)
+    carry_out(numbered[1])
     return time.perf_counter() - started

@@ -134,10 +134,7 @@ class Question:
 
     def command(self, source: str) -> str:
         """What to type to get the same results; where they go and how fast is not part of it."""
-        systems = ",".join(
-            ":".join([variant.system, *(f"{name}={value}" for name, value in variant.parameters.items())])
-            for variant in self.variants
-        )
+        systems = ",".join(variant.label for variant in self.variants)
         words = ["topicweave", "compare", source, *_reading_words(self.reading), "--systems", systems]
         words += ["--seed", str(self.seed), "--seeds", str(self.seeds), "--events", str(self.events)]
         words += ["--membership", self.membership]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from topicweave.choose.planning import seconds_here
 from topicweave.choose.question import Question
 from topicweave.choose.variants import Variant
 from topicweave.model.workload import Workload
-from topicweave.runs.background import interruptible
+from topicweave.runs.background import OutOfTime, interruptible
 from topicweave.runs.recorded import Recording
 from topicweave.runs.run import Run
 from topicweave.runs.runner import Finished, Processes, run_all
@@ -38,6 +38,8 @@ class Engine:
         """
         self.workers = workers
         self.telemetry = telemetry
+        self.until: float | None = None
+        """When the time is up, by `time.perf_counter`: what is not finished by then is ended, and nothing is heard of it."""
         self._open: Callable[[], AbstractContextManager[Any]] | None = (
             spark if spark is None or callable(spark) else lambda: nullcontext(spark)
         )
@@ -75,22 +77,26 @@ class Engine:
 
         return cores(self.session)
 
-    def seconds(self, runs: Sequence[Run]) -> list[float]:
-        """How long each takes, where all of them will be carried out; what comes out is not kept."""
+    def seconds(self, runs: Sequence[Run], until: float) -> list[float]:
+        """How long each takes, where all of them will be carried out; what comes out is not kept.
+
+        until   when to give up, by `time.perf_counter`, with `OutOfTime`; on a cluster they are waited for
+        """
         if self.is_cluster:
             from topicweave.pipeline.executor import seconds_on
 
             return seconds_on(self.session, runs)
-        return interruptible(lambda: seconds_here(runs, self.workers))
+        return interruptible(lambda: seconds_here(runs, self.workers), until)
 
     def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         """As an `Executor` does."""
         if self._open is None:
-            interruptible(lambda: Processes(self.workers).carry_out(todo, store, finished))
+            with suppress(OutOfTime):
+                interruptible(lambda: Processes(self.workers).carry_out(todo, store, finished), self.until)
             return
         from topicweave.pipeline.executor import SparkExecutor
 
-        SparkExecutor(self.session).carry_out(todo, store, finished)
+        SparkExecutor(self.session, self.until).carry_out(todo, store, finished)
 
 
 def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: int) -> Trial:
@@ -114,17 +120,16 @@ def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: 
 
 
 def carry_out(
-    runs: Mapping[Place, Trial], folder: Path, engine: Engine, channel: Channel, done: int, total: int
+    runs: Mapping[Place, Trial], folder: Path, engine: Engine, channel: Channel
 ) -> dict[Place, dict[str, Any]]:
     """Results by their places; those that are in the folder already are read from there.
 
-    done, total     how many runs of the comparison came before these, and how many there are in all
+    What the engine has no time for is missing.
     """
 
-    def finished(of_these: int, _all_of_these: int, what: str) -> None:
+    def finished(done: int, total: int, what: str) -> None:
         system, _, _ = what.partition(",")  # What follows is the workload: the same for all.
-        if what or not done:
-            channel.progress(done + of_these, total, system)
+        channel.progress(done, total, system)
 
     return run_all(runs, folder, engine, finished, record=_recording(runs, engine))
 

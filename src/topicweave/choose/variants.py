@@ -23,6 +23,11 @@ class Variant:
     """All, by their dotted names."""
 
     @property
+    def label(self) -> str:
+        """As a user names it."""
+        return ":".join([self.system, *(f"{name}={value}" for name, value in self.parameters.items())])
+
+    @property
     def changes(self) -> dict[str, Any]:
         """What `System.settings` takes: groups of parameters as dicts of their own."""
         nested: dict[str, Any] = {}

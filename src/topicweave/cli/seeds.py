@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from topicweave.cli.failures import debugging
-from topicweave.runs.processes import process_pool
+from topicweave.runs.processes import each
 from topicweave.systems.registry import find_system
 from topicweave.testing import ScenarioFile, Verdict, draw_scenario, run_scenario
 
@@ -41,18 +39,5 @@ class Job:
 def run_seeds(job: Job, seeds: Sequence[int], workers: int | None) -> Iterator[Verdict]:
     """Verdicts as they come in."""
     workers = min(workers or os.cpu_count() or 1, len(seeds))
-    if workers == 1:
-        yield from map(job, seeds)
-        return
-    pool = process_pool(workers)
-    try:
-        coming = iter(seeds)
-        # A few ahead of the workers and no more, so that a million seeds need no memory.
-        waiting = {pool.submit(job, seed) for seed in islice(coming, 2 * workers)}
-        while waiting:
-            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            waiting |= {pool.submit(job, seed) for seed in islice(coming, len(finished))}
-            for future in finished:
-                yield future.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    for _, verdict in each(job, seeds, workers):
+        yield verdict

@@ -37,8 +37,10 @@ _ATTEMPTS = 3
 class SparkExecutor:
     """Carries runs out on a Spark session; its workers see the store's folder."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, until: float | None = None) -> None:
+        """until: when the time is up, by `time.perf_counter`; runs under way are ended then, and nothing is heard of them."""
         self._spark = spark
+        self._until = until
 
     def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         """Large runs should come first. The list is as long as there are runs, a few hundred bytes each."""
@@ -60,8 +62,13 @@ class SparkExecutor:
             self._run(table, store, mark, waiting, finished)
         finally:
             mark.unlink(missing_ok=True)
-        for key in waiting:
-            finished(key, RunFailed("it left no result"))
+        if not self._out_of_time:
+            for key in waiting:
+                finished(key, RunFailed("it left no result"))
+
+    @property
+    def _out_of_time(self) -> bool:
+        return self._until is not None and time.perf_counter() >= self._until
 
     def _run(
         self, table: pa.Table, store: ResultStore, mark: Path, waiting: dict[str, None], finished: Finished
@@ -74,6 +81,8 @@ class SparkExecutor:
                     if outcome is not None or error is not None:
                         del waiting[key]
                         finished(key, RunFailed(error) if outcome is None else outcome)
+                if self._out_of_time:
+                    return
 
     def _until_done(self, table: pa.Table, mark: Path) -> Generator[None]:
         """Comes back every now and then while the job runs, and once more when it is done; leaving it early ends the job."""

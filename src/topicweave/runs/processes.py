@@ -8,17 +8,52 @@ main script, so ours do not look at it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing import context, process
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+LOOK = 0.25
+"""Seconds after which a wait comes back to Python, so that whoever wants to end the work is heard (`runs.background`)."""
 
 
-def process_pool(workers: int) -> ProcessPoolExecutor:
-    """A pool of spawned processes. Spawned, not forked: a fork copies whatever threads and locks the caller has."""
-    return ProcessPoolExecutor(workers, mp_context=_Clean())
+def each(
+    job: Callable[[Item], Outcome], items: Iterable[Item], workers: int
+) -> Generator[tuple[Item, Outcome]]:
+    """What becomes of each item, as it comes in; one worker is this process itself.
+
+    Leaving early ends the workers. Either way all of the pool is gone afterwards, its threads too: one that is still
+    closing its pipes while Python exits ends in "Bad file descriptor".
+    """
+    if workers == 1:
+        for item in items:
+            yield item, job(item)
+        return
+    # Spawned, not forked: a fork copies whatever threads and locks the caller has.
+    clean = _Clean()
+    pool = ProcessPoolExecutor(workers, mp_context=clean)
+    coming = iter(items)
+    try:
+        # A few ahead of the workers and no more, so that a million items need no memory.
+        waiting = {pool.submit(job, item): item for item in islice(coming, 2 * workers)}
+        while waiting:
+            finished, _ = wait(waiting, LOOK, FIRST_COMPLETED)
+            waiting |= {pool.submit(job, item): item for item in islice(coming, len(finished))}
+            for future in finished:
+                yield waiting.pop(future), future.result()
+    except BaseException:
+        for worker in clean.started:
+            if worker.pid is not None:
+                worker.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 class _CleanProcess(context.SpawnProcess):
@@ -29,7 +64,13 @@ class _CleanProcess(context.SpawnProcess):
 
 
 class _Clean(context.SpawnContext):
-    Process = _CleanProcess
+    def __init__(self) -> None:
+        self.started: list[_CleanProcess] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> _CleanProcess:  # type: ignore[override]  # noqa: N802
+        worker = _CleanProcess(*args, **kwargs)
+        self.started.append(worker)
+        return worker
 
 
 @contextmanager

@@ -7,13 +7,13 @@ goes on where it stopped, and all of them share what is in the store.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, wait
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from topicweave.errors import TopicweaveError
-from topicweave.runs.processes import process_pool
+from topicweave.runs.processes import each
 from topicweave.runs.recorded import Recording
 from topicweave.runs.run import Result, Run, carry_out, size, title
 from topicweave.runs.store import ResultStore, key
@@ -43,30 +43,16 @@ class Processes:
         self.workers = workers or os.cpu_count() or 1
 
     def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
-        for name, outcome in self._outcomes(todo):
-            if not isinstance(outcome, Exception):
-                store.put(name, todo[name], outcome)
-            finished(name, outcome)
-
-    def _outcomes(self, todo: Mapping[str, Run]) -> Iterator[tuple[str, Result | Exception]]:
-        if self.workers == 1 or len(todo) <= 1:
-            for name, run in todo.items():
-                yield name, _outcome(run)
-            return
-        pool = process_pool(min(self.workers, len(todo)))
-        try:
-            waiting = {pool.submit(_outcome, run): name for name, run in todo.items()}
-            while waiting:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield waiting.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        with closing(each(_outcome, todo.items(), min(self.workers, len(todo)))) as outcomes:
+            for (name, run), outcome in outcomes:
+                if not isinstance(outcome, Exception):
+                    store.put(name, run, outcome)
+                finished(name, outcome)
 
 
-def _outcome(run: Run) -> Result | Exception:
+def _outcome(named: tuple[str, Run]) -> Result | Exception:
     try:
-        return carry_out(run)
+        return carry_out(named[1])
     except Exception as error:
         return error
 
