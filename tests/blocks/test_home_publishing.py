@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicweave.blocks.home_publishing import LATE, HomePublishing, TreeEvent
+from topicweave.blocks.home_publishing import HomePublishing, TreeEvent
+from topicweave.blocks.late_neighbours import LATE
 from topicweave.model.event import Event
 from topicweave.testing.bench import NEWS, Bench
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from topicweave.blocks.harmonic_links import as_point
+from topicweave.blocks.late_neighbours import PassedOn
 from topicweave.blocks.ring import Ring
 from topicweave.blocks.seen import SeenEvents
 from topicweave.model.event import Event, EventId
@@ -29,9 +29,6 @@ MOST_HOPS = 256
 MOST_WAITING = 1024
 MOST_TRIES = 15
 MOST_HOMES = 4096
-LATE = 10.0
-"""Seconds within which a new child is handed what was passed down before; longer than branches take to be renewed."""
-MOST_PASSED = 256
 
 
 class FindHome(Message, frozen=True, array_like=True, tag="home-find"):
@@ -72,13 +69,6 @@ class _Waiting:
         self.event, self.tries = event, 0
 
 
-class _Passed(NamedTuple):
-    message: TreeEvent
-    had: set[NodeId]
-    """Who got it from us, or gave it to us."""
-    until: float
-
-
 class HomePublishing:
     """One node's part. `targets(topic)` are its children in the topic's tree; `deliver(event)` is called once per event."""
 
@@ -101,7 +91,7 @@ class HomePublishing:
         self._seen = SeenEvents()
         self._waiting: OrderedDict[EventId, _Waiting] = OrderedDict()
         self._homes: OrderedDict[TopicId, tuple[NodeId, float]] = OrderedDict()
-        self._passed: OrderedDict[EventId, _Passed] = OrderedDict()
+        self._passed = PassedOn(world)
 
     def receivers(self) -> Receivers:
         return {
@@ -132,7 +122,8 @@ class HomePublishing:
     def beat(self) -> None:
         """Once per period: send again what was not answered."""
         now = self._world.now
-        self._serve_the_late(now)
+        for topic in self._passed.topics:
+            self._passed.serve(topic, self._targets(topic))
         for topic in [topic for topic, (_, until) in self._homes.items() if until <= now]:
             del self._homes[topic]
         for event_id, waiting in list(self._waiting.items()):
@@ -205,19 +196,5 @@ class HomePublishing:
         peers = [peer for peer in self._targets(event.topic) if peer != source]
         for peer in peers:
             self._world.send(peer, message)
-        had = set(peers) if source is None else {*peers, source}
-        self._passed[event.id] = _Passed(message, had, self._world.now + LATE)
-        if len(self._passed) > MOST_PASSED:
-            self._passed.popitem(last=False)
+        self._passed.note(event.id, message, peers if source is None else [*peers, source])
         return len(peers)
-
-    def _serve_the_late(self, now: float) -> None:
-        """Hand what was passed down lately to children that were not there then."""
-        for event_id, passed in list(self._passed.items()):
-            if passed.until <= now:
-                del self._passed[event_id]
-                continue
-            for peer in self._targets(passed.message.event.topic):
-                if peer not in passed.had:
-                    passed.had.add(peer)
-                    self._world.send(peer, passed.message)

@@ -8,8 +8,9 @@ Rules kept
    event are remembered, and asked one after another if no event comes.
 3. A payload shorter than `inline` travels with the notification: nothing is left to pull. With 0 all events are pulled.
 4. An event is handed to the application at most once, and passed on at most once, however often it comes.
-5. A node's own event that nobody could be told of is kept, and told of when there is somebody (`link_up`).
-6. All memory is bounded: the cache that answers pulls, the events waited for, the streams seen.
+5. Who becomes a neighbour in the topic's tree a little later is notified too (`appeared`).
+6. A node's own event that nobody could be told of is kept, and told of when there is somebody (`link_up`).
+7. All memory is bounded: the cache that answers pulls, the events waited for, the streams seen.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from topicweave.blocks.late_neighbours import PassedOn
 from topicweave.blocks.seen import SeenEvents
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import RING_SIZE, NodeId, TopicId
@@ -84,6 +86,7 @@ class NotifyPull:
         self._cache_size = 0
         self._awaited: OrderedDict[EventId, list[NodeId]] = OrderedDict()  # whom to ask next
         self._unsent: OrderedDict[EventId, Event] = OrderedDict()
+        self._passed = PassedOn(world)
 
     def receivers(self) -> Receivers:
         return {
@@ -116,6 +119,10 @@ class NotifyPull:
             if self._spread(event, 0, None):
                 del self._unsent[event.id]
 
+    def appeared(self, topic: TopicId, peer: NodeId) -> None:
+        """A peer is a new neighbour in the topic's tree."""
+        self._passed.serve(topic, [peer])
+
     def lost(self, peer: NodeId) -> None:
         """Do not wait for a peer that is dead."""
         for sources in self._awaited.values():
@@ -133,6 +140,7 @@ class NotifyPull:
                 sources.append(sender)
             return
         if event_id in self._seen or not 0 <= event_id.topic < RING_SIZE:
+            self._passed.has(event_id, sender)
             return
         self._awaited[event_id] = []
         self._ask(event_id, sender)
@@ -175,12 +183,11 @@ class NotifyPull:
         else:
             self._remember(event, hops)
             notification = Notify(event.id, hops + 1)
-        count = 0
-        for peer in self._targets(event.topic, source):
-            if peer != source:
-                self._world.send(peer, notification)
-                count += 1
-        return count
+        peers = [peer for peer in self._targets(event.topic, source) if peer != source]
+        for peer in peers:
+            self._world.send(peer, notification)
+        self._passed.note(event.id, notification, peers if source is None else [*peers, source])
+        return len(peers)
 
     def _remember(self, event: Event, hops: int) -> None:
         self._cache[event.id] = (event, hops)

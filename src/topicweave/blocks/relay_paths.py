@@ -80,7 +80,7 @@ class RelayPaths:
     """One node's part in the relay paths of all topics.
 
     `router()` routes over the links of the moment, and gives the same object as long as these do not change; `wanted()`
-    names the topics that the node itself wants a path for.
+    names the topics that the node itself wants a path for; `appeared(topic, peer)` hears of each new neighbour in a tree.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class RelayPaths:
         router: Callable[[], Router],
         wanted: Callable[[], Collection[TopicId]],
         parameters: RelayParameters | None = None,
+        appeared: Callable[[TopicId, NodeId], None] | None = None,
     ) -> None:
         self._world = world
         self._id = node_id
@@ -105,6 +106,8 @@ class RelayPaths:
         self._changes = 0  # of the topics that there are children for
         self._moved: list[tuple[TopicId, NodeId]] = []  # away from these parents, since the last refresh
         self._none_expires_before = 0.0
+        self._appeared = appeared or (lambda _topic, _peer: None)
+        self._new: list[tuple[TopicId, NodeId]] = []  # parents, until they were asked
 
     def start(self) -> None:
         self._world.set_timer((TIMER,), self._world.random.uniform(0.0, self._parameters.refresh))
@@ -162,11 +165,12 @@ class RelayPaths:
         requests = []
         for hop, together in by_hop.items():
             term = _Term(hop, 0.0)
-            self._moved += [
-                (topic, before.peer)
-                for topic in together
-                if (before := self._parents.get(topic)) is not None and before.peer != hop
-            ]
+            for topic in together:
+                before = self._parents.get(topic)
+                if before is None or before.peer != hop:
+                    self._new.append((topic, hop))
+                    if before is not None:
+                        self._moved.append((topic, before.peer))
             self._parents.update(dict.fromkeys(together, term))
             requests += [
                 (term, RelayRequest(tuple(together[start : start + MOST_TOPICS])))
@@ -179,6 +183,9 @@ class RelayPaths:
         for term, request in requests:
             term.until = until
             self._world.send(term.peer, request)
+        new, self._new = self._new, []
+        for topic, parent in new:
+            self._appeared(topic, parent)
 
     def lost(self, peer: NodeId) -> None:
         """A peer is dead: nobody's child any more, and replaced where it was the parent."""
@@ -260,7 +267,7 @@ class RelayPaths:
         if latest is not None and latest[1].until > now and (latest[0] is topics or latest[0] == topics):
             latest[1].until = until
             return
-        term, new, whole = _Term(sender, until), [], True
+        term, new, orphans, whole = _Term(sender, until), [], [], True
         for topic in _believable(topics):
             children = self._children.get(topic)
             if children is not None and sender in children:
@@ -270,19 +277,22 @@ class RelayPaths:
                 whole = False
                 continue
             self._entries += 1
+            new.append(topic)
             if children is None:
                 self._children[topic] = {sender: term}
                 self._changes += 1
                 parent = self._parents.get(topic)
                 if parent is None or parent.until <= now:
-                    new.append(topic)
+                    orphans.append(topic)
             else:
                 children[sender] = term
         if whole and topics:
             self._latest[sender] = (topics, term)
         else:
             self._latest.pop(sender, None)
-        self.request(new)
+        self.request(orphans)
+        for topic in new:
+            self._appeared(topic, sender)
 
     def _receive_end(self, sender: NodeId, message: RelayEnd) -> None:
         self._latest.pop(sender, None)  # what it asked for last, it does not ask for whole any more

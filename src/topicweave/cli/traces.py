@@ -237,6 +237,26 @@ def universe(
 
 @sampling.command()
 @sharing(_sampling, "make")
+def neighbourhood(
+    folder: Source,
+    out: Out,
+    nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes.")],
+    *,
+    make: Any,
+) -> None:
+    """Nodes by what they have in common, with all their topics. Audiences survive; compare --nodes takes the same.
+
+    \b
+    Example:
+      topicweave workload sample neighbourhood workloads/youtube --nodes 2000 --out workloads/youtube-2k
+    """
+    from topicweave.pipeline import sample
+
+    make(sample.neighbourhood, folder, out, count=nodes)
+
+
+@sampling.command()
+@sharing(_sampling, "make")
 def topics(
     folder: Source,
     out: Out,

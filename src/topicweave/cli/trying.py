@@ -103,7 +103,9 @@ Crash = Annotated[
 ]
 Nodes = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Of a larger workload, a random sample of so many nodes."),
+    typer.Option(
+        min=1, metavar="N", help="Of a larger workload, a sample of so many nodes that have much in common."
+    ),
 ]
 Budget = Annotated[
     str,

@@ -10,7 +10,7 @@ In every sample a node keeps its place and its comings and goings, and a topic t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -181,38 +181,65 @@ def random_nodes(workload: Workload, count: int, seed: int) -> Workload:
     return _restricted(workload, kept, np.arange(workload.topics))
 
 
-def neighbourhood(workload: Workload, count: int, seed: int) -> Workload:
+def neighbourhood(workload: Workload, count: int, seed: int = 0) -> Workload:
     """So many of the nodes, chosen by what they have in common, with all their topics.
 
     A few nodes drawn at random out of many share next to nothing: nearly every topic is left with one subscriber. So nodes are
-    added one by one, each the one of whose topics the largest share is wanted in the sample already. Chosen among all, those
-    would be nodes that want one popular topic and nothing else; so each is chosen among the nodes with lists of about
-    the same length (`BANDS` of equal numbers of nodes, or more for large samples), in a random order of lengths. Lengths come out as
-    they are in the whole, and audiences are kept as far as so few nodes allow.
+    added in rounds, each as large as all before it: those of whose topics the largest share is wanted in the sample already.
+    Chosen among all, those would be nodes that want one popular topic and nothing else; so each is chosen among the nodes with
+    lists of about the same length (`bands_for`), in a random order of lengths. Lengths come out as they are in the whole, and
+    audiences are kept as far as so few nodes allow.
     """
     if count >= workload.nodes:
         return workload
     sizes = np.diff(workload.offsets)
-    chance = chances(seed, workload.node_names)
-    # The random order within a length decides among nodes that share as much.
-    by_size = np.lexsort((chance, sizes))
-    bands = max(1, min(count, max(BANDS, count // BANDS)))
-    groups = np.array_split(by_size, bands)
+    number = np.empty(workload.nodes, np.int64)
+    number[np.lexsort((chances(seed, workload.node_names), sizes))] = np.arange(workload.nodes)
+    bands = bands_for(count)
+    band = band_of(number, workload.nodes, bands)
+    node, topic = workload.subscription_pairs()
+    kept = np.zeros(workload.nodes, np.bool_)
+    wanted = np.zeros(workload.topics, np.bool_)
+    for needed in rounds(count, seed):
+        common = np.bincount(node[wanted[topic]], minlength=workload.nodes)
+        share = np.where(kept, -1.0, common / np.maximum(sizes, 1))
+        order = np.lexsort((number, -share, band))
+        place = np.arange(workload.nodes) - np.searchsorted(band[order], np.arange(bands))[band[order]]
+        kept[order[place < needed[band[order]]]] = True
+        wanted[topic[kept[node]]] = True
+    return _restricted(workload, kept, np.arange(workload.topics))
+
+
+def bands_for(count: int) -> int:
+    """How many bands of list lengths, with equal numbers of nodes, a sample of so many nodes is drawn from."""
+    return max(1, min(count, max(BANDS, count // BANDS)))
+
+
+def band_of(number: IntArray, nodes: int, bands: int) -> IntArray:
+    """The band of the nodes at these places in the order of list lengths; the first bands take what is left over.
+
+    >>> band_of(np.arange(8), 8, 3).tolist()
+    [0, 0, 0, 1, 1, 1, 2, 2]
+    """
+    width, longer = divmod(nodes, bands)
+    ends = longer * (width + 1)
+    return np.where(number < ends, number // (width + 1), longer + (number - ends) // max(1, width))
+
+
+def rounds(count: int, seed: int) -> Iterator[IntArray]:
+    """How many nodes of each band every round adds: one, one, two, four and so on.
+
+    >>> [added.sum().item() for added in rounds(11, seed=0)]
+    [1, 1, 2, 4, 3]
+    """
+    bands = bands_for(count)
     turns = np.arange(count) * bands // count
     turns = turns[np.argsort(chances(seed, [f"turn {turn}" for turn in range(count)]), kind="stable")]
-    kept = np.zeros(workload.nodes, np.bool_)
-    common = np.zeros(workload.nodes, np.int64)
-    wanted = np.zeros(workload.topics, np.bool_)
-    for turn in turns.tolist():
-        group = groups[turn]
-        share = np.where(kept[group], -1.0, common[group] / np.maximum(sizes[group], 1))
-        chosen = int(group[np.argmax(share)])
-        kept[chosen] = True
-        mine = workload.interests(chosen)
-        for topic in mine[~wanted[mine]].tolist():
-            common[workload.subscribers(topic)] += 1
-        wanted[mine] = True
-    return _restricted(workload, kept, np.arange(workload.topics))
+    begun = 0
+    while begun < count:
+        ended = min(count, max(1, 2 * begun))
+        yield np.bincount(turns[begun:ended], minlength=bands)
+        begun = ended
 
 
 def _smallest(chance: npt.NDArray[np.uint64], among: IntArray, count: int) -> IntArray:
@@ -295,7 +322,7 @@ def too_few_nodes(where: str, available: int, nodes: int) -> BadInput:
 def no_graph(where: str, topic: str) -> BadInput:
     return BadInput(
         f"{where}: topic {topic!r} is no node, so this is no graph of users to search in; "
-        "take random topics, or import who follows whom as edges"
+        "sample by common interests (workload sample neighbourhood), or import who follows whom as edges"
     )
 
 

@@ -15,11 +15,13 @@ import pyarrow as pa
 from topicweave.data.sampling import (
     FEW,
     Step,
+    bands_for,
     check_search,
     check_topics,
     check_universe,
     empty_sample,
     no_graph,
+    rounds,
     too_few_nodes,
 )
 from topicweave.errors import BadInput
@@ -197,6 +199,77 @@ def universe(
         )
         kept = inside.join(sf.broadcast(popular.select("topic")), "topic", "left_semi")
         return _write(staging, plan, tables, kept.select("node").distinct(), kept)
+
+
+def neighbourhood(
+    spark: SparkSession, source: Path, out: Path, *, count: int, seed: int = 0, overwrite: bool = False
+) -> Sampled:
+    """Nodes chosen by what they have in common, with all their topics: a job for each round (a dozen for thousands of nodes)."""
+    check_search(count, 1)
+    tables = _tables(spark, source)
+    plan = _plan(source, "neighbourhood", nodes=count, seed=seed)
+    with staged(out, plan, overwrite) as staging:
+        population = tables["nodes"].count()
+        if count > population:
+            raise too_few_nodes(str(source), population, count)
+        everyone = _banded(tables, population, count, seed, staging)
+        folder = staging.scratch("rounds")
+        for number, needed in enumerate(rounds(count, seed)):
+            path = folder / f"level-{number:05d}"
+            if finished(path) is None:
+                kept = _levels(spark, folder, number).select("node")
+                found = _most_in_common(tables["subscriptions"], everyone, kept, needed.tolist())
+                write_table(
+                    found.selectExpr("node", f"cast({number} as long) level"),
+                    path,
+                    VISITED,
+                    "node",
+                    ("node",),
+                )
+            last = number
+        chosen = _levels(spark, folder, last + 1).select("node")
+        wishes = tables["subscriptions"].join(chosen, "node", "left_semi")
+        return _write(staging, plan, tables, chosen, wishes)
+
+
+def _banded(
+    tables: dict[str, DataFrame], population: int, count: int, seed: int, staging: Staging
+) -> DataFrame:
+    """Every node with its place in the order of list lengths, the length, and the band of lengths that it is in."""
+    from pyspark.sql import functions as sf
+
+    sizes = tables["subscriptions"].groupBy("node").agg(sf.count("*").alias("size"))
+    sized = tables["nodes"].join(sizes, "node", "left").fillna(0, ["size"])
+    key = sf.concat(sf.lpad(sf.col("size").cast("string"), 20, "0"), chance(seed, sf.col("node")))
+    numbered = _numbered(sized, key, staging.scratch("order"))
+    width, longer = divmod(population, bands_for(count))
+    band = (
+        f"case when number < {longer * (width + 1)} then number div {width + 1} "
+        f"else {longer} + (number - {longer * (width + 1)}) div {max(1, width)} end"
+    )
+    return numbered.join(sized, "node").selectExpr("node", "number", "size", f"{band} band")
+
+
+def _most_in_common(wishes: DataFrame, everyone: DataFrame, kept: DataFrame, needed: list[int]) -> DataFrame:
+    """So many nodes of each band: those of whose topics the largest share is wanted by the nodes kept."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    wanted = wishes.join(kept, "node", "left_semi").select("topic").distinct()
+    common = wishes.join(wanted, "topic", "left_semi").groupBy("node").agg(sf.count("*").alias("common"))
+    table = pa.table({"band": range(len(needed)), "needed": needed})
+    bands = wishes.sparkSession.createDataFrame(table).where("needed > 0")
+    share = sf.coalesce("common", sf.lit(0)) / sf.greatest("size", sf.lit(1))
+    order = Window.partitionBy("band").orderBy(sf.desc("share"), "number")
+    return (
+        everyone.join(sf.broadcast(bands), "band")
+        .join(kept, "node", "left_anti")
+        .join(common, "node", "left")
+        .withColumn("share", share)
+        .withColumn("place", sf.row_number().over(order))
+        .where("place <= needed")
+        .select("node")
+    )
 
 
 def random_topics(

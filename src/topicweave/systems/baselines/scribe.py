@@ -26,6 +26,7 @@ import msgspec
 import numpy as np
 
 from topicweave.blocks.interest_node import ViewNode
+from topicweave.blocks.late_neighbours import PassedOn
 from topicweave.blocks.relay_paths import RelayParameters, RelayPaths
 from topicweave.blocks.seen import SeenEvents
 from topicweave.blocks.small_world import Router, nearest
@@ -142,7 +143,15 @@ class ScribeNode(ViewNode):
         self._number = 0
         self._looked_at = -1
         self._router: PastryRouter | None = None
-        self.relays = RelayPaths(world, node_id, self.router, self._topics, parameters.relay)
+        self._passed = PassedOn(world)
+        self.relays = RelayPaths(
+            world,
+            node_id,
+            self.router,
+            self._topics,
+            parameters.relay,
+            lambda topic, peer: self._passed.serve(topic, [peer]),
+        )
         for block in (self.relays, self):
             self.use(block)
 
@@ -297,7 +306,10 @@ class ScribeNode(ViewNode):
 
     def _receive_event(self, sender: NodeId, message: ScribeEvent) -> None:
         event = message.event
-        if message.hops > MOST_HOPS or not self._seen.first_time(event):
+        if message.hops > MOST_HOPS:
+            return
+        if not self._seen.first_time(event):
+            self._passed.has(event.id, sender)
             return
         self._pass_on(event, message.hops, sender)
         self._hand_over(event)
@@ -311,6 +323,7 @@ class ScribeNode(ViewNode):
         message = ScribeEvent(event, hops + 1)
         for peer in peers:
             self.world.send(peer, message)
+        self._passed.note(event.id, message, peers if source is None else [*peers, source])
         return len(peers)
 
 

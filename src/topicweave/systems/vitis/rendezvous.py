@@ -64,8 +64,10 @@ class RendezvousNode(InterestNode):
         self._detector = FailureDetector(
             world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self._silent
         )
-        self.relays = RelayPaths(world, node_id, self.table.router, self._topics_to_relay, parameters.relay)
         self._events = NotifyPull(world, self._notified, self._hand_over, parameters.spreading)
+        self.relays = RelayPaths(
+            world, node_id, self.table.router, self._topics_to_relay, parameters.relay, self._events.appeared
+        )
         for block in (self.sampling, self.tman, self._detector, self.relays, self._events, self):
             self.use(block)
 
