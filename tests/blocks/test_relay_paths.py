@@ -18,8 +18,14 @@ class Relay:
         self.wanted: list[TopicId] = []
         self.links = [peer for peer in LINE if abs(peer - node) == 100]
         world = net.world(node)
+        self.heard: list[NodeId] = []
         self.paths = RelayPaths(
-            world, node, lambda: Router(node, self.links), lambda: self.wanted, parameters
+            world,
+            node,
+            lambda: Router(node, self.links),
+            lambda: self.wanted,
+            parameters,
+            lambda _topic, peer: self.heard.append(peer),
         )
         world.use(self.paths)
         self.paths.start()
@@ -156,3 +162,14 @@ def test_what_a_peer_may_fill_is_bounded() -> None:
     net.send(300, 200, RelayRequest((-1, 1 << 64)))
     net.run(0.1)
     assert node.paths.topics == 5
+
+
+def test_new_neighbours_in_a_tree_are_heard_of_once_at_both_ends() -> None:
+    net = VirtualNetwork()
+    nodes = line(net)
+    nodes[200].ask(TOPIC)
+    net.run(10.0)
+    assert [nodes[node].heard for node in LINE] == [[], [], [300], [400, 200], [300]]
+    nodes[200].links = [100, 400]
+    net.run(20.0)
+    assert [nodes[node].heard for node in LINE] == [[], [], [300, 400], [400, 200], [300, 200]]

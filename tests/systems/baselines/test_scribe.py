@@ -132,3 +132,23 @@ def test_tiny_rings_know_everybody(count: int) -> None:
     router = PastryRouter(ids[0], sorted(ids), True, {}, {})
     for point in (0, 5000, 2**62, 2**64 - 1):
         assert router.next_hop(point) == min(ids, key=lambda one: (distance(one, point), one))
+
+
+def test_a_node_that_leaves_says_so_and_its_branches_miss_nothing() -> None:
+    simulation, log, _ = network(80)
+    simulation.run(30.0)
+    topic = simulation.workload.topic_ids[0]
+    inner = [
+        index
+        for index in simulation.up()[1:]
+        if len(simulation.node(index).relays.neighbours(topic)) > 2  # type: ignore[attr-defined]
+    ]
+    assert inner
+    gone = simulation.workload.node_ids[inner[0]]
+    receipt = simulation.publish(0, 0)
+    simulation.stop(inner[0], orderly=True)
+    simulation.run(33.0)
+    left = set(simulation.up())
+    assert not [index for index in left if gone in simulation.node(index).known_peers()]
+    wanting = {index for index in left if index % 4 == 0}
+    assert log.missed({receipt.event.id: wanting}) == []

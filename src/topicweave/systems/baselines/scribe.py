@@ -70,6 +70,10 @@ class ScribeEvent(EventMessage, frozen=True, array_like=True, tag="scribe-event"
     """An event on its way along the tree, or up to it."""
 
 
+class ScribeGone(Message, frozen=True, array_like=True, tag="scribe-gone"):
+    """I leave."""
+
+
 class PastryRouter(Router):
     """Where a lookup goes next from one node; `leaves` are in the order of the ring, the node itself in their middle."""
 
@@ -160,6 +164,7 @@ class ScribeNode(ViewNode):
             Measure: self._receive_measure,
             Measured: self._receive_measured,
             ScribeEvent: self._receive_event,
+            ScribeGone: lambda sender, _message: self.peer_lost(sender),
         }
 
     def timers(self) -> Timers:
@@ -198,6 +203,8 @@ class ScribeNode(ViewNode):
         self.relays.lost(peer)
 
     def leave(self) -> None:
+        for peer in sorted(self.known_peers()):
+            self.world.send(peer, ScribeGone())
         self.view.leave()
 
     def links(self) -> Iterator[Link]:
