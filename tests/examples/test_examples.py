@@ -56,6 +56,12 @@ def test_the_readme_has_it_word_for_word() -> None:
     assert body in blocks
 
 
+def test_any_file_and_the_page_has_its_table(tmp_path: Path) -> None:
+    printed = python(EXAMPLES / "any_file.py", cwd=tmp_path)
+    assert len(printed.splitlines()) == 2 + 12
+    assert printed in (ROOT / "docs" / "workloads.md").read_text()
+
+
 def test_compare(tmp_path: Path) -> None:
     printed = python(EXAMPLES / "compare.py", tmp_path / "out", cwd=tmp_path)
     for system in ("spidercast", "vitis", "broker"):
