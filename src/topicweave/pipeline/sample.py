@@ -203,7 +203,7 @@ def universe(
 
 def neighbourhood(
     spark: SparkSession, source: Path, out: Path, *, count: int, seed: int = 0, overwrite: bool = False
-) -> Sampled:
+) -> SampledTables:
     """Nodes chosen by what they have in common, with all their topics: a job for each round (a dozen for thousands of nodes)."""
     check_search(count, 1)
     tables = _tables(spark, source)
