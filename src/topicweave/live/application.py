@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from topicweave.live.counters import Counters
+from topicweave.live.memory import EVENT, Memory
 from topicweave.model.event import EventId
 
 
@@ -110,6 +111,7 @@ class Feed:
         topics: Collection[str] | None = None,
         on_gap: Callable[[Gap], None] | None = None,
         on_unread: Callable[[Gap], None] | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.topics = topics
         """Only these topics, if given."""
@@ -120,6 +122,8 @@ class Feed:
         self._most_events, self._most_bytes = most_events, most_bytes
         self._queue: deque[Received] = deque()
         self._bytes = 0
+        self._memory = memory or Memory()
+        self._accounted = 0
         self._waiting: asyncio.Future[None] | None = None
         self._closed = False
 
@@ -131,17 +135,30 @@ class Feed:
             return
         self._queue.extend(events)
         self._bytes += sum([len(event.payload) for event in events])
-        if len(self._queue) > self._most_events or self._bytes > self._most_bytes:
+        self._account()
+        if (
+            len(self._queue) > self._most_events
+            or self._bytes > self._most_bytes
+            or self._memory.excess("unread")
+        ):
             self._make_room()
         self._wake()
 
+    def _account(self) -> None:
+        """Say how much waits; not with each event that is read, but when more come, and when none is left."""
+        now = self._bytes + EVENT * len(self._queue)
+        self._memory.settle("unread", self._accounted, now)
+        self._accounted = now
+
     def _make_room(self) -> None:
         unread: list[Gap] = []
+        excess = self._memory.excess("unread")
         while len(self._queue) > self._most_events or (
-            self._bytes > self._most_bytes and len(self._queue) > 1
+            (self._bytes > self._most_bytes or excess > 0) and len(self._queue) > 1
         ):
             event = self._queue.popleft()
             self._bytes -= len(event.payload)
+            excess -= len(event.payload) + EVENT
             self.dropped += 1
             self._counters.application_drops += 1
             first = number = event.sequence
@@ -151,6 +168,7 @@ class Feed:
                 if follows == (event.topic, event.publisher, event.epoch, number):
                     first = unread.pop().first
             unread.append(Gap(event.topic, event.publisher, event.epoch, first, number, "unread"))
+        self._account()
         if self._on_unread is not None:
             for gap in unread:
                 self._on_unread(gap)
@@ -164,13 +182,19 @@ class Feed:
     def close(self) -> None:
         """No more events come; those that are there can still be read."""
         self._closed = True
+        self._memory.give("unread", self._accounted)
+        self._accounted = 0
         self._wake()
+
+    def __del__(self) -> None:
+        self._memory.give("unread", self._accounted)  # A reader may go without a word.
 
     async def get(self) -> Received | None:
         """The next event; None when the feed is closed and empty."""
         while not self._queue:
             if self._closed:
                 return None
+            self._account()
             self._waiting = asyncio.get_running_loop().create_future()
             await self._waiting
         event = self._queue.popleft()

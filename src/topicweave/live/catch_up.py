@@ -39,6 +39,7 @@ from topicweave.live.catch_up_messages import (
 from topicweave.live.event_log import EventLog
 from topicweave.live.gaps import EventStream
 from topicweave.live.gate import Gate
+from topicweave.live.memory import EVENT_ID, Memory
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
@@ -88,7 +89,10 @@ class CatchUpService:
         take: Callable[[Event, int], bool],
         blame: Callable[[NodeId], None],
         may_have: Callable[[NodeId, TopicId], bool],
+        memory: Memory,
     ) -> None:
+        self._memory = memory
+        self._accounted = 0
         self._log, self._gate = log, gate
         self._random = rng
         self._now = now
@@ -125,6 +129,7 @@ class CatchUpService:
         self._linked = linked
         self._looks += 1
         self._settle()
+        self._account()
         self._ask_for_missing(sorted(linked))
         self._histories = {
             topic: (history, left - 1) for topic, (history, left) in self._histories.items() if left > 1
@@ -174,6 +179,11 @@ class CatchUpService:
         asked = self._asked[peer] = _Asked(self._looks)
         asked.runs = runs
         self._send(peer, Wanted(runs))
+
+    def _account(self) -> None:
+        now = EVENT_ID * sum(len(asked.events) for asked in self._asked.values())
+        self._memory.settle("asked", self._accounted, now)
+        self._accounted = now
 
     def _distrusts(self, peer: NodeId) -> bool:
         return self._distrusted.get(peer, (0, 0))[0] > self._looks
@@ -266,7 +276,9 @@ class CatchUpService:
             and not any(event in events for events in elsewhere)
         ]
         asked = self._asked.get(sender)
-        if missed and (asked is None or len(asked.events) < 4 * MOST_IDS):
+        self._account()
+        room = not self._memory.excess("asked")
+        if missed and room and (asked is None or len(asked.events) < 4 * MOST_IDS):
             if asked is None:
                 asked = self._asked[sender] = _Asked(self._looks)
             asked.events.update(dict.fromkeys(missed))

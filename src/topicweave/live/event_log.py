@@ -12,6 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from topicweave.live.memory import EVENT
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import TopicId
 
@@ -109,6 +110,14 @@ class EventLog:
 
     def topics(self) -> Iterable[TopicId]:
         return self._topics.keys()
+
+    def free(self, amount: int) -> None:
+        """Let the oldest go, until so many bytes are free."""
+        while amount > 0 and self._order:
+            oldest = self._order.popleft()
+            if oldest in self:
+                amount -= len(self._topics[oldest.topic][oldest].event.payload) + EVENT
+                self._remove(oldest)
 
     def drop(self, topic: TopicId) -> None:
         for event in self.events(topic):

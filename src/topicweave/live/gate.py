@@ -21,6 +21,7 @@ from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.gaps import EventStream, GapWatch
+from topicweave.live.memory import EVENT, Kind, Memory
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
@@ -37,12 +38,13 @@ Refusal = Literal[
     "old-epoch",
     "far-travelled",
     "disk-full",
+    "full",
     "failed",
 ]
 """Why an event was not accepted; `docs/delivery-contract.md` says what each means."""
 MOST_REFUSALS = 4096
 MOST_RELAYED = 4096
-FOR_NOW: frozenset[str] = frozenset({"unknown-key", "disk-full", "not-received"})
+FOR_NOW: frozenset[str] = frozenset({"unknown-key", "disk-full", "full", "not-received"})
 """Refusals that may be another answer a moment later."""
 
 
@@ -57,7 +59,13 @@ class Gate:
         log: EventLog,
         hand_out: Callable[[list[Event], bool], None],
         limits_of: Callable[[TopicId], tuple[LogLimits, bool]],
+        memory: Memory,
     ) -> None:
+        self._memory = memory
+        self._accounted: dict[Kind, int] = {"cache": 0, "waiting": 0, "unacknowledged": 0}
+        self._unacknowledged_bytes = 0
+        self._full = False
+        """Whether the node holds as much as it may of what was not acknowledged, or waits for the disk."""
         self._limits = settings.limits
         self._holds = settings.when_disk_fails == "hold"
         self.at_least_once = settings.delivery == "at-least-once"
@@ -94,6 +102,7 @@ class Gate:
             self.gaps.begins(EventStream(publisher, topic, state[0]), base)
             self._note_stream(publisher, topic, state[0])
         for event in store.unacknowledged():
+            self._unacknowledged_bytes += len(event.payload)
             self.unacknowledged[event.id] = (event, 0.0)  # Due at once.
 
     # What comes in.
@@ -102,9 +111,9 @@ class Gate:
         """To the application, if it wants the event and has not had it. Whether it was new."""
         if event.topic not in self.wanted:
             return False
-        if self.disk is not None and self._overfull():
+        if self._full or (self.disk is not None and self._overfull()):
             if event not in self.seen:
-                self.refuse(event.id, "disk-full")
+                self.refuse(event.id, "full" if self._full else "disk-full")
             return False
         seen = self.seen
         if not seen.first_time(event):
@@ -139,6 +148,7 @@ class Gate:
         for (publisher, topic), epoch in streams.items():
             self._note_stream(publisher, topic, epoch)
         self._log_events(arrived)
+        self.account()
         if self.disk is None:
             self._release(events)
             return
@@ -152,6 +162,24 @@ class Gate:
         self.disk.committed().add_done_callback(lambda _: self._permanent(events))
         if self.disk.error:
             self.disk_failed(self.disk.error)
+
+    def account(self) -> None:
+        """Say how much is held here, and make room if it is too much."""
+        memory, accounted = self._memory, self._accounted
+        held: dict[Kind, int] = {
+            "cache": self._log.bytes + EVENT * len(self._log),
+            "waiting": self._waiting_bytes + EVENT * len(self._waiting),
+            "unacknowledged": self._unacknowledged_bytes + EVENT * len(self.unacknowledged),
+        }
+        for kind, now in held.items():
+            memory.settle(kind, accounted[kind], now)
+        self._accounted = held
+        if excess := memory.excess("cache"):
+            self._log.free(excess)
+        full = bool(memory.excess("waiting") or memory.excess("unacknowledged"))
+        if full and not self._full:
+            memory.refused["unacknowledged" if memory.excess("unacknowledged") else "waiting"] += 1
+        self._full = full
 
     def _permanent(self, events: list[Event]) -> None:
         fresh = []
@@ -179,6 +207,7 @@ class Gate:
         if self.at_least_once:
             now = self._clock.now
             for event in events:
+                self._unacknowledged_bytes += len(event.payload)
                 self.unacknowledged[event.id] = (event, now)
         self._hand_out(events, False)
 
@@ -280,7 +309,13 @@ class Gate:
     # At least once.
 
     def acknowledge(self, event: EventId) -> None:
-        if self.unacknowledged.pop(event, None) is not None and self.disk is not None:
+        known = self.unacknowledged.pop(event, None)
+        if known is None:
+            return
+        self._unacknowledged_bytes -= len(known[0].payload)
+        if self._full:
+            self.account()
+        if self.disk is not None:
             self.disk.do(self.disk.store.acknowledge, event)
             self.disk.committed()
 

@@ -94,6 +94,11 @@ def view(node: LiveNode) -> dict[str, Any]:
         ],
         "cache": {"events": len(log), "bytes": log.bytes},
         "waiting_bytes": node.transport.waiting_bytes,
+        "memory": {
+            "most": node.world.memory.most,
+            "held": node.world.memory.held,
+            "refused": node.world.memory.refused,
+        },
         "peers": _peers(node),
         "interests_refused": node.transport.codec.names.refused,
         "counters": node.counters.as_dict(),

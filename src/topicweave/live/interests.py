@@ -28,6 +28,7 @@ import msgspec
 import numpy as np
 
 from topicweave.live.frames import ProtocolError
+from topicweave.live.memory import Memory
 from topicweave.model.ids import Interest
 
 LONG = 32
@@ -71,8 +72,9 @@ def name_of(topics: bytes) -> bytes:
 class InterestNames:
     """The names of interests that this node speaks of."""
 
-    def __init__(self, max_memory: int = 1 << 62) -> None:
-        self.most_topics = max_memory // TOPIC_BYTES
+    def __init__(self, memory: Memory | None = None) -> None:
+        self._memory = memory or Memory()
+        self.most_topics = self._memory.share("interests") // TOPIC_BYTES
         self.refused = 0
         """Interests that there was no memory for."""
         self._told = 0
@@ -103,15 +105,21 @@ class InterestNames:
 
     def admit(self, interest: Interest) -> bool:
         """Whether there is memory for one more interest that a peer told."""
-        self._told += len(interest)
-        if self._told > self.most_topics:
-            # Some of those told have been forgotten since: count what is left.
-            self._told = len(interest) + sum(map(len, self._interned.values()))
-        if self._told <= self.most_topics:
+        if self._take(len(interest)):
             return True
-        self._told -= len(interest)
+        # Some of those told have been forgotten since: count what is left.
+        left = sum(map(len, self._interned.values()))
+        self._memory.settle("interests", self._told * TOPIC_BYTES, left * TOPIC_BYTES)
+        self._told = left
+        if self._take(len(interest)):
+            return True
         self.refused += 1
         return False
+
+    def _take(self, topics: int) -> bool:
+        taken = self._memory.take("interests", topics * TOPIC_BYTES)
+        self._told += topics if taken else 0
+        return taken
 
     def read(self, topics: bytes, most: int) -> tuple[bytes, Interest, bool]:
         """The name and the interest behind what a peer told, and whether it is new here."""

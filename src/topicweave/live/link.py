@@ -71,6 +71,7 @@ class PeerLink(asyncio.Protocol):
         self.told_interests = TellingInterests()
         self.interests = HearingInterests(owner.codec.names, owner.limits.topics_per_peer)
         self._transport: asyncio.Transport | None = None
+        self._unread = 0
 
     # asyncio's side.
 
@@ -92,6 +93,18 @@ class PeerLink(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.owner.counters.bytes_received += len(data)
         self.tell(Bytes(data))
+        unread = self.connection.unread
+        if unread > WRITE_BUFFER or self._unread:
+            self._account(unread)
+            if self.owner.memory.excess("frames"):
+                self._account(0)
+                self.owner.memory.refused["frames"] += 1
+                self.error = f"no memory for what it sends: {unread} bytes of a frame that is not whole"
+                self.abort()
+
+    def _account(self, unread: int) -> None:
+        self.owner.memory.settle("frames", self._unread, unread)
+        self._unread = unread
 
     def pause_writing(self) -> None:
         self.tell(Writable(False))
@@ -102,6 +115,7 @@ class PeerLink(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None  # Nothing can be written any more, whatever is read below.
+        self._account(0)
         self.tell(Lost(in_order=error is None))
         if not self.opened.done():
             self.opened.set_exception(

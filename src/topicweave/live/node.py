@@ -106,7 +106,7 @@ class LiveNode:
             [*self.node.message_types, *catch_up_messages.TYPES],
             settings.limits.topics_per_peer,
             settings.limits.payload_bytes,
-            settings.limits.max_memory,
+            self.world.memory,
         )
         self.transport = Transport(
             Who(self.name, settings.swarm, settings.system),
@@ -117,6 +117,7 @@ class LiveNode:
             self.world,
             self.clock,
             self.counters,
+            self.world.memory,
             self.keyring,
         )
         for peer, address in stored.items():
@@ -367,6 +368,7 @@ class LiveNode:
             None if topics is None else frozenset(topics),
             on_gap,
             on_gap or self._tell_gap,
+            self.world.memory,
         )
 
     def close_feed(self, feed: Feed) -> None:

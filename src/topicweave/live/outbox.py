@@ -3,7 +3,7 @@
 Gossip (messages that carry no event) is little and urgent: heartbeats that wait behind thousands of events would let a live node be
 taken for dead. So it has a lane of its own, which goes first. Each lane keeps its order.
 
-The policy, when a message does not fit:
+The policy, when a message does not fit, into the queue or into the node's `memory`:
 1. The oldest gossip goes, down to three quarters of the bound.
 2. If events alone fill the queue, the new message is refused, and the caller is told: a publisher sees it in its receipt, and the
    counters tell of every one. Events already queued are never dropped for newer ones.
@@ -12,15 +12,21 @@ The policy, when a message does not fit:
 from __future__ import annotations
 
 from topicweave.live.counters import Counters
+from topicweave.live.memory import Memory
+
+PAGE = 64 * 1024
+"""Bytes of the account of memory that a queue takes at a time."""
 
 
 class Outbox:
     """Encoded messages in two lanes."""
 
-    __slots__ = ("_counters", "_events", "_gossip", "_limit", "size")
+    __slots__ = ("_counters", "_events", "_gossip", "_limit", "_memory", "_reserved", "size")
 
-    def __init__(self, limit: int, counters: Counters) -> None:
+    def __init__(self, limit: int, counters: Counters, memory: Memory | None = None) -> None:
         self._limit = limit
+        self._memory = memory or Memory()
+        self._reserved = 0
         self._counters = counters
         self._events: list[bytes] = []
         self._gossip: list[bytes] = []
@@ -32,10 +38,10 @@ class Outbox:
     def put(self, message: bytes, carries_event: bool) -> bool:
         """Whether the message was taken."""
         size = self.size + len(message)
-        if size > self._limit:
+        if size > self._reserved and not self._reserve(size):
             self._drop_gossip(len(message))
             size = self.size + len(message)
-            if size > self._limit:
+            if size > self._reserved and not self._reserve(size):
                 if carries_event:
                     self._counters.events_dropped += 1
                 else:
@@ -52,7 +58,7 @@ class Outbox:
         """The next messages, of about `limit` bytes together, at least one."""
         if self.size <= limit:
             taken = self._gossip + self._events
-            self._gossip, self._events, self.size = [], [], 0
+            self._empty()
             return taken
         taken, size = [], 0
         for lane in (self._gossip, self._events):
@@ -65,16 +71,35 @@ class Outbox:
                 count += 1
             del lane[:count]
         self.size -= size
+        spare = (self._reserved - self.size) // PAGE * PAGE
+        self._reserved -= spare
+        self._memory.give("queues", spare)
         return taken
 
     def clear(self) -> None:
         """The peer is unreachable: nothing that waits will be sent."""
         self._counters.events_dropped += len(self._events)
         self._counters.gossip_dropped += len(self._gossip)
+        self._empty()
+
+    def _empty(self) -> None:
         self._gossip, self._events, self.size = [], [], 0
+        self._memory.give("queues", self._reserved)
+        self._reserved = 0
+
+    def _reserve(self, size: int) -> bool:
+        """Whether so many bytes may wait."""
+        if size > self._limit:
+            return False
+        more = min(self._limit, -(-size // PAGE) * PAGE) - self._reserved
+        if not self._memory.take("queues", more):
+            return False
+        self._reserved += more
+        return True
 
     def _drop_gossip(self, room: int) -> None:
-        aim = max(0, min(self._limit * 3 // 4, self._limit - room))
+        bound = self._limit if self.size + room > self._limit else self._reserved
+        aim = max(0, min(bound * 3 // 4, bound - room))
         count = 0
         while self.size > aim and count < len(self._gossip):
             self.size -= len(self._gossip[count])

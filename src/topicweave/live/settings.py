@@ -17,6 +17,9 @@ from topicweave.systems.system import System
 Preset = Literal["local", "lan", "wan"]
 
 
+LEAST_MEMORY = 1 << 20
+
+
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What others can make this node hold or do."""
 
@@ -42,7 +45,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache_bytes: int = 64 * 1024 * 1024
     """Of all topics' caches together."""
     max_memory: int = 512 * 1024 * 1024
-    """Bytes that peers' interests may take up here, all together; one peer may fill an eighth of it."""
+    """Bytes that peers and applications can make this node hold, all together: see `memory` for what counts, and for each kind's share."""
 
 
 class LogLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -273,6 +276,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             SeedName.parse(address)
         if self.http and not Address.parse(self.http, "http").loopback and not self.token:
             raise BadInput(f"http {self.http} is not loopback: set a token")
+        if self.limits.max_memory < LEAST_MEMORY:
+            raise BadInput(f"max_memory {self.limits.max_memory}: a node needs {LEAST_MEMORY} bytes at least")
         if self.cache < 0 or any(size < 0 for size in self.caches.values()):
             raise BadInput("a cache holds 0 or more events")
 

@@ -30,6 +30,7 @@ from topicweave.live.dialling import Dialler
 from topicweave.live.frames import Kind, ProtocolError, frame
 from topicweave.live.link import MOST_TOLD, PeerLink
 from topicweave.live.listening import Listener
+from topicweave.live.memory import Memory
 from topicweave.live.outbox import Outbox
 from topicweave.live.sending import Peer, Sender
 from topicweave.live.settings import Address, Limits, Pace
@@ -109,8 +110,10 @@ class Transport:
         events: Events,
         clock: Clock,
         counters: Counters,
+        memory: Memory,
         keyring: Keyring | None = None,
     ) -> None:
+        self.memory = memory
         self.loop = asyncio.get_running_loop()
         self.name, self.id = who.name, ring_id(who.name)
         self.codec, self.limits, self.clock = codec, limits, clock
@@ -494,7 +497,7 @@ class Transport:
             link.hold(self.sender.congestion.holds_up(link.peer))
 
     def _make_peer(self, peer: NodeId) -> Peer:
-        return Peer(peer, Outbox(self.limits.queue_bytes, self.counters))
+        return Peer(peer, Outbox(self.limits.queue_bytes, self.counters, self.memory))
 
     def new_peer(self, to: NodeId) -> Peer | None:
         if to == self.id or self.closed or self.book.get(to) is None or self.dialler.cooling(to):

@@ -21,6 +21,7 @@ from topicweave.live.interests import (
     Shape,
     shape_of,
 )
+from topicweave.live.memory import Memory
 from topicweave.live.settings import Address
 from topicweave.model.event import EventId
 from topicweave.model.ids import RING_SIZE, Interest, NodeId
@@ -214,7 +215,7 @@ class Codec:
         types: Iterable[type[Message]],
         topics_per_peer: int,
         payload_bytes: int,
-        max_memory: int = 1 << 62,
+        memory: Memory | None = None,
     ) -> None:
         self.types = tuple(dict.fromkeys(types))
         self._shapes: dict[type, Shape] = {
@@ -224,7 +225,7 @@ class Codec:
         decoded = [self._shapes[type_].twin if type_ in self._shapes else type_ for type_ in self.types]
         any_of_them: Any = Union[tuple(decoded)]  # noqa: UP007 - made of whatever the system has
         self._decode = msgspec.msgpack.Decoder(list[any_of_them]).decode
-        self.names = InterestNames(max_memory)
+        self.names = InterestNames(memory)
         self._topics_per_peer = topics_per_peer
         self._payload_bytes = payload_bytes
         self.introducing = frozenset(

@@ -22,6 +22,7 @@ from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.gate import Gate, Refusal
+from topicweave.live.memory import Memory
 from topicweave.live.names import TopicNames
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.live.transport import Events, Transport
@@ -67,6 +68,7 @@ class LiveWorld(Events):
         announce: Callable[[list[Missed]], None],
         keyring: Keyring | None = None,
     ) -> None:
+        self.memory = Memory(settings.limits.max_memory)
         self.random = rng
         self.node: Node | None = None
         self.keyring = keyring
@@ -98,7 +100,7 @@ class LiveWorld(Events):
             clock.wall,
             self.retained.__contains__,
         )
-        self.gate = Gate(settings, clock, self.counters, self.log, hand_out, self._log_limits)
+        self.gate = Gate(settings, clock, self.counters, self.log, hand_out, self._log_limits, self.memory)
         self.catch_up = CatchUpService(
             self.log,
             self.gate,
@@ -110,6 +112,7 @@ class LiveWorld(Events):
             self._take_caught_up,
             self._unmet,
             self.may_have,
+            self.memory,
         )
         self._next_comparison = 0.0
         self._arriving: EventMessage | None = None
@@ -432,6 +435,7 @@ class LiveWorld(Events):
         self._loop.call_later(LOOK_EVERY, self._look)
         self.guarded(self.catch_up.look)
         self.guarded(self._look_for_gaps)
+        self.gate.account()
         if self.gate.at_least_once:
             self.gate.hand_out_again(self._settings.redeliver_after)
         if self.now >= self._next_comparison:
