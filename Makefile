@@ -6,7 +6,7 @@
 BIN := .venv/bin
 LONG := bench or cluster or fuzz or live
 # Files of tests side by side, those that share a Spark in one process (tests/conftest.py).
-SIDE_BY_SIDE := -n logical --maxprocesses 4 --dist loadgroup
+SIDE_BY_SIDE := -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -20,7 +20,7 @@ test: ## what a change has to pass; PYTEST_ARGS="-k ring" goes to pytest, PYTHON
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(PYTEST_ARGS)
 
 test-all: test ## and the long ones: benchmarks, a Spark cluster, fuzzing, swarms of live nodes
-	$(BIN)/pytest -m "$(LONG)" $(PYTEST_ARGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m "$(LONG)" $(PYTEST_ARGS)
 
 test-live: ## only the swarms of live nodes: fifty per system, kill -9, ten thousand connections; minutes
 	@sh scripts/setup.sh --java-optional
@@ -34,11 +34,14 @@ lint: ## the checks without the tests
 	@sh scripts/setup.sh --java-optional
 	@$(MAKE) --no-print-directory checks
 
-.PHONY: checks
-checks:
+.PHONY: checks types style
+checks: # mypy beside the others
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync types style
+types:
+	$(BIN)/mypy
+style:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
 format: ## lay out the code and mend what can be mended

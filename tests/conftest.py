@@ -1,6 +1,7 @@
 """What tests share. Spark is started once per run, and only if a test asks for it."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +18,46 @@ if TYPE_CHECKING:
 settings.register_profile("topicweave", deadline=None)
 settings.load_profile("topicweave")
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background of a script, which ignores Ctrl-C. Tests press it, and commands that they start would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+LONGEST = (
+    "spark",
+    "cluster",
+    "live",
+    "tests/papers/",
+    "tests/examples/",
+    "tests/cli/test_compare.py",
+    "tests/live/",
+    "tests/choose/",
+    "tests/systems/",
+    "tests/bulk/",
+    "tests/blocks/test_peer_sampling.py",
+    "tests/blocks/test_oscar.py",
+)
+"""Side by side, these begin first: what is begun last should be short."""
+
+
+def group(item: pytest.Item) -> str:
+    """What one process runs: all that share the Spark below, the cluster, or the machine's patience with live swarms; else a file."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        return "spark"
+    marked = (name for name in ("cluster", "live") if item.get_closest_marker(name))
+    return next(marked, item.nodeid.partition("::")[0])
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side (`make test`), one process runs a file, and one runs all that share the Spark below."""
-    for item in items:
-        shared = "spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if shared else item.nodeid.partition("::")[0]))
+    groups = {item: group(item) for item in items}
+    for item, name in groups.items():
+        item.add_marker(pytest.mark.xdist_group(name))
+    ranks = {
+        name: next((rank for rank, long in enumerate(LONGEST) if name.startswith(long)), len(LONGEST))
+        for name in set(groups.values())
+    }
+    items.sort(key=lambda item: ranks[groups[item]])
 
 
 @pytest.fixture(scope="session")
