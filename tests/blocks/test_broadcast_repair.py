@@ -29,6 +29,7 @@ from topicweave.blocks.broadcast_tree import (
     IHave,
     Push,
 )
+from topicweave.blocks.late_neighbours import LATE
 from topicweave.model.event import Event, EventId
 
 
@@ -232,3 +233,23 @@ def test_lossy_links_lose_little_and_double_nothing(seed: int) -> None:
         assert set(swarm.receivers(event).values()) == {1}
         received += len(swarm.receivers(event))
     assert received >= 0.99 * 30 * 19
+
+
+def test_what_was_lost_with_a_link_comes_over_the_next_one() -> None:
+    """Nobody else announces it: 2 hangs on 1 alone, and the link breaks while the event is on its way."""
+    swarm = Swarm(nx.path_graph(3))
+    swarm.break_link(1, 2)
+    event, _ = swarm.publish(0, settle=1.0)
+    assert swarm.receivers(event) == {1: 1}
+    swarm.graph.add_edge(0, 2)
+    for node, peer in ((0, 2), (2, 0)):
+        swarm.trees[node].link_up(peer, frozenset({NEWS}))
+    swarm.net.run(swarm.net.now + 5.0)
+    assert swarm.receivers(event) == {1: 1, 2: 1}
+    old, _ = swarm.publish(0, settle=LATE + 1.0)
+    announced = len(swarm.sent_of(IHave))
+    swarm.trees[0].link_up(2, frozenset({NEWS}))
+    swarm.net.run(swarm.net.now + 5.0)
+    assert len(swarm.sent_of(IHave)) == announced, "what is old is not brought up again"
+    assert swarm.receivers(old) == {1: 1, 2: 1}
+    assert swarm.timers() == []

@@ -19,8 +19,9 @@ Rules kept
 4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
    those announced ahead of them are waited for. Whose graft was in vain, because the events came anyway, has more patience from
    then on (up to `MOST_PATIENCE` times the time set), and less again when a graft was needed.
-5. An event is handed to the application at most once, and passed on at most once, however often it comes.
-6. All memory is bounded: the cache that answers grafts, the announcements waited for, the streams seen. State
+5. Over a new link the events of the last `LATE` seconds are announced: one that was lost with the link before comes over this one.
+6. An event is handed to the application at most once, and passed on at most once, however often it comes.
+7. All memory is bounded: the cache that answers grafts, the announcements waited for, the streams seen. State
    is kept only for peers that a link leads to, and only for topics that this node takes part in.
 
 The paper announces and asks for single messages. Here both speak of runs, consecutive events of one stream (a publisher on a
@@ -30,13 +31,14 @@ topic), and there is one timer per stream: a burst costs as many announcements a
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from topicweave.blocks.event_cache import EventCache
+from topicweave.blocks.late_neighbours import LATE
 from topicweave.blocks.seen import SeenEvents
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
@@ -181,6 +183,9 @@ class BroadcastTree:
         # Stream and where it came from -> runs [first, last] to be announced to the lazy links.
         self._news: dict[tuple[int, int, int, NodeId | None], list[list[int]]] = {}
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
+        # What was spread lately, with the time; and to whom it is to be announced.
+        self._recent: deque[tuple[float, EventId]] = deque(maxlen=MOST_RUNS)
+        self._new_links: dict[NodeId, frozenset[TopicId]] = {}
         self._reference: dict[TopicId, _Reference] = {}
         self._grafted: set[NodeId] = set()  # asked, and nothing has come from them since
         self._patience = 1.0
@@ -196,7 +201,11 @@ class BroadcastTree:
         }
 
     def timers(self) -> Timers:
-        return {"tree-announce": self._announce, "tree-missing": self._ask_for_missing}
+        return {
+            "tree-announce": self._announce,
+            "tree-missing": self._ask_for_missing,
+            "tree-recent": self._announce_recent,
+        }
 
     # What the system tells the tree.
 
@@ -231,12 +240,18 @@ class BroadcastTree:
             del self._unsent[event_id]
             if push := self._cache.get(event_id):
                 self._world.send(peer, push)
+        if self._recent and self._recent[-1][0] > self._world.now - LATE:
+            if not self._new_links:
+                # Not at once: the other end must know of the link.
+                self._world.set_timer(("tree-recent",), self._parameters.graft_timeout)
+            self._new_links[peer] = interest
 
     def link_down(self, peer: NodeId) -> None:
         """No link leads to this peer any more: forget all about it."""
         for topic in [topic for topic, lazy in self._lazy.items() if peer in lazy]:
             self._make_eager(topic, peer)
         self._grafted.discard(peer)
+        self._new_links.pop(peer, None)
         for missing in self._missing.values():
             missing.sources.pop(peer, None)
         for stream in [stream for stream in self._news if stream[3] == peer]:
@@ -258,12 +273,14 @@ class BroadcastTree:
     def known_peers(self) -> set[NodeId]:
         """Peers that some state is kept for."""
         peers = self._grafted.union(source for *_, source in self._news if source is not None)
+        peers.update(self._new_links)
         return peers.union(*self._lazy.values(), *(missing.sources for missing in self._missing.values()))
 
     def restart(self) -> None:
         """Timers were lost with the last life: forget what waited for them."""
         self._missing.clear()
         self._news.clear()
+        self._new_links.clear()
 
     # What peers say.
 
@@ -358,6 +375,7 @@ class BroadcastTree:
     def _spread(self, push: EventMessage, source: NodeId | None) -> int:
         event = push.event
         topic = event.topic
+        self._recent.append((self._world.now, event.id))
         lazy = self._lazy.get(topic)
         send = self._world.send
         sent_to = 0
@@ -400,6 +418,14 @@ class BroadcastTree:
         for peer, announced in told.items():
             for start in range(0, len(announced), MOST_RUNS):
                 self._world.send(peer, IHave(tuple(announced[start : start + MOST_RUNS])))
+
+    def _announce_recent(self, _key: TimerKey) -> None:
+        new, self._new_links = self._new_links, {}
+        since = self._world.now - LATE
+        recent = [event for time, event in self._recent if time > since and self._wants(event.topic)]
+        for peer, interest in new.items():
+            if runs := tuple(EventRun.of(event) for event in recent if event.topic in interest):
+                self._world.send(peer, IHave(runs))
 
     def _ask_for_missing(self, key: TimerKey) -> None:
         """The timer of one stream: ask for what did not come, unless it is coming."""
