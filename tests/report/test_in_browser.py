@@ -19,6 +19,7 @@ from tests.report.browser import COMMAND, chromium, look_at, painted
 from tests.report.comparisons import comparison, entry
 from topicweave.report.page import comparison_page
 from topicweave.report.workload_page import workload_page
+from topicweave.systems.registry import SYSTEMS as SYSTEM_NAMES
 
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="needs Chromium to look at pages")
 
@@ -134,6 +135,50 @@ def test_everything_is_drawn_without_a_complaint_and_fits(
     assert all(marks)
     overflow = page.evaluate("document.scrollingElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow <= 0
+
+
+# Texts of figures that stick out of their picture, or lie on another one.
+SPOILT = """
+(() => {
+  const spoilt = [];
+  for (const card of document.querySelectorAll('.plot, .picture')) {
+    const frame = card.getBoundingClientRect();
+    const texts = [...card.querySelectorAll('svg text')].filter(text => text.checkVisibility() && text.textContent.trim());
+    const boxes = texts.map(text => [text.textContent, text.getBoundingClientRect()]).filter(([, box]) => box.width);
+    for (const [text, box] of boxes)
+      if (box.left < frame.left - 1 || box.right > frame.right + 1) spoilt.push(`cut off: ${text}`);
+    boxes.forEach(([text, a], place) => {
+      for (const [other, b] of boxes.slice(place + 1)) {
+        const [wide, high] = [Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];
+        if (wide > 2 && high > 4) spoilt.push(`${text} on ${other}`);
+      }
+    });
+  }
+  return [document.querySelectorAll('.plot text, .picture text').length, spoilt];
+})()
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_labels_of_fourteen_systems_neither_overlap_nor_are_cut_off(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    many = [
+        entry(
+            name,
+            degree_mean=5.0 + 3 * place,
+            degree_max=20.0 * place,
+            repair_time=39.0 / (place + 1),
+            **NOISY,
+        )
+        for place, name in enumerate(SYSTEM_NAMES)
+    ]
+    assert len(many) >= 14
+    file = tmp_path / "many.html"
+    file.write_text(comparison_page(comparison(*many)), encoding="utf-8")
+    texts, spoilt = look_at(browser, file, width=width).page.evaluate(SPOILT)
+    assert texts > 100
+    assert spoilt == []
 
 
 def test_the_answer_is_on_the_first_screen(browser: Browser, pages: dict[str, Path]) -> None:

@@ -72,7 +72,7 @@ def test_relays_have_another_shape_and_clusters_their_colours() -> None:
         "news & weather (2)",
         "go (1)",
         "shares none of these (1)",
-        "relay: got what it did not want (1)",
+        "relay: does not want it (1)",
     ]
     # One link within the cluster of ann and bob, three from one colour to another.
     threads = {

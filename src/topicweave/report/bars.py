@@ -110,9 +110,14 @@ def repair(entries: Sequence[Entry], question: str) -> Figure:
         f"Seconds from the crash until probes reach 99% of what they reached before it, for good. {_INTERVALS}{said}",
         "repair_time, means over the seeds",
         [_bar(mended, "repair_time", "repair time", "%{x:.1f} s") | _said(mended)] if mended else [],
-        _by_system(mended, {"title": {"text": "seconds"}, "rangemode": "tozero"}),
+        _by_system(mended, {"title": {"text": "seconds"}, "range": [0.0, _room_for_text(mended)]}),
         question,
     )
+
+
+def _room_for_text(mended: Sequence[Entry]) -> float:
+    """The end of the axis: beyond the longest bar there is room for what is said beside it."""
+    return 1.25 * max((entry.measure("repair_time") for entry in mended), default=1.0) or 1.0
 
 
 def _said(mended: Sequence[Entry]) -> Trace:

@@ -168,7 +168,7 @@ _LIKENESS = (
 )
 _LIKENESS_SOURCE = "cost_by_likeness: (likeness, links, noise) of up to 300 nodes, all seeds together"
 _LIKENESS_AXIS = {
-    "title": {"text": "likeness: share of a node's topics that its like want"},
+    "title": {"text": "likeness: share of topics in common"},
     "tickformat": ".0%",
 }
 

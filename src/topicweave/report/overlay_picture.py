@@ -138,11 +138,11 @@ def _legend(picture: Picture, colours: Mapping[str, str], top: float) -> list[st
     if -1 in groups:
         items.append((GREY, False, "shares none of these", groups.count(-1)))
     if relays := sum(node["relay"] for node in picture["nodes"]):
-        items.append((GREY, True, "relay: got what it did not want", relays))
+        items.append((GREY, True, "relay: does not want it", relays))
     drawn = []
     for place, (shade, relay, text, nodes) in enumerate(items):
         x, y = 10 + place % 2 * (WIDTH // 2), top + place // 2 * ROW
-        label = f"{_shortened(text, LONGEST_TEXT if not relay else 40)} ({nodes})"
+        label = f"{_shortened(text, LONGEST_TEXT)} ({nodes})"
         drawn.append(
             f"<g>{_mark((x, y + 6), 4.5, shade, relay)}"
             f'<text x="{x + 10}" y="{y + 10:.1f}" style="fill:var(--ink)">{escape(label)}</text></g>'
