@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -23,7 +24,7 @@ from topicweave.systems.registry import SYSTEMS as SYSTEM_NAMES
 
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="needs Chromium to look at pages")
 
-NOISY = {
+NOISY: dict[str, Any] = {
     "noise": 0.2,
     "noise_quantiles": [step / 200 for step in range(101)],
     "cost_by_likeness": [[0.02 * number, 10, 0.01 * number] for number in range(50)],
