@@ -7,7 +7,19 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from benchmarks import designs, kernel, magnet, pipeline, rappel, record, scale, selection, sizing, vitis
+from benchmarks import (
+    designs,
+    kernel,
+    magnet,
+    pipeline,
+    rappel,
+    record,
+    rest,
+    scale,
+    selection,
+    sizing,
+    vitis,
+)
 from benchmarks.sheet import WIDTH, Sheet
 from topicweave import __version__
 
@@ -21,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "rappel": rappel.run,
     "magnet": magnet.run,
     "sizing": sizing.run,
+    "rest": rest.run,
 }
 
 

@@ -197,3 +197,33 @@ def test_times_are_checked(period: float, timeout: float) -> None:
     world = VirtualNetwork().world(0)
     with pytest.raises(ValueError, match="period"):
         FailureDetector(world, period, timeout, lambda peers: None, lambda peer: None)
+
+
+class Asker(Watcher):
+    """One that asks the late; peer 2 speaks only when it is asked."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.asked: list[tuple[float, list[NodeId]]] = []
+        self.detector = FailureDetector(self.world, 2.0, 4.0, self.beat, self.suspect, ask=self.ask)
+        self.world.use(self.detector)
+
+    def ask(self, peers: list[NodeId]) -> None:
+        self.asked.append((self.net.now, peers))
+        if 2 in peers:
+            self.net.at(self.net.now + 0.1, lambda: self.detector.heard(2))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_late_are_asked_before_they_are_suspected_and_the_dead_are_found_no_later(seed: int) -> None:
+    watcher = Asker(seed)
+    for peer in (1, 2, 3):
+        watcher.detector.watch(peer)
+    watcher.hears(1, 0.0, 60.0, every=2.0)
+    watcher.net.run(60.0)
+    assert [peer for _, peer in watcher.suspected] == [3]
+    assert 4.0 < watcher.suspected[0][0] <= 4.5
+    assert all(1 not in peers for _, peers in watcher.asked)
+    assert sum(3 in peers for _, peers in watcher.asked) == 3
+    assert {round(b - a, 9) for (a, _), (b, _) in pairwise(watcher.beats)} == {2.0}
+    assert set(watcher.detector.watched) == {1, 2}

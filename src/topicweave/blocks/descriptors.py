@@ -25,7 +25,7 @@ import msgspec
 
 from topicweave.model.ids import RING_SIZE, Interest, NodeId
 
-MAX_VERSION = 1 << 53
+MAX_VERSION = 1 << 40
 """No honest peer changes its mind this often."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import PeerSampling
+from topicweave.blocks.profiles import Profiles
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, TopicDirectory
 from topicweave.blocks.topic_directory.messages import TopicContact
 from topicweave.blocks.views import GossipView
@@ -33,11 +34,13 @@ class DirectoryView(GossipView):
         world: World,
         owner: NodeId,
         sampling: PeerSampling,
+        profiles: Profiles | None = None,
         capacity: int = 1000,
         parameters: DirectoryParameters | None = None,
         max_age: float = 60.0,
     ) -> None:
         super().__init__(world, sampling, capacity, max_age)
+        self.profiles = profiles
         self.directory = TopicDirectory(
             world, owner, self._known_subscribers, self._named, self._any_peer, parameters
         )
@@ -72,6 +75,12 @@ class DirectoryView(GossipView):
     def serve(self, parts: Parts) -> None:
         self.directory.serve(parts)
 
+    def spoke(self, peer: NodeId) -> None:
+        self.directory.ring.spoke(peer)
+
+    def heard(self, peer: NodeId) -> None:
+        self.directory.ring.hear(peer)
+
     def said(self, peer: NodeId, interest: Interest) -> None:
         named = self._contacts.get(peer)
         wrong = [topic for topic in named if topic not in interest] if named else []
@@ -95,7 +104,8 @@ class DirectoryView(GossipView):
         return self.directory.known_peers().union(self.peers())
 
     def receivers(self) -> Receivers:
-        return {**super().receivers(), **self.directory.receivers()}
+        told = {} if self.profiles is None else self.profiles.receivers()
+        return {**super().receivers(), **self.directory.receivers(), **told}
 
     def timers(self) -> Timers:
         return {**super().timers(), **self.directory.timers()}

@@ -10,6 +10,7 @@ import msgspec
 from topicweave.blocks.cyclon import Cyclon
 from topicweave.blocks.directory_view import DirectoryView
 from topicweave.blocks.peer_sampling import SamplingParams
+from topicweave.blocks.profiles import Profiles
 from topicweave.blocks.views import Directory, FullView, GossipView, InterestView, ShareView
 from topicweave.errors import BadInput
 from topicweave.model.ids import Interest, NodeId
@@ -74,7 +75,9 @@ class Membership:
             size = min(DIRECTORY_SAMPLING.view_size, self.capacity)
             shuffle = min(DIRECTORY_SAMPLING.shuffle_size, size)
             sparing = msgspec.structs.replace(DIRECTORY_SAMPLING, view_size=size, shuffle_size=shuffle)
-            return DirectoryView(world, owner, Cyclon(world, owner, interest, sparing), self.capacity)
+            profiles = Profiles(world, owner)
+            sampling = Cyclon(world, owner, interest, sparing, profiles)
+            return DirectoryView(world, owner, sampling, profiles, self.capacity)
         if self.share is None:
             # A peer's view turns over in about view_size periods; what was heard is remembered beyond that.
             size = min(50, self.capacity)
@@ -89,8 +92,9 @@ class Membership:
         return ShareView(world, owner, interest, oracle, self.share)
 
 
-DIRECTORY_SAMPLING = SamplingParams(view_size=30, shuffle_size=8, period=4.0, greet_every=15)
-"""Of gossip beside a directory: rare topics are the directory's affair, so it may be slow."""
+DIRECTORY_SAMPLING = SamplingParams(view_size=30, shuffle_size=8, period=4.0, greet_every=15, max_topics=256)
+"""Of gossip beside a directory: rare topics are the directory's affair, so it may be slow. Of long profiles the topics of the lowest identifiers, which
+are hashes, are told: all nodes draw the same sample, so what two of them share shows."""
 
 FULL = Membership(share=1.0)
 GOSSIP = Membership()

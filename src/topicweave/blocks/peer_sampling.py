@@ -11,7 +11,8 @@ Rules kept
    start; later a random one is whenever the view is empty, and every `greet_every` periods in any case, so
    that two halves that lost and forgot each other find together again.
 4. Nothing a peer sends makes the view, a message or a profile exceed the parameters.
-5. A node that hears news of itself that it did not make (it restarted without memory, or somebody lies)
+5. With `profiles` what peers want is told only to those who lack it (see `profiles`); else each descriptor has it.
+6. A node that hears news of itself that it did not make (it restarted without memory, or somebody lies)
    raises its version above that, as SWIM's incarnation numbers do (Das, Gupta, Motivala 2002).
 """
 
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from topicweave.blocks.descriptors import MAX_VERSION, AgingView, Descriptor, Obituaries, believable
+from topicweave.blocks.profiles import Profiles, names_in
 from topicweave.model.ids import Interest, NodeId
 from topicweave.port import Message, Receivers, TimerKey, Timers, World
 
@@ -31,22 +33,30 @@ TIMER = "sampling"
 Listener = Callable[[Sequence[Descriptor]], None]
 
 
+News = tuple[Descriptor, ...] | bytes
+"""Descriptors, or without profiles, packed."""
+
+
+def spoken_of(news: News) -> list[NodeId]:
+    return names_in(news) if isinstance(news, bytes) else [descriptor.id for descriptor in news]
+
+
 class Offer(Message, frozen=True, array_like=True, tag="sampling.offer"):
     """The first half of an exchange; the sender's own descriptor comes first."""
 
-    descriptors: tuple[Descriptor, ...]
+    descriptors: News
 
     def introduces(self) -> Iterable[NodeId]:
-        return [descriptor.id for descriptor in self.descriptors]
+        return spoken_of(self.descriptors)
 
 
 class Answer(Message, frozen=True, array_like=True, tag="sampling.answer"):
     """The second half."""
 
-    descriptors: tuple[Descriptor, ...]
+    descriptors: News
 
     def introduces(self) -> Iterable[NodeId]:
-        return [descriptor.id for descriptor in self.descriptors]
+        return spoken_of(self.descriptors)
 
 
 class SamplingParams(msgspec.Struct, frozen=True):
@@ -89,10 +99,12 @@ class PeerSampling(ABC):
         node_id: NodeId,
         interest: Interest = frozenset(),
         params: SamplingParams = DEFAULTS,
+        profiles: Profiles | None = None,
     ) -> None:
         self.world = world
         self.id = node_id
         self.params = params
+        self._profiles = profiles
         self._view = AgingView(world.now, params.max_age)
         self._contacts: list[NodeId] = []
         self._to_greet: list[NodeId] = []
@@ -205,7 +217,7 @@ class PeerSampling(ABC):
             offer = self._offer(view, partner)
             self._partner = partner
             self._offered = [descriptor.id for descriptor in offer]
-            self.world.send(partner, Offer((self.own(), *offer)))
+            self.world.send(partner, Offer(self._packed((self.own(), *offer))))
 
     def _contact_to_greet(self) -> NodeId | None:
         """See rule 3."""
@@ -219,14 +231,29 @@ class PeerSampling(ABC):
     def _receive_offer(self, sender: NodeId, message: Offer) -> None:
         self._view.age(self.world.now)
         answer = self._answer(self._view.entries)
-        self.world.send(sender, Answer(tuple(answer)))
-        self._learn(message.descriptors, [descriptor.id for descriptor in answer])
+        self.world.send(sender, Answer(self._packed(tuple(answer))))
+        self._hear(sender, message.descriptors, [descriptor.id for descriptor in answer])
 
     def _receive_answer(self, sender: NodeId, message: Answer) -> None:
         if sender == self._partner:
             self._partner = None
             self._view.age(self.world.now)
-            self._learn(message.descriptors, self._offered)
+            self._hear(sender, message.descriptors, self._offered)
+
+    def _packed(self, descriptors: tuple[Descriptor, ...]) -> News:
+        return descriptors if self._profiles is None else self._profiles.pack(descriptors)
+
+    def _hear(self, sender: NodeId, news: News, sent: Sequence[NodeId]) -> None:
+        if not isinstance(news, bytes):
+            self._learn(news, sent)
+        elif self._profiles is not None:
+            self._profiles.unpack(
+                sender, news, self.params.view_size + 1, lambda late: self._late(late, sent)
+            )
+
+    def _late(self, descriptors: Sequence[Descriptor], sent: Sequence[NodeId]) -> None:
+        self._view.age(self.world.now)
+        self._learn(descriptors, sent)
 
     def _learn(self, descriptors: Sequence[Descriptor], sent: Sequence[NodeId]) -> None:
         params, now = self.params, self.world.now
@@ -243,7 +270,7 @@ class PeerSampling(ABC):
                 listener(list(received.values()))
 
     def _outbid(self, rumour: Descriptor) -> None:
-        """See rule 5."""
+        """See rule 6."""
         if rumour.version > self._version or (
             rumour.version == self._version and rumour.profile != self._advertised
         ):

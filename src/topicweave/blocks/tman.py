@@ -14,6 +14,7 @@ Rules kept
 4. A partner that has not answered when the next period begins leaves the view, and older news of it is not
    believed. Descriptors older than `max_age` leave, so a dead peer is gone everywhere after that time.
 5. Nothing a peer sends makes the view or a message exceed the parameters.
+6. With `profiles` what peers want is told only to those who lack it (see `profiles`).
 
 A node has one T-Man; what wants several topologies at once (Vitis: ring, small world, friends) says so in
 its ranking.
@@ -26,6 +27,8 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from topicweave.blocks.descriptors import AgingView, Descriptor, Obituaries, believable, merge
+from topicweave.blocks.peer_sampling import News, spoken_of
+from topicweave.blocks.profiles import Profiles
 from topicweave.model.ids import NodeId, clockwise
 from topicweave.port import Message, Receivers, TimerKey, Timers, World
 
@@ -41,19 +44,19 @@ OnChange = Callable[[list[NodeId], list[NodeId]], None]
 class Buffer(Message, frozen=True, array_like=True, tag="tman.buffer"):
     """What the active side sends; its own descriptor comes first."""
 
-    descriptors: tuple[Descriptor, ...]
+    descriptors: News
 
     def introduces(self) -> Iterable[NodeId]:
-        return [descriptor.id for descriptor in self.descriptors]
+        return spoken_of(self.descriptors)
 
 
 class BufferBack(Message, frozen=True, array_like=True, tag="tman.back"):
     """What the passive side answers; its own descriptor comes first."""
 
-    descriptors: tuple[Descriptor, ...]
+    descriptors: News
 
     def introduces(self) -> Iterable[NodeId]:
-        return [descriptor.id for descriptor in self.descriptors]
+        return spoken_of(self.descriptors)
 
 
 class TManParams(msgspec.Struct, frozen=True):
@@ -96,6 +99,7 @@ class TMan:
         params: TManParams = DEFAULTS,
         on_change: OnChange = lambda entered, left: None,
         choose: Callable[[Sequence[Descriptor]], Descriptor] | None = None,
+        profiles: Profiles | None = None,
     ) -> None:
         self.world = world
         self.params = params
@@ -103,6 +107,7 @@ class TMan:
         self._rank = rank
         self._sample = sample
         self._on_change = on_change
+        self._profiles = profiles
         self._choose = choose or (lambda ranked: world.random.choice(ranked[: params.psi or None]))
         self._view = AgingView(world.now, params.max_age)  # in order of rank
         self._obituaries = Obituaries(params.max_age)
@@ -150,20 +155,43 @@ class TMan:
         if ranked:
             partner = self._choose(ranked)
             self._partner = partner.id
-            self.world.send(partner.id, Buffer(self._buffer_for(partner, self._samples)))
+            self.world.send(partner.id, Buffer(self._packed(self._buffer_for(partner, self._samples))))
 
     def _receive_buffer(self, sender: NodeId, message: Buffer) -> None:
         self._age()
-        received = self._believe(message.descriptors)
-        samples = self._sample()
-        self.world.send(sender, BufferBack(self._buffer_for(received.get(sender), samples)))
+        samples, news = self._sample(), message.descriptors
+        if isinstance(news, bytes):
+            # Who speaks is in the view, or unknown as yet: then it gets what a stranger would.
+            partner = self._view.entries.get(sender)
+            self.world.send(sender, BufferBack(self._packed(self._buffer_for(partner, samples))))
+            self._unpack(sender, news, samples)
+            return
+        received = self._believe(news)
+        self.world.send(sender, BufferBack(self._packed(self._buffer_for(received.get(sender), samples))))
         self._select(samples, received.values())
 
     def _receive_back(self, sender: NodeId, message: BufferBack) -> None:
         if sender == self._partner:
             self._partner = None
             self._age()
-            self._select(self._samples, self._believe(message.descriptors).values())
+            news = message.descriptors
+            if isinstance(news, bytes):
+                self._unpack(sender, news, self._samples)
+            else:
+                self._select(self._samples, self._believe(news).values())
+
+    def _packed(self, buffer: tuple[Descriptor, ...]) -> News:
+        return buffer if self._profiles is None else self._profiles.pack(buffer)
+
+    def _unpack(self, sender: NodeId, news: bytes, samples: Sequence[Descriptor]) -> None:
+        if self._profiles is not None:
+            self._profiles.unpack(
+                sender, news, self.params.message_size, lambda received: self._complete(samples, received)
+            )
+
+    def _complete(self, samples: Sequence[Descriptor], received: list[Descriptor]) -> None:
+        self._age()
+        self._select(samples, self._believe(received).values())
 
     def _buffer_for(
         self, partner: Descriptor | None, samples: Iterable[Descriptor]

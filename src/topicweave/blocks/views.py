@@ -108,6 +108,12 @@ class InterestView(ABC):
     def serve(self, parts: Parts) -> None:  # noqa: B027 - others have nobody to tell
         """Let the homes of topics know which parts the owner's are in."""
 
+    def spoke(self, peer: NodeId) -> None:  # noqa: B027
+        """The owner gave a peer a sign of life: the view need not."""
+
+    def heard(self, peer: NodeId) -> None:  # noqa: B027
+        """A peer gave the owner one."""
+
     def said(self, peer: NodeId, interest: Interest) -> None:  # noqa: B027
         """A peer told the owner itself what it wants: a home may have said otherwise, and not know better yet."""
 

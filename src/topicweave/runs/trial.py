@@ -104,7 +104,7 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
         }
         result |= self._spread(simulation, telemetry)
         if self.crash and self.events and len(simulation.up()) > 2:
-            result |= _repair(simulation, self.crash, self.repair_seconds, self.seed)
+            result |= crash_and_probe(simulation, self.crash, self.repair_seconds, self.seed)
         result["virtual_seconds"] = simulation.now
         result["kernel_events"] = simulation.kernel.events
         return result
@@ -246,7 +246,7 @@ class _Probe(NamedTuple):
     expected: frozenset[int]
 
 
-def _repair(simulation: Simulation, crash: float, seconds: int, seed: int) -> Result:
+def crash_and_probe(simulation: Simulation, crash: float, seconds: int, seed: int) -> Result:
     """Crash a share of the nodes; the share of probes that arrives, second by second, and how long it took to mend."""
     rng = random.Random(f"repair/{seed}")
     got: dict[EventId, set[int]] = {}

@@ -59,7 +59,8 @@ class HomesRing:
         self._fans: dict[NodeId, None] = {}
         self._heard: dict[NodeId, float] = {}
         self._sent: dict[NodeId, float] = {}
-        self._told: dict[NodeId, tuple[int, int]] = {}  # neighbour -> (version it knows, beats since)
+        self._spoke: dict[NodeId, float] = {}  # when other blocks gave a sign of life
+        self._told: dict[NodeId, tuple[int, int]] = {}  # contact -> (version it knows, beats since)
         self._asked: dict[NodeId, float] = {}
         self._silent: dict[NodeId, float] = {}
         self._contacts: tuple[NodeId, ...] = ()
@@ -152,7 +153,7 @@ class HomesRing:
         """A contact is gone."""
         if dead:
             self._silent[peer] = self._world.now + self._parameters.doubt
-        for memory in (self._heard, self._sent, self._told, self._asked):
+        for memory in (self._heard, self._sent, self._spoke, self._told, self._asked):
             memory.pop(peer, None)
         if self._fans.pop(peer, self) is None:
             self._table = None
@@ -166,6 +167,11 @@ class HomesRing:
     def leave(self) -> None:
         for peer in sorted(self.contacts()):
             self._world.send(peer, Release())
+
+    def spoke(self, peer: NodeId) -> None:
+        """The node's own heartbeats are signs of life, too, as long as there is nothing else to say."""
+        if peer in self._heard:
+            self._spoke[peer] = self._world.now
 
     def beat(self) -> None:
         """Once per tick: who is silent, signs of life, and questions that are due."""
@@ -181,7 +187,7 @@ class HomesRing:
                 continue
             period = near_period if peer in self._near else parameters.finger_period
             if now - self._sent.get(peer, -1e9) > period - slack:
-                self._beat_to(peer)
+                self._beat_to(peer, spoken=now - self._spoke.get(peer, -1e9) <= period)
         contacts = self.contacts()
         for peer in [peer for peer in self._sent if peer not in contacts]:
             self._forget(peer)
@@ -191,17 +197,18 @@ class HomesRing:
         self._look_around(now)
         self._look_for_fingers(now)
 
-    def _beat_to(self, peer: NodeId) -> None:
-        if peer in self._near:
-            version, since = self._told.get(peer, (-1, 0))
-            if version == self._version and since < FULL_BEAT_EVERY:
-                self._told[peer] = (version, since + 1)
-                self.send(peer, Beat(None))
-            else:
-                self._told[peer] = (self._version, 0)
-                self.send(peer, Beat(self._named()))
+    def _beat_to(self, peer: NodeId, spoken: bool) -> None:
+        near = peer in self._near
+        version, since = self._told.get(peer, (-1, 0))
+        same = version == self._version or not near
+        if since < FULL_BEAT_EVERY and same and spoken:
+            self._sent[peer] = self._world.now
+        elif near:
+            full = not same or since >= FULL_BEAT_EVERY
+            self.send(peer, Beat(self._named() if full else None))
         else:
             self.send(peer, Beat(None, finger=peer in self._fingers.values()))
+        self._told[peer] = (self._version, since + 1 if since < FULL_BEAT_EVERY and same else 0)
 
     def _named(self) -> tuple[NodeId, ...]:
         return tuple(self._near)
@@ -252,7 +259,7 @@ class HomesRing:
             self._world.send(finger, Release())
 
     def _forget(self, peer: NodeId) -> None:
-        for memory in (self._heard, self._sent, self._told):
+        for memory in (self._heard, self._sent, self._spoke, self._told):
             memory.pop(peer, None)
 
     # What peers say.

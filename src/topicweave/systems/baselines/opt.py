@@ -14,7 +14,7 @@ from topicweave.port import Node, World
 from topicweave.systems.spidercast import rules
 from topicweave.systems.spidercast.messages import CONTROL_KINDS
 from topicweave.systems.spidercast.node import OverlayNode
-from topicweave.systems.spidercast.parameters import LinkParameters
+from topicweave.systems.spidercast.parameters import PACES, LinkParameters
 from topicweave.systems.spidercast.selection import CoverageSelection
 from topicweave.systems.system import System
 
@@ -70,4 +70,5 @@ OPT = System(
     degree_limit=degree_limit,
     tuning=({"coverage": 3}, {"coverage": 4}),
     control_kinds=CONTROL_KINDS,
+    paces=PACES,
 )

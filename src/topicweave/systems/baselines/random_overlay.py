@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topicweave.systems.baselines.similarity import SimilarityParameters, build
 from topicweave.systems.spidercast.messages import CONTROL_KINDS
-from topicweave.systems.spidercast.parameters import Count
+from topicweave.systems.spidercast.parameters import PACES, Count
 from topicweave.systems.system import System
 
 
@@ -23,4 +23,5 @@ RANDOM = System(
     build=build,
     connects_topics=False,
     control_kinds=CONTROL_KINDS,
+    paces=PACES,
 )

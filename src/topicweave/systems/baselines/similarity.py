@@ -12,7 +12,7 @@ from topicweave.systems.baselines.counted import CountSelection
 from topicweave.systems.spidercast import rules
 from topicweave.systems.spidercast.messages import CONTROL_KINDS
 from topicweave.systems.spidercast.node import OverlayNode
-from topicweave.systems.spidercast.parameters import Count, LinkParameters
+from topicweave.systems.spidercast.parameters import PACES, Count, LinkParameters
 from topicweave.systems.system import System
 
 
@@ -49,4 +49,5 @@ SIMILARITY = System(
     build=build,
     connects_topics=False,
     control_kinds=CONTROL_KINDS,
+    paces=PACES,
 )

@@ -42,6 +42,8 @@ class Heartbeat(Message, frozen=True, array_like=True, tag="omen-heartbeat"):
     highest_age: float
     answer: bool = False
     labels: LabelTable | None = None
+    asks: bool = False
+    """Nothing came from you for a while: are you there?"""
 
 
 class InterestQuery(Message, frozen=True, array_like=True, tag="omen-interest-query"):

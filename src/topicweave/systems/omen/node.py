@@ -17,6 +17,7 @@ import msgspec
 
 from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree
 from topicweave.blocks.descriptors import Descriptor
+from topicweave.blocks.directory_view import DirectoryView
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.tman import TMan, TManParams
@@ -76,6 +77,7 @@ class OMenNode(ViewNode):
                 max_age=30 * parameters.gossip_period,
             ),
             self._view_changed,
+            profiles=view.profiles if isinstance(view, DirectoryView) else None,
         )
         self.links_kept = OverlayLinks(
             world,
@@ -87,7 +89,12 @@ class OMenNode(ViewNode):
             parameters.most_links,
         )
         self._detector = FailureDetector(
-            world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self.peer_lost
+            world,
+            parameters.heartbeat_period,
+            parameters.suspect_after,
+            self._beat,
+            self.peer_lost,
+            ask=self._ask,
         )
         self._tree = BroadcastTree(
             world, self.links_kept.serving, self._takes_part_in, self._hand_over, parameters.tree
@@ -334,8 +341,13 @@ class OMenNode(ViewNode):
     def _beat(self, peers: Iterable[NodeId]) -> None:
         for peer in peers:
             self._send_heartbeat(peer, answer=False)
+            self.view.spoke(peer)
 
-    def _send_heartbeat(self, peer: NodeId, answer: bool) -> None:
+    def _ask(self, peers: Iterable[NodeId]) -> None:
+        for peer in peers:
+            self._send_heartbeat(peer, answer=False, asks=True)
+
+    def _send_heartbeat(self, peer: NodeId, answer: bool, asks: bool = False) -> None:
         neighbour = self.links_kept.neighbours.get(peer)
         labels = (
             self._beacons.tell(neighbour.interest)
@@ -344,11 +356,12 @@ class OMenNode(ViewNode):
         )
         versions = (self._interest_version, self.links_kept.version)
         self.world.send(
-            peer, Heartbeat(neighbour is not None, *versions, *self._highest.tell(), answer, labels)
+            peer, Heartbeat(neighbour is not None, *versions, *self._highest.tell(), answer, labels, asks)
         )
 
     def _receive_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
         self._detector.heard(sender)
+        self.view.heard(sender)
         self._highest.hear(message.highest, message.highest_age)
         neighbour = self.links_kept.neighbours.get(sender)
         if message.linked != (neighbour is not None):
@@ -361,7 +374,7 @@ class OMenNode(ViewNode):
         record = self.local.records.get(sender)
         if record is not None and (record.links is None or record.links.version != message.links_version):
             self.world.send(sender, LinksQuery())
-        if not message.answer and sender not in self._detector.watched:
+        if message.asks or (not message.answer and sender not in self._detector.watched):
             self._send_heartbeat(sender, answer=True)
 
     def _receive_links_query(self, sender: NodeId, _message: LinksQuery) -> None:

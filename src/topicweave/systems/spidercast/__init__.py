@@ -2,7 +2,7 @@
 
 from topicweave.systems.spidercast.messages import CONTROL_KINDS
 from topicweave.systems.spidercast.node import SpiderCastNode, degree_limit
-from topicweave.systems.spidercast.parameters import SpiderCastParameters
+from topicweave.systems.spidercast.parameters import PACES, SpiderCastParameters
 from topicweave.systems.system import System
 
 SPIDERCAST = System(
@@ -13,6 +13,7 @@ SPIDERCAST = System(
     build=SpiderCastNode,
     connects_topics=True,
     degree_limit=degree_limit,
+    paces=PACES,
     tuning=({"k_greedy": 2}, {"k_greedy": 4}, {"k_greedy": 3, "k_random": 1}),
     control_kinds=CONTROL_KINDS,
 )

@@ -88,6 +88,8 @@ class Heartbeat(Message, frozen=True, array_like=True, tag="sc-heartbeat"):
     version: int
     states: tuple[TaskState, ...]
     labels: LabelTable | None = None
+    asks: bool = False
+    """Nothing came from you for a while: are you there?"""
 
 
 class InterestQuery(Message, frozen=True, array_like=True, tag="sc-interest-query"):

@@ -71,7 +71,12 @@ class OverlayNode(ViewNode):
         for task in self.tasks.values():
             task.selection.reset(self._interest)
         self._detector = FailureDetector(
-            world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self.peer_lost
+            world,
+            parameters.heartbeat_period,
+            parameters.suspect_after,
+            self._beat,
+            self.peer_lost,
+            ask=self._ask,
         )
         self._tree = BroadcastTree(
             world, self._links_of_topic, self._takes_part_in, self._hand_over, parameters.tree
@@ -278,17 +283,24 @@ class OverlayNode(ViewNode):
         # Neighbours of the same state and interest get the same message: it is made (and encoded) once.
         made: dict[tuple[tuple[TaskState, ...], Interest], Heartbeat] = {}
         for peer in peers:
-            tasks = [task for task in self.tasks.values() if peer in task.neighbours]
-            states = tuple(task.state(peer) for task in tasks)
-            interest = tasks[0].neighbours[peer].interest
+            states, interest = self._states_for(peer), self._interest_of(peer) or frozenset()
             beat = made.get((states, interest))
             if beat is None:
                 labels = self._beacons.tell(interest) if self.parameters.bridges else None
                 beat = made[states, interest] = Heartbeat(self._interest_version, states, labels)
             self.world.send(peer, beat)
+            self.view.spoke(peer)
+
+    def _ask(self, peers: Iterable[NodeId]) -> None:
+        for peer in peers:
+            self.world.send(peer, Heartbeat(self._interest_version, self._states_for(peer), asks=True))
+
+    def _states_for(self, peer: NodeId) -> tuple[TaskState, ...]:
+        return tuple(task.state(peer) for task in self.tasks.values() if peer in task.neighbours)
 
     def _receive_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
         self._detector.heard(sender)
+        self.view.heard(sender)
         # Nobody has more to say than one state per task: the rest of a longer list is made up.
         for state in message.states[: len(self.tasks)]:
             if task := self._task(state.task):
@@ -296,6 +308,8 @@ class OverlayNode(ViewNode):
         version = self._known_versions.get(sender)
         if version is None:
             return
+        if message.asks:
+            self._beat((sender,))
         interest = self._interest_of(sender)
         if self.parameters.bridges and message.labels is not None and interest is not None:
             self._beacons.hear(interest, message.labels)

@@ -1,0 +1,85 @@
+"""What a swarm costs at rest, with the times of the `lan` preset and the membership that live nodes have; docs/membership.md.
+
+Per node: messages and bytes per second, and which part of them membership takes. Beside it how long it takes until everybody is served again after a tenth of
+the nodes crashed: slower detection would be no saving.
+"""
+
+from __future__ import annotations
+
+from benchmarks.sheet import Column, Sheet
+
+SYSTEMS = ("spidercast", "rappel", "omen", "gossipsub")
+SETTLED, MEASURED = 45.0, 30.0
+WORKLOADS = {
+    "300 nodes, 10 of 100 topics": (300, 100, "rss", 10),
+    "250 nodes, 50 of 8,000 topics": (250, 8000, "zipf:0.8", 50),
+    "300 nodes, 20 of 1,000 topics": (300, 1000, "zipf:0.8", 20),
+}
+QUICK = {"40 nodes, 10 of 100 topics": (40, 100, "rss", 10)}
+
+
+def at_rest(
+    system: str, nodes: int, topics: int, popularity: str, size: int, preset: str = "lan"
+) -> tuple[float, ...]:
+    """Messages and bytes per node and second, those of membership, links per node, seconds until repaired."""
+    from topicweave.blocks.membership import DIRECTORY
+    from topicweave.live.settings import Settings
+    from topicweave.measures.control import control_measures
+    from topicweave.runs.trial import crash_and_probe
+    from topicweave.sim.latency_choice import parse_latency
+    from topicweave.sim.simulation import Simulation
+    from topicweave.systems.registry import find_system
+    from topicweave.telemetry.writer import MemoryTelemetry
+    from topicweave.workloads import generate
+
+    workload = generate(nodes, topics, popularity, size, size)
+    found = find_system(system)
+    telemetry = MemoryTelemetry(
+        run=system,
+        node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
+        topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
+    )
+    simulation = Simulation(
+        workload,
+        found,
+        Settings(insecure=True, preset=preset, system=system).system_parameters(found),  # type: ignore[arg-type]
+        seed=0,
+        membership=DIRECTORY,
+        telemetry=telemetry,
+        latency=parse_latency("50ms", workload, 0),
+    )
+    simulation.run(SETTLED)
+    simulation.flush_control()
+    end = SETTLED + MEASURED
+    simulation.run(end)
+    simulation.flush_control()
+    rates = control_measures(
+        telemetry.tables().control, node_seconds=nodes * MEASURED, start=SETTLED, end=end
+    )
+    kinds = simulation.membership_kinds
+    links = sum(simulation.node(index).degree for index in simulation.up()) / nodes
+    mended = crash_and_probe(simulation, 0.1, 30, 0)["repair_time"]
+    membership = (
+        sum(rates.get(f"control_{sort}.{kind}", 0.0) for kind in kinds) for sort in ("messages", "bytes")
+    )
+    return rates["control_messages"], rates["control_bytes"], *membership, links, mended
+
+
+def run(quick: bool) -> list[Sheet]:
+    sheet = Sheet(
+        "rest",
+        "Control traffic per node and second at rest, preset lan",
+        2,
+        Column("workload"),
+        Column("system"),
+        Column("messages", ".1f", "less"),
+        Column("bytes", ",.0f", "less"),
+        Column("of membership: messages", ".1f", "less"),
+        Column("bytes", ",.0f", "less"),
+        Column("links", ".1f", "less"),
+        Column("repaired after s", ".0f", "less"),
+    )
+    for name, workload in (QUICK if quick else WORKLOADS).items():
+        for system in SYSTEMS[:2] if quick else SYSTEMS:
+            sheet.add(name, system, *at_rest(system, *workload))
+    return [sheet]
