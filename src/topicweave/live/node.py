@@ -101,6 +101,7 @@ class LiveNode:
         interest = frozenset(map(self.topics.id_of, self.topics))
         membership = Membership(capacity=settings.view, directory=True)
         view = membership.view(self.world, self.id, interest, None, self.system.needs)
+        self.world.contacts = view.contacts
         self.node = self.system.build(self.world, self.id, interest, view, parameters)
         codec = Codec(
             [*self.node.message_types, *catch_up_messages.TYPES],

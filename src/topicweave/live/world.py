@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -81,6 +81,8 @@ class LiveWorld(Events):
         self.control: dict[str, list[int]] | None = None
         """Messages and bytes sent by kind since somebody looked, if somebody does: for telemetry."""
         self.last_error, self.last_error_at = "", 0.0
+        self.contacts: Callable[[], Collection[NodeId]] = tuple
+        """Peers with whom membership keeps in touch."""
         self.own_epoch = 0
         """Of the events that this node publishes."""
         self._settings = settings
@@ -309,7 +311,10 @@ class LiveWorld(Events):
             self.guarded(self.node.peer_lost, peer)
 
     def linked(self, peer: NodeId) -> bool:
-        return self.node is not None and any(link.peer == peer for link in self.node.links())
+        """Whether a connection serves a link of the overlay, or membership."""
+        if self.node is None:
+            return False
+        return any(link.peer == peer for link in self.node.links()) or peer in self.contacts()
 
     def asked(self, peer: NodeId, events: Sequence[EventId]) -> None:
         """Answer what is known; what depends on the disk when that is known."""

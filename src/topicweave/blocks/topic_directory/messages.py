@@ -24,6 +24,8 @@ class Beat(Message, frozen=True, array_like=True, tag="dir-beat"):
     finger: bool = False
     """The receiver is a finger of the sender's, not its neighbour."""
     answer: bool = False
+    asks: bool = False
+    """Nothing came from you for a while: are you there?"""
 
     def introduces(self) -> Iterable[NodeId]:
         return self.near or ()

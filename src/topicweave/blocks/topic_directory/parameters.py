@@ -10,12 +10,13 @@ class DirectoryParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     tick: float = 1.0
     """How often what waits for the same next hop is sent on together."""
-    near_period: float = 2.0
-    """Between two signs of life to a ring neighbour, if nothing else was sent to it."""
-    finger_period: float = 4.0
-    """The same to the other contacts."""
-    patience: float = 2.5
-    """Periods of silence after which a contact is taken for dead."""
+    near_period: float = 3.0
+    """Between two signs of life to a ring neighbour, if nothing else was sent to it. Who is late with its own is asked."""
+    near_silence: float = 5.0
+    """Silence after which a ring neighbour is taken for dead."""
+    finger_period: float = 6.0
+    """The same for the other contacts."""
+    finger_silence: float = 10.0
     hop_timeout: float = 1.5
     """A hop that has not acknowledged for so long, and said nothing else, is dead: another one is taken."""
     sides: int = 3
@@ -49,8 +50,13 @@ class DirectoryParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """Between two rounds of introductions between the parts of a topic."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.tick <= self.near_period <= self.finger_period or self.patience < 2:
-            raise ValueError("need 0 < tick <= near_period <= finger_period, and patience of at least 2")
+        near, finger = self.near_period, self.finger_period
+        if not 0 < self.tick <= near <= self.near_silence - self.tick <= self.finger_silence - self.tick:
+            raise ValueError("need 0 < tick <= near_period, and a tick more than that until near_silence")
+        if not near <= finger <= self.finger_silence - self.tick:
+            raise ValueError(
+                "need near_period <= finger_period, and a tick more than that until finger_silence"
+            )
         if self.sides < 1 or self.records < self.contacts or self.contacts < 1:
             raise ValueError(
                 "need at least one ring neighbour on each side, one contact, and room for the records of an answer"

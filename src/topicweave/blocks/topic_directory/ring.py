@@ -180,12 +180,16 @@ class HomesRing:
         young = now - max(self._started, self._changed_at) < YOUNG
         near_period = parameters.tick if young else parameters.near_period
         for peer in sorted(self.contacts()):
-            period = parameters.near_period if peer in self._near else parameters.finger_period
-            if now - self._heard.setdefault(peer, now) > parameters.patience * period:
+            near = peer in self._near
+            silence = now - self._heard.setdefault(peer, now)
+            if silence > (parameters.near_silence if near else parameters.finger_silence):
                 self.remove(peer)
                 self._lost(peer)
                 continue
-            period = near_period if peer in self._near else parameters.finger_period
+            if silence > (parameters.near_period if near else parameters.finger_period) + slack:
+                self.send(peer, Beat(None, finger=peer in self._fingers.values(), asks=True))
+                continue
+            period = near_period if near else parameters.finger_period
             if now - self._sent.get(peer, -1e9) > period - slack:
                 self._beat_to(peer, spoken=now - self._spoke.get(peer, -1e9) <= period)
         contacts = self.contacts()
@@ -268,6 +272,8 @@ class HomesRing:
         if sender == self.id:
             return
         self.hear(sender)
+        if message.asks and sender in self._heard:
+            self.send(sender, Beat(None, finger=sender in self._fingers.values(), answer=True))
         if message.finger:
             self._hear_fan(sender)
         elif sender not in self._near:
