@@ -9,7 +9,7 @@ from __future__ import annotations
 from benchmarks.sheet import Column, Sheet
 
 SYSTEMS = ("spidercast", "rappel", "omen", "gossipsub")
-SETTLED, MEASURED = 45.0, 30.0
+SETTLED, MEASURED = 60.0, 20.0
 WORKLOADS = {
     "300 nodes, 10 of 100 topics": (300, 100, "rss", 10),
     "250 nodes, 50 of 8,000 topics": (250, 8000, "zipf:0.8", 50),
