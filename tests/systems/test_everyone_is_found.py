@@ -75,4 +75,4 @@ def test_only_those_who_need_subscribers_run_the_directory() -> None:
         kinds[name] = simulation.membership_kinds
     assert kinds["vitis"] == frozenset()
     assert kinds["scribe"] == {"sampling.offer", "sampling.answer"}
-    assert {"dir-carry", "sampling.offer"} <= kinds["spidercast"]
+    assert {"dir-carry", "sampling.names-offer"} <= kinds["spidercast"]

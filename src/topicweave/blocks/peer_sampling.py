@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from topicweave.blocks.descriptors import MAX_VERSION, AgingView, Descriptor, Obituaries, believable
-from topicweave.blocks.profiles import Profiles, names_in
+from topicweave.blocks.profiles import Names, Profiles
 from topicweave.model.ids import Interest, NodeId
 from topicweave.port import Message, Receivers, TimerKey, Timers, World
 
@@ -33,30 +33,30 @@ TIMER = "sampling"
 Listener = Callable[[Sequence[Descriptor]], None]
 
 
-News = tuple[Descriptor, ...] | bytes
-"""Descriptors, or without profiles, packed."""
-
-
-def spoken_of(news: News) -> list[NodeId]:
-    return names_in(news) if isinstance(news, bytes) else [descriptor.id for descriptor in news]
-
-
 class Offer(Message, frozen=True, array_like=True, tag="sampling.offer"):
     """The first half of an exchange; the sender's own descriptor comes first."""
 
-    descriptors: News
+    descriptors: tuple[Descriptor, ...]
 
     def introduces(self) -> Iterable[NodeId]:
-        return spoken_of(self.descriptors)
+        return [descriptor.id for descriptor in self.descriptors]
 
 
 class Answer(Message, frozen=True, array_like=True, tag="sampling.answer"):
     """The second half."""
 
-    descriptors: News
+    descriptors: tuple[Descriptor, ...]
 
     def introduces(self) -> Iterable[NodeId]:
-        return spoken_of(self.descriptors)
+        return [descriptor.id for descriptor in self.descriptors]
+
+
+class NamesOffer(Names, frozen=True, array_like=True, tag="sampling.names-offer"):
+    """An offer without profiles."""
+
+
+class NamesAnswer(Names, frozen=True, array_like=True, tag="sampling.names-answer"):
+    """An answer without profiles."""
 
 
 class SamplingParams(msgspec.Struct, frozen=True):
@@ -174,6 +174,8 @@ class PeerSampling(ABC):
         self._listeners.append(on_descriptors)
 
     def receivers(self) -> Receivers:
+        if self._profiles is not None:
+            return {NamesOffer: self._receive_offer, NamesAnswer: self._receive_answer}
         return {Offer: self._receive_offer, Answer: self._receive_answer}
 
     def timers(self) -> Timers:
@@ -217,7 +219,8 @@ class PeerSampling(ABC):
             offer = self._offer(view, partner)
             self._partner = partner
             self._offered = [descriptor.id for descriptor in offer]
-            self.world.send(partner, Offer(self._packed((self.own(), *offer))))
+            whole, profiles = (self.own(), *offer), self._profiles
+            self.world.send(partner, Offer(whole) if profiles is None else NamesOffer(profiles.pack(whole)))
 
     def _contact_to_greet(self) -> NodeId | None:
         """See rule 3."""
@@ -228,28 +231,26 @@ class PeerSampling(ABC):
         due = not self._view.entries or (every > 0 and self._periods % every == 0)
         return self.world.random.choice(self._contacts) if due and self._contacts else None
 
-    def _receive_offer(self, sender: NodeId, message: Offer) -> None:
+    def _receive_offer(self, sender: NodeId, message: Offer | NamesOffer) -> None:
         self._view.age(self.world.now)
-        answer = self._answer(self._view.entries)
-        self.world.send(sender, Answer(self._packed(tuple(answer))))
-        self._hear(sender, message.descriptors, [descriptor.id for descriptor in answer])
+        answer, profiles = tuple(self._answer(self._view.entries)), self._profiles
+        self.world.send(sender, Answer(answer) if profiles is None else NamesAnswer(profiles.pack(answer)))
+        self._hear(sender, message, [descriptor.id for descriptor in answer])
 
-    def _receive_answer(self, sender: NodeId, message: Answer) -> None:
+    def _receive_answer(self, sender: NodeId, message: Answer | NamesAnswer) -> None:
         if sender == self._partner:
             self._partner = None
             self._view.age(self.world.now)
-            self._hear(sender, message.descriptors, self._offered)
+            self._hear(sender, message, self._offered)
 
-    def _packed(self, descriptors: tuple[Descriptor, ...]) -> News:
-        return descriptors if self._profiles is None else self._profiles.pack(descriptors)
-
-    def _hear(self, sender: NodeId, news: News, sent: Sequence[NodeId]) -> None:
-        if not isinstance(news, bytes):
-            self._learn(news, sent)
+    def _hear(
+        self, sender: NodeId, message: Offer | Answer | NamesOffer | NamesAnswer, sent: Sequence[NodeId]
+    ) -> None:
+        if not isinstance(message, Names):
+            self._learn(message.descriptors, sent)
         elif self._profiles is not None:
-            self._profiles.unpack(
-                sender, news, self.params.view_size + 1, lambda late: self._late(late, sent)
-            )
+            limit = self.params.view_size + 1
+            self._profiles.unpack(sender, message.packed, limit, lambda late: self._late(late, sent))
 
     def _late(self, descriptors: Sequence[Descriptor], sent: Sequence[NodeId]) -> None:
         self._view.age(self.world.now)

@@ -92,6 +92,15 @@ def names_in(packed: bytes) -> list[NodeId]:
     return [name for name, _, _ in _ENTRY.iter_unpack(packed[:whole])]
 
 
+class Names(Message, frozen=True, array_like=True):
+    """Base of gossip that names peers, packed."""
+
+    packed: bytes
+
+    def introduces(self) -> Iterable[NodeId]:
+        return names_in(self.packed)
+
+
 class Profiles:
     """One node's memory of who wants what, for all of its blocks that gossip."""
 

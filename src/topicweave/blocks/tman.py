@@ -27,8 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from topicweave.blocks.descriptors import AgingView, Descriptor, Obituaries, believable, merge
-from topicweave.blocks.peer_sampling import News, spoken_of
-from topicweave.blocks.profiles import Profiles
+from topicweave.blocks.profiles import Names, Profiles
 from topicweave.model.ids import NodeId, clockwise
 from topicweave.port import Message, Receivers, TimerKey, Timers, World
 
@@ -44,19 +43,27 @@ OnChange = Callable[[list[NodeId], list[NodeId]], None]
 class Buffer(Message, frozen=True, array_like=True, tag="tman.buffer"):
     """What the active side sends; its own descriptor comes first."""
 
-    descriptors: News
+    descriptors: tuple[Descriptor, ...]
 
     def introduces(self) -> Iterable[NodeId]:
-        return spoken_of(self.descriptors)
+        return [descriptor.id for descriptor in self.descriptors]
 
 
 class BufferBack(Message, frozen=True, array_like=True, tag="tman.back"):
     """What the passive side answers; its own descriptor comes first."""
 
-    descriptors: News
+    descriptors: tuple[Descriptor, ...]
 
     def introduces(self) -> Iterable[NodeId]:
-        return spoken_of(self.descriptors)
+        return [descriptor.id for descriptor in self.descriptors]
+
+
+class NamesBuffer(Names, frozen=True, array_like=True, tag="tman.names-buffer"):
+    """A buffer without profiles."""
+
+
+class NamesBack(Names, frozen=True, array_like=True, tag="tman.names-back"):
+    """The passive side's."""
 
 
 class TManParams(msgspec.Struct, frozen=True):
@@ -135,6 +142,8 @@ class TMan:
         self._view.refresh(news, self.world.now)
 
     def receivers(self) -> Receivers:
+        if self._profiles is not None:
+            return {NamesBuffer: self._receive_names, NamesBack: self._receive_names_back}
         return {Buffer: self._receive_buffer, BufferBack: self._receive_back}
 
     def timers(self) -> Timers:
@@ -155,39 +164,45 @@ class TMan:
         if ranked:
             partner = self._choose(ranked)
             self._partner = partner.id
-            self.world.send(partner.id, Buffer(self._packed(self._buffer_for(partner, self._samples))))
+            buffer, profiles = self._buffer_for(partner, self._samples), self._profiles
+            self.world.send(
+                partner.id, Buffer(buffer) if profiles is None else NamesBuffer(profiles.pack(buffer))
+            )
 
     def _receive_buffer(self, sender: NodeId, message: Buffer) -> None:
         self._age()
-        samples, news = self._sample(), message.descriptors
-        if isinstance(news, bytes):
-            # Who speaks is in the view, or unknown as yet: then it gets what a stranger would.
-            partner = self._view.entries.get(sender)
-            self.world.send(sender, BufferBack(self._packed(self._buffer_for(partner, samples))))
-            self._unpack(sender, news, samples)
-            return
-        received = self._believe(news)
-        self.world.send(sender, BufferBack(self._packed(self._buffer_for(received.get(sender), samples))))
+        received = self._believe(message.descriptors)
+        samples = self._sample()
+        self.world.send(sender, BufferBack(self._buffer_for(received.get(sender), samples)))
         self._select(samples, received.values())
 
     def _receive_back(self, sender: NodeId, message: BufferBack) -> None:
         if sender == self._partner:
             self._partner = None
             self._age()
-            news = message.descriptors
-            if isinstance(news, bytes):
-                self._unpack(sender, news, self._samples)
-            else:
-                self._select(self._samples, self._believe(news).values())
+            self._select(self._samples, self._believe(message.descriptors).values())
 
-    def _packed(self, buffer: tuple[Descriptor, ...]) -> News:
-        return buffer if self._profiles is None else self._profiles.pack(buffer)
+    def _receive_names(self, sender: NodeId, message: NamesBuffer) -> None:
+        assert self._profiles is not None
+        self._age()
+        samples = self._sample()
+        # Who speaks is in the view, or its profile may not be known yet: then it gets what a stranger would.
+        buffer = self._buffer_for(self._view.entries.get(sender), samples)
+        self.world.send(sender, NamesBack(self._profiles.pack(buffer)))
+        self._unpack(sender, message, samples)
 
-    def _unpack(self, sender: NodeId, news: bytes, samples: Sequence[Descriptor]) -> None:
-        if self._profiles is not None:
-            self._profiles.unpack(
-                sender, news, self.params.message_size, lambda received: self._complete(samples, received)
-            )
+    def _receive_names_back(self, sender: NodeId, message: NamesBack) -> None:
+        if sender == self._partner:
+            self._partner = None
+            self._age()
+            self._unpack(sender, message, self._samples)
+
+    def _unpack(self, sender: NodeId, message: Names, samples: Sequence[Descriptor]) -> None:
+        assert self._profiles is not None
+        limit = self.params.message_size
+        self._profiles.unpack(
+            sender, message.packed, limit, lambda received: self._complete(samples, received)
+        )
 
     def _complete(self, samples: Sequence[Descriptor], received: list[Descriptor]) -> None:
         self._age()
