@@ -110,7 +110,15 @@ def test_the_runs_are_worth_comparing(runs: Runs) -> None:
     assert rows["links"] > 500
     assert "bridge" in pq.read_table(runs["one"]["links"])["kind"].to_pylist(), "a partition was noticed"
     kinds = set(pq.read_table(runs["one"]["control"])["kind"].to_pylist())
-    assert {"sc-connect", "sc-heartbeat", "sampling.offer", "tree-prune", "tree-ihave", "tree-graft"} <= kinds
+    assert {
+        "sc-connect",
+        "sc-heartbeat",
+        "sampling.names-offer",
+        "profiles.tell",
+        "tree-prune",
+        "tree-ihave",
+        "tree-graft",
+    } <= kinds
 
 
 if __name__ == "__main__":
