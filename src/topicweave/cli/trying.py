@@ -70,14 +70,14 @@ LatencyOption = Annotated[
 ]
 LatencyUnit = Annotated[
     Literal["us", "ms", "s"] | None,
-    typer.Option("--latency-unit", help="Of the numbers in the file of --latency; ms if not given."),
+    typer.Option("--latency-unit", help="Unit of the numbers in the file of --latency; ms if not given."),
 ]
 LossOption = Annotated[
     str,
     typer.Option(
         "--loss",
         metavar="SHARE",
-        help="So many of all messages get lost: '1%' or 0.01. Live nodes lose none on a link that stands.",
+        help="This share of all messages gets lost: '1%' or 0.01. Live nodes lose none on a link that stands.",
     ),
 ]
 ChurnOption = Annotated[
@@ -90,7 +90,9 @@ ChurnOption = Annotated[
 ]
 ChurnSpeed = Annotated[
     float,
-    typer.Option("--churn-speed", metavar="X", help="So many seconds of the file of --churn pass in one."),
+    typer.Option(
+        "--churn-speed", metavar="X", help="How many seconds of the file of --churn pass in one second."
+    ),
 ]
 Crash = Annotated[
     float,
@@ -98,7 +100,7 @@ Crash = Annotated[
         min=0.0,
         max=0.9,
         metavar="SHARE",
-        help="In the end so many nodes crash, the best connected among them; 0: none.",
+        help="In the end this share of nodes crashes, the best connected among them; 0: none.",
     ),
 ]
 Nodes = Annotated[
@@ -111,7 +113,7 @@ Budget = Annotated[
     str,
     typer.Option(
         metavar="TIME",
-        help="About how long it may take: '90s', '5m', '1h', or 'none'. Says what it leaves out for that.",
+        help="How long it may take: '90s', '5m', '1h', or 'none'. Says what it leaves out for that.",
     ),
 ]
 WorkersOption = Annotated[
@@ -130,24 +132,26 @@ MasterOption = Annotated[
 MaxDegree = Annotated[float | None, typer.Option(min=0, metavar="N", help="No node may have more links.")]
 MaxNoise = Annotated[
     float | None,
-    typer.Option(min=0, max=1, metavar="SHARE", help="At most this share of received events unwanted."),
+    typer.Option(min=0, max=1, metavar="SHARE", help="At most this share of received events is unwanted."),
 ]
 NoRelays = Annotated[
     bool, typer.Option("--no-relays", help="No event may pass through a node that does not want it.")
 ]
 MinHit = Annotated[
     float | None,
-    typer.Option(min=0, max=1, metavar="SHARE", help="At least this share of deliveries made."),
+    typer.Option(min=0, max=1, metavar="SHARE", help="At least this share of expected deliveries is made."),
 ]
 MaxLatency = Annotated[
-    float | None, typer.Option(min=0, metavar="MS", help="95 % of the deliveries within so many ms.")
+    float | None, typer.Option(min=0, metavar="MS", help="95 % of the deliveries take at most so many ms.")
 ]
-MaxHops = Annotated[float | None, typer.Option(min=0, metavar="N", help="No event over more links.")]
+MaxHops = Annotated[float | None, typer.Option(min=0, metavar="N", help="No event crosses more links.")]
 MaxControl = Annotated[
-    float | None, typer.Option(min=0, metavar="B/S", help="Bytes of control per node and second.")
+    float | None,
+    typer.Option(min=0, metavar="B/S", help="At most so many bytes of control messages per node and second."),
 ]
 MaxRepair = Annotated[
-    float | None, typer.Option(min=0, metavar="SECONDS", help="All served again so soon after the crash.")
+    float | None,
+    typer.Option(min=0, metavar="SECONDS", help="All are served again within so many seconds of the crash."),
 ]
 
 
