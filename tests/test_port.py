@@ -138,7 +138,7 @@ def test_degree_counts_peers_not_links() -> None:
 
 def test_messages_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
-        Hello("a").name = "b"  # type: ignore[misc]
+        Hello("a").name = "b"  # type: ignore[misc]  # frozen
     assert list(Hello("a").introduces()) == []
 
 

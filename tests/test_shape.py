@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import topicweave
 
 SOURCE = Path(topicweave.__file__).parent
+ROOT = Path(__file__).parent.parent
+ROOMS = ("src", "tests", "benchmarks", "examples", "scripts")
 MOST_LINES, MOST_PARAMETERS = 80, 10
 
 
@@ -110,3 +113,19 @@ def test_no_module_only_forwards() -> None:
         )
     ]
     assert only == []
+
+
+def unexplained(text: str) -> list[str]:
+    """Lines that silence the type checker and do not say why."""
+    return [line.strip() for line in text.splitlines() if re.search(r"# type: ignore(\[[^]]*\])?\s*$", line)]
+
+
+def test_who_silences_the_type_checker_says_why() -> None:
+    files = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
+    found = {str(file): lines for file in files if (lines := unexplained(file.read_text(encoding="utf-8")))}
+    assert found == {}
+
+
+def test_a_silenced_line_without_a_reason_is_found() -> None:
+    silent = "x = 1  # type: " + "ignore[misc]"
+    assert unexplained(f"{silent}\n{silent}  # it is a test\n") == [silent]

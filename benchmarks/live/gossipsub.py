@@ -35,7 +35,7 @@ def libp2p(bursts: int) -> Figures:
 
         async def read(number: int, own: bytes, subscription: object) -> None:
             while True:
-                message = await subscription.get()  # type: ignore[attr-defined]
+                message = await subscription.get()  # type: ignore[attr-defined]  # the library has no types
                 if message.data.startswith(b"probe"):
                     probes.add((number, message.data))
                 elif message.from_id != own:

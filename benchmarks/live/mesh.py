@@ -87,13 +87,13 @@ def iroh(bursts: int) -> Figures:
         tally = Tally()
         probes: set[tuple[int, bytes]] = set()
 
-        class Callback(library.GossipMessageCallback):  # type: ignore[misc]
+        class Callback(library.GossipMessageCallback):  # type: ignore[misc]  # the library has no types
             def __init__(self, number: int) -> None:
                 self.number = number
 
             async def on_message(self, message: object) -> None:
-                if message.type() == library.MessageType.RECEIVED:  # type: ignore[attr-defined]
-                    content = message.as_received().content  # type: ignore[attr-defined]
+                if message.type() == library.MessageType.RECEIVED:  # type: ignore[attr-defined]  # the library has no types
+                    content = message.as_received().content  # type: ignore[attr-defined]  # the library has no types
                     if content.startswith(b"probe"):
                         probes.add((self.number, content))
                     else:

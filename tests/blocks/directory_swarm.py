@@ -108,7 +108,7 @@ class Swarm:
     def nodes(self) -> list[DirectoryNode]:
         nodes = [self.simulation.node(index) for index in self.simulation.up()]
         assert all(isinstance(node, DirectoryNode) for node in nodes)
-        return nodes  # type: ignore[return-value]
+        return nodes  # type: ignore[return-value]  # nodes of one kind
 
     def misplaced(self) -> int:
         """How many nodes do not know the three that come next on the ring."""

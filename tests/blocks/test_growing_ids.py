@@ -63,7 +63,7 @@ places = st.tuples(positions, st.integers(0, 3))
 
 
 @given(places, places, places)
-def test_an_arc_holds_what_is_met_before_its_end(place, start, end) -> None:  # type: ignore[no-untyped-def]
+def test_an_arc_holds_what_is_met_before_its_end(place, start, end) -> None:  # type: ignore[no-untyped-def]  # drawn by Hypothesis
     ring = sorted({place, start, end})
     index = ring.index(start)
     met = [*ring[index:], *ring[:index]]
@@ -71,7 +71,7 @@ def test_an_arc_holds_what_is_met_before_its_end(place, start, end) -> None:  # 
 
 
 @given(st.lists(places, min_size=1, unique=True), places)
-def test_locate_finds_the_last_place_at_or_before(ring, point) -> None:  # type: ignore[no-untyped-def]
+def test_locate_finds_the_last_place_at_or_before(ring, point) -> None:  # type: ignore[no-untyped-def]  # drawn by Hypothesis
     ring.sort()
     before = [place for place in ring if place <= point]
     assert ring[locate(ring, point)] == (before[-1] if before else ring[-1])

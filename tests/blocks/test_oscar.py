@@ -121,7 +121,7 @@ def test_walks_end_everywhere_alike() -> None:
         low, high = order.index(arc[0]), order.index(arc[1]) % len(order)
         inside = [order[(low + step) % 40][1] for step in range((high - low) % 40)]
         tally: Counter[int] = Counter()
-        start.oscar._found_median = lambda sample, tally=tally: tally.update(c.id for c, _ in sample)  # type: ignore[method-assign, misc]
+        start.oscar._found_median = lambda sample, tally=tally: tally.update(c.id for c, _ in sample)  # type: ignore[method-assign, misc]  # listened to
         walks = 40 * len(inside)
         for _ in range(walks // 40):
             start.oscar._walk([(start.ring.id, *arc)] * 40)
@@ -133,7 +133,7 @@ def test_walks_end_everywhere_alike() -> None:
         assert square < freedom + 5 * (2 * freedom) ** 0.5
 
 
-def array_overlay(nodes: int, fingers: float, seed: int = 3):  # type: ignore[no-untyped-def]
+def array_overlay(nodes: int, fingers: float, seed: int = 3):  # type: ignore[no-untyped-def]  # arrays of the test alone
     workload = Workload.from_lists({f"n{number}": [] for number in range(nodes)})
     return build_overlay("strawman", workload, Converged(fingers=fingers), seed)
 

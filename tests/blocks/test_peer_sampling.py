@@ -403,4 +403,4 @@ def test_newscast_keeps_the_freshest() -> None:
 )
 def test_parameters_are_checked(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="need"):
-        SamplingParams(**bad)  # type: ignore[arg-type]
+        SamplingParams(**bad)  # type: ignore[arg-type]  # wrong on purpose

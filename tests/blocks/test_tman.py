@@ -153,7 +153,7 @@ def test_ring_ranking_takes_turns(own: NodeId, others: set[NodeId]) -> None:
 
 def test_similarity_is_vitis_equation_1() -> None:
     """Vitis §III-A.2: p = {A,B,C}, q = {C,D}, r = {C..H}: utility(p,q) = 0.25 > utility(p,r) = 0.125."""
-    p, q, r = (about(node, frozenset(topics)) for node, topics in enumerate(("ABC", "CD", "CDEFGH")))  # type: ignore[arg-type]
+    p, q, r = (about(node, frozenset(topics)) for node, topics in enumerate(("ABC", "CD", "CDEFGH")))  # type: ignore[arg-type]  # the paper's topics are letters
     stranger = about(3, frozenset({99}))
     assert by_similarity(p, [stranger, r, q]) == [q, r, stranger]
     assert by_similarity(q, [p, r]) == [r, p]
@@ -288,4 +288,4 @@ def test_nonsense_and_unasked_answers_stay_out() -> None:
 )
 def test_parameters_are_checked(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="need"):
-        TManParams(**bad)  # type: ignore[arg-type]
+        TManParams(**bad)  # type: ignore[arg-type]  # wrong on purpose

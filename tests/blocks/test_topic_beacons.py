@@ -46,9 +46,9 @@ class Swarm:
             self.beacons[node] = TopicBeacons(
                 world,
                 node,
-                lambda node=node: self.wants[node],  # type: ignore[misc]
-                lambda topic, node=node: known(node, topic),  # type: ignore[misc]
-                lambda peer, node=node: self.alarms.append((self.net.now, node, peer)),  # type: ignore[misc]
+                lambda node=node: self.wants[node],  # type: ignore[misc]  # what the loop had
+                lambda topic, node=node: known(node, topic),  # type: ignore[misc]  # what the loop had
+                lambda peer, node=node: self.alarms.append((self.net.now, node, peer)),  # type: ignore[misc]  # what the loop had
             )
             world.use(self.beacons[node])
             self.beacons[node].start()

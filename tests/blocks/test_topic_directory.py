@@ -38,7 +38,7 @@ def home(lifetime: float = 30.0) -> Home:
 
 @pytest.mark.parametrize("module", [rules, carrier])
 def test_the_examples_in_the_docstrings(module: object) -> None:
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]  # a module as any other
 
 
 # Rules.
@@ -263,7 +263,7 @@ def test_two_converged_rings_become_one() -> None:
     def contacts(newcomer: int) -> list[int]:
         return [simulation.hosts[newcomer % 2].name] if newcomer > 1 else []
 
-    simulation._contacts = contacts  # type: ignore[method-assign]
+    simulation._contacts = contacts  # type: ignore[method-assign]  # the test's own
     swarm.run(20.0)
     assert swarm.misplaced() > 900, (
         "two rings, interleaved: nearly everybody's neighbours are of its own half"

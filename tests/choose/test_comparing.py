@@ -69,12 +69,12 @@ def test_whatever_holds_the_same_subscriptions_gives_the_same_and_is_run_once(
 
 def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="int is none of a path"):
-        topicweave.compare(7, out=tmp_path, **QUICK)  # type: ignore[arg-type]
+        topicweave.compare(7, out=tmp_path, **QUICK)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_an_option_that_there_is_not_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="no option 'sedes'"):
-        topicweave.compare(LISTS, out=tmp_path, sedes=3)  # type: ignore[call-arg]
+        topicweave.compare(LISTS, out=tmp_path, sedes=3)  # type: ignore[call-arg]  # wrong on purpose
 
 
 def test_the_result_is_a_table_in_a_session_and_in_a_notebook(result: Any) -> None:

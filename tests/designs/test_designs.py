@@ -101,7 +101,7 @@ def test_labels_are_the_components_of_each_topic(given_: tuple[Instance, list[tu
 def _components(graph: object, members: list[int]) -> list[set[int]]:
     import networkx as nx
 
-    return list(nx.connected_components(graph.subgraph(members)))  # type: ignore[attr-defined]
+    return list(nx.connected_components(graph.subgraph(members)))  # type: ignore[attr-defined]  # NetworkX gives it no types
 
 
 def test_the_definition_on_an_example_by_hand() -> None:

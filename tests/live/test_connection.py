@@ -207,7 +207,7 @@ def test_every_state_ends_and_every_line_of_the_table_is_walked() -> None:
     walked: set[tuple[State, Sign]] = set()
 
     class Watched(dict[tuple[State, Sign], State]):
-        def get(self, key, default=None):  # type: ignore[no-untyped-def]
+        def get(self, key, default=None):  # type: ignore[no-untyped-def]  # a dict's own
             if key in self:
                 walked.add(key)
             return super().get(key, default)

@@ -169,10 +169,10 @@ def test_ten_thousand_topics_are_subscribed_to_in_a_few_changes() -> None:
     async def test() -> None:
         async with run_swarm([["a"]] * 2, local()) as (one, two):
             await eventually(lambda: linked(one, two))
-            before = one.node._interest_version  # type: ignore[attr-defined]
+            before = one.node._interest_version  # type: ignore[attr-defined]  # a node of SpiderCast
             await one.subscribe(f"topic {number}" for number in range(10_000))
             assert len(one.subscriptions) == 10_001
-            assert one.node._interest_version - before <= 5  # type: ignore[attr-defined]
+            assert one.node._interest_version - before <= 5  # type: ignore[attr-defined]  # a node of SpiderCast
 
     run(test)
 
@@ -203,7 +203,7 @@ def test_a_certificate_issued_anew_costs_no_link_and_no_event(swarm: Path, tmp_p
             receipt = await alice.publish("a", b"new key", wait_for=1, timeout=30)
             assert receipt.accepted >= 1
             for node in (bob, carol):
-                await eventually(lambda n=node: {("a", b"old key"), ("a", b"new key")} <= set(taken(n)))  # type: ignore[misc]
+                await eventually(lambda n=node: {("a", b"old key"), ("a", b"new key")} <= set(taken(n)))  # type: ignore[misc]  # what the loop had
                 assert node.counters.forged_events == node.counters.links_lost == 0
 
     run(test)
@@ -313,8 +313,8 @@ def test_certificates_say_what_their_holders_may_do(swarm: Path) -> None:
                 receipt = await node.publish("sensors/1", b"21", wait_for=1, timeout=30)
                 assert receipt.accepted == 1
                 # A node that does not keep to its own certificate is kept to it by others.
-                node._publisher._owner.keyring.own = msgspec.structs.replace(  # type: ignore[union-attr]
-                    node.keyring.own,  # type: ignore[union-attr]
+                node._publisher._owner.keyring.own = msgspec.structs.replace(  # type: ignore[union-attr]  # it has keys
+                    node.keyring.own,  # type: ignore[union-attr]  # it has keys
                     permissions=Permissions(),
                 )
                 receipt = await node.publish("news", b"lies", wait_for=1, timeout=10)

@@ -41,7 +41,7 @@ async def still_serving(victim: LiveNode, friend: LiveNode) -> None:
     for publisher, reader in ((victim, friend), (friend, victim)):
         had = len(taken(reader))
         await publisher.publish("a", b"still here")
-        await eventually(lambda reader=reader, had=had: len(taken(reader)) > had)  # type: ignore[misc]
+        await eventually(lambda reader=reader, had=had: len(taken(reader)) > had)  # type: ignore[misc]  # what the loop had
     assert victim.counters.node_errors == 0, victim.world.last_error
 
 

@@ -213,7 +213,7 @@ def test_the_shells_publish_and_subscribe_go_through_a_node() -> None:
             await eventually(lambda: node.subscriptions == ["news"])
             await asyncio.to_thread(publish_through, address, "secret", "news", b"hello")
             assert json.loads(await first)["text"] == "hello"
-            await asyncio.to_thread(events.close)  # type: ignore[attr-defined]
+            await asyncio.to_thread(events.close)  # type: ignore[attr-defined]  # a generator closes
 
     run(test)
 

@@ -92,7 +92,7 @@ def test_when_both_dial_at_once_one_connection_stays_and_nothing_is_lost() -> No
                 sent = len(taken(two))
                 receipt = await one.publish("a", b"x", wait_for=1)
                 assert receipt.accepted == 1
-                await eventually(lambda sent=sent: len(taken(two)) > sent)  # type: ignore[misc]
+                await eventually(lambda sent=sent: len(taken(two)) > sent)  # type: ignore[misc]  # what the loop had
             assert one.counters.protocol_errors == two.counters.protocol_errors == 0
 
     run(test)

@@ -183,7 +183,7 @@ def test_settings_come_from_file_environment_and_flags_in_this_order(tmp_path: P
 )
 def test_settings_that_would_be_unsafe_or_senseless_are_refused(changes: dict[str, object], why: str) -> None:
     with pytest.raises(BadInput, match=why):
-        Settings(**changes)  # type: ignore[arg-type]
+        Settings(**changes)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_an_unknown_setting_is_named() -> None:

@@ -108,7 +108,7 @@ def crowd(system: str, workers: int, nodes_each: int, topics: int, topics_per_no
                     def reached(topic: str = topic, text: str = text) -> set[str]:
                         return {n for w in alive for n, t, said in list(w.got) if (t, said) == (topic, text)}
 
-                    if wait_for(lambda reached=reached, names=names: reached() == names, 2.0):  # type: ignore[misc]
+                    if wait_for(lambda reached=reached, names=names: reached() == names, 2.0):  # type: ignore[misc]  # what the loop had
                         break
                     missing = sorted(names - reached())
                     assert time.monotonic() < deadline, f"{label}: {topic} does not reach {missing}"

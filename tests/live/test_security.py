@@ -33,7 +33,7 @@ def authority(tmp_path: Path) -> Path:
 
 
 def safe(keys: Path, **changes: object) -> Settings:
-    return Settings(**{"keys": str(keys), "preset": "local", **changes})  # type: ignore[arg-type]
+    return Settings(**{"keys": str(keys), "preset": "local", **changes})  # type: ignore[arg-type]  # options by name
 
 
 async def stranger(address: Address, context: ssl.SSLContext | None) -> bytes:

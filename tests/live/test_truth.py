@@ -375,7 +375,7 @@ def test_a_stored_time_far_ahead_spoils_no_event(tmp_path: Path) -> None:
             for writer, reader in ((alice, bob), (bob, alice)):
                 receipt = await writer.publish("a", writer.name.encode(), wait_for=1, timeout=30)
                 assert receipt.accepted == 1
-                await eventually(lambda w=writer, r=reader: w.name.encode() in payloads(r))  # type: ignore[misc]
+                await eventually(lambda w=writer, r=reader: w.name.encode() in payloads(r))  # type: ignore[misc]  # what the loop had
             assert any("earlier life" in reason for reason in health(alice)["reasons"])
 
     run(test)
@@ -552,7 +552,7 @@ def test_why_joining_fails_is_told_on_both_sides(tmp_path: Path) -> None:
             for case, settings in misfits.items():
                 before = len(alice.transport.troubles.as_list(0.0))
                 async with topicweave.connect(settings) as node:
-                    await eventually(lambda n=node: health(n)["troubles"], case)  # type: ignore[misc]
+                    await eventually(lambda n=node: health(n)["troubles"], case)  # type: ignore[misc]  # what the loop had
                     state = health(node)
                     assert state["status"] in ("alone", "failing")
                     told = " ".join(state["reasons"])

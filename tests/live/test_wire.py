@@ -144,7 +144,7 @@ MESSAGES = st.one_of(
 @given(st.lists(MESSAGES, max_size=40))
 def test_messages_survive_the_way(messages: list[object]) -> None:
     one = codec()
-    framed = one.batch([one.encode(message) for message in messages])  # type: ignore[arg-type]
+    framed = one.batch([one.encode(message) for message in messages])  # type: ignore[arg-type]  # messages of any kind
     ((kind, body),) = frames_of(framed)
     assert kind == Kind.MESSAGES
     assert one.decode(body) == messages
@@ -155,7 +155,7 @@ def test_damaged_messages_never_do_more_than_fail_to_decode(
     messages: list[object], data: st.DataObject
 ) -> None:
     one = codec()
-    whole = bytearray(one.batch([one.encode(message) for message in messages])[5:])  # type: ignore[arg-type]
+    whole = bytearray(one.batch([one.encode(message) for message in messages])[5:])  # type: ignore[arg-type]  # messages of any kind
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(ProtocolError):

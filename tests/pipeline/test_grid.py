@@ -51,7 +51,7 @@ def test_every_combination_is_a_run_and_seeds_differ_in_both(tmp_path: Path) -> 
 
 def test_a_workload_may_keep_its_own_seed(tmp_path: Path) -> None:
     runs = read_grid(grid(tmp_path, GOOD + "seed = 9\n"))
-    assert {cell.run.workload.seed for cell in runs} == {9}  # type: ignore[attr-defined]
+    assert {cell.run.workload.seed for cell in runs} == {9}  # type: ignore[attr-defined]  # the kind has them
     assert {run.seed for run in runs} == {4, 5}
 
 
@@ -106,7 +106,7 @@ def test_any_field_of_any_kind_and_any_source_can_be_varied(tmp_path: Path) -> N
     cells = read_grid(grid(tmp_path, TRIALS))
     assert len(cells) == 2 * 2 * 2 * 2 * 2
     assert {cell.workload for cell in cells} == {"generated nodes=10", "generated nodes=20"}
-    told = {(cell.run.latency, cell.run.churn, cell.run.crash) for cell in cells}  # type: ignore[attr-defined]
+    told = {(cell.run.latency, cell.run.churn, cell.run.crash) for cell in cells}  # type: ignore[attr-defined]  # the kind has them
     assert told == {(a, b, c) for a in ("10ms", "50ms") for b in ("", "60/10") for c in (0.0, 0.1)}
 
 

@@ -26,7 +26,7 @@ def test_results_and_errors_come_through() -> None:
 def test_the_workers_leave_a_ctrl_c_to_us() -> None:
     def blocked_in_a_worker() -> set[signal.Signals]:
         with ProcessPoolExecutor(1, mp_context=SPAWN) as pool:
-            return set(pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result())  # type: ignore[arg-type]
+            return set(pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result())  # type: ignore[arg-type]  # no signals are asked for
 
     assert signal.SIGINT in interruptible(blocked_in_a_worker)
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

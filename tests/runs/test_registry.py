@@ -42,7 +42,7 @@ def test_sources_are_where_the_table_says(tag: str) -> None:
 @pytest.mark.parametrize("scale", ["smoke", "paper"])
 def test_every_run_of_every_study_is_plain_data(scale: str) -> None:
     for study in STUDIES.values():
-        for run in study.plan(scale, 1).runs.values():  # type: ignore[arg-type]
+        for run in study.plan(scale, 1).runs.values():  # type: ignore[arg-type]  # of any scale
             assert decode(encode(run)) == run
 
 

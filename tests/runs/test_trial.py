@@ -21,7 +21,7 @@ SMALL = GeneratedWorkload(nodes=60, topics=12, min_size=4, max_size=4, seed=2)
 def trial(system: str, settle: float = 15.0, events: int = 40, **changes: object) -> dict[str, object]:
     plain = {"repair_seconds": 12, **changes}
     return carry_out(
-        Trial(system=system, workload=SMALL, settle=settle, events=events, seed=1, **plain)  # type: ignore[arg-type]
+        Trial(system=system, workload=SMALL, settle=settle, events=events, seed=1, **plain)  # type: ignore[arg-type]  # options of the kind
     )
 
 

@@ -37,7 +37,7 @@ class Player:
 
 
 def two(**network: float) -> tuple[VirtualNetwork, Player, Player]:
-    net = VirtualNetwork(latency=0.5, **network)  # type: ignore[arg-type]
+    net = VirtualNetwork(latency=0.5, **network)  # type: ignore[arg-type]  # options of the network
     return net, Player(net.world(1)), Player(net.world(2))
 
 

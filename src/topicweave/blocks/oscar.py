@@ -306,7 +306,7 @@ class Oscar:
         ring, world = self._ring, self._world
         first, count = ring.table.neighbours_between(walk.start, walk.end)
         if not walk.steps or not count:
-            sampled = Sampled(ring.number, walk.number, ring.own, self._interest())  # type: ignore[arg-type]
+            sampled = Sampled(ring.number, walk.number, ring.own, self._interest())  # type: ignore[arg-type]  # who walks has a place
             if walk.origin == ring.id:
                 self._receive_sampled(ring.id, sampled)
             else:

@@ -172,9 +172,9 @@ def ask(variants: Sequence[Variant], options: Options) -> Question:
             conditions[name] = float(given)
     return Question(
         variants,
-        **conditions,  # type: ignore[arg-type]
-        constraints=constraints_from(**bounds),  # type: ignore[arg-type]
-        reading=TableOptions(**reading),  # type: ignore[arg-type]
+        **conditions,  # type: ignore[arg-type]  # keys of `Conditions`, chosen above
+        constraints=constraints_from(**bounds),  # type: ignore[arg-type]  # of `Bounds`
+        reading=TableOptions(**reading),  # type: ignore[arg-type]  # of `FileReading`
     )
 
 

@@ -20,7 +20,8 @@ import asyncio
 import hashlib
 import random
 import struct
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from topicweave.live.catch_up_messages import (
     MOST_IDS,
@@ -70,38 +71,34 @@ class _Asked:
         self.since = look
 
 
+class Around(NamedTuple):
+    """What a node asks of the world around it to catch up."""
+
+    now: Callable[[], float]
+    send: Callable[[NodeId, Message], object]
+    topics: Callable[[], Collection[TopicId]]
+    """What the application wants."""
+    neighbours: Callable[[], Iterable[NodeId]]
+    """The overlay's links."""
+    take: Callable[[Event, int], bool]
+    """Hands over an event, with its hops, and tells whether it was new."""
+    blame: Callable[[NodeId], None]
+    """Notes that a peer did not keep its word."""
+    may_have: Callable[[NodeId, TopicId], bool]
+    """What a peer's certificate says."""
+
+
 class CatchUpService:
-    """One node's half.
+    """One node's half."""
 
-    `send` hands over a message; `topics()` are those the application wants; `neighbours()` the overlay's links; `take(event, hops)` hands over
-    an event and tells whether it was new; `blame(peer)` notes that a peer did not keep its word; `may_have(peer, topic)` asks its certificate.
-    """
-
-    def __init__(
-        self,
-        log: EventLog,
-        gate: Gate,
-        rng: random.Random,
-        now: Callable[[], float],
-        send: Callable[[NodeId, Message], object],
-        topics: Callable[[], Collection[TopicId]],
-        neighbours: Callable[[], Iterable[NodeId]],
-        take: Callable[[Event, int], bool],
-        blame: Callable[[NodeId], None],
-        may_have: Callable[[NodeId, TopicId], bool],
-        memory: Memory,
-    ) -> None:
+    def __init__(self, log: EventLog, gate: Gate, rng: random.Random, memory: Memory, around: Around) -> None:
         self._memory = memory
         self._accounted = 0
         self._log, self._gate = log, gate
         self._random = rng
-        self._now = now
-        self._send = send
-        self._topics = topics
-        self._neighbours = neighbours
-        self._take = take
-        self._blame = blame
-        self._may_have = may_have
+        self._now, self._send, self._topics, self._neighbours, self._take, self._blame, self._may_have = (
+            around
+        )
         self._linked: set[NodeId] = set()
         self._news: set[TopicId] = set()
         self._asked: dict[NodeId, _Asked] = {}
@@ -349,8 +346,8 @@ class CatchUpService:
         for start in range(0, len(events), MOST_IDS):
             self._send(peer, Inventory(tuple(events[start : start + MOST_IDS])))
 
-    def _spawn(self, work: object) -> None:
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._reading.add(task)
         task.add_done_callback(self._reading.discard)
 

@@ -48,7 +48,7 @@ class Crowd:
 
     def let_in(self, client: tuple[str, int] | None) -> None:
         if client is not None:
-            self._waiting.remove(tuple(client))  # type: ignore[arg-type]
+            self._waiting.remove((client[0], client[1]))
 
     def left(self, protocol: Any) -> None:
         client = protocol.client

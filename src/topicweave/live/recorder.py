@@ -7,7 +7,7 @@ the swarm, so that several swarms may share a folder, too. Times are Unix time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,12 +27,12 @@ ROTATE_EVERY = 60.0
 class _Names(dict[int, str]):
     """Identifiers in the words of the node; looked up when a batch is written."""
 
-    def __init__(self, name_of: object) -> None:
+    def __init__(self, name_of: Callable[[int], str]) -> None:
         super().__init__()
         self._name_of = name_of
 
-    def get(self, identifier: int, default: str = "") -> str:  # type: ignore[override]
-        return str(self._name_of(identifier))  # type: ignore[operator]
+    def get(self, identifier: int, default: str = "") -> str:  # type: ignore[override]  # every name is found: no default is needed
+        return self._name_of(identifier)
 
 
 class Recorder:

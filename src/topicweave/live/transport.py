@@ -17,8 +17,8 @@ import contextlib
 import logging
 import random
 import secrets
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topicweave.live.addresses import AddressBook
 from topicweave.live.admission import HalfOpen, reserved
@@ -570,8 +570,8 @@ class Transport:
                 self.troubles.note(f"{link.credential.name!r} at {link.remote}", reason, self.loop.time())
                 link.close(Bye(reason))
 
-    def spawn(self, work: object) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = self.loop.create_task(work)  # type: ignore[arg-type]
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from topicweave.live import catch_up_messages
-from topicweave.live.catch_up import CatchUpService
+from topicweave.live.catch_up import Around, CatchUpService
 from topicweave.live.catch_up_messages import CatchUp
 from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
@@ -103,10 +103,7 @@ class LiveWorld(Events):
             self.retained.__contains__,
         )
         self.gate = Gate(settings, clock, self.counters, self.log, hand_out, self._log_limits, self.memory)
-        self.catch_up = CatchUpService(
-            self.log,
-            self.gate,
-            rng,
+        around = Around(
             lambda: self.now,
             self.send,
             lambda: self.node.subscriptions if self.node is not None else (),
@@ -114,8 +111,8 @@ class LiveWorld(Events):
             self._take_caught_up,
             self._unmet,
             self.may_have,
-            self.memory,
         )
+        self.catch_up = CatchUpService(self.log, self.gate, rng, self.memory, around)
         self._next_comparison = 0.0
         self._arriving: EventMessage | None = None
         self._publishing = False

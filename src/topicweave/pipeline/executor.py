@@ -141,7 +141,7 @@ def seconds_on(spark: SparkSession, runs: Sequence[Run]) -> list[float]:
     return [row["seconds"] for row in sorted(told.to_pylist(), key=lambda row: int(row["number"]))]
 
 
-def _task(mark: str):  # type: ignore[no-untyped-def] # Spark's own type is a bare function
+def _task(mark: str):  # type: ignore[no-untyped-def]  # Spark's own type is a bare function
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         folder = Path(mark).parent
         if not Path(mark).exists():

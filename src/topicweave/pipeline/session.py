@@ -262,7 +262,7 @@ class _JavaSide:
         self._kept = False
         atexit.register(self._forget)
         try:
-            self.gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            self.gateway = launch_gateway(  # type: ignore[no-untyped-call]  # PySpark gives it no types
                 conf=_conf(settings), popen_kwargs={} if VERBOSE in settings else {"stderr": self._log}
             )
         except (PySparkException, OSError) as error:
@@ -314,7 +314,7 @@ def _stop(spark: "SparkSession") -> None:
     from py4j.protocol import Py4JError
 
     # When the Java side hangs up in the midst of a job, the end that sums up its counters would print a stack trace.
-    spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+    spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]  # its own prints a stack
     try:
         with warnings.catch_warnings(action="ignore"):  # PySpark warns of a dead Java side; we raise an error
             spark.stop()

@@ -101,4 +101,4 @@ def described(spark: SparkSession, what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        context.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type]
+        context.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type]  # None takes it away

@@ -109,7 +109,7 @@ def title(run: Run) -> str:
     """A run in a few words, for people who wait for it."""
     system = getattr(run, "system", "")
     nodes = size(run)
-    return f"{system or type(run).__struct_config__.tag}" + (f", {nodes} nodes" if nodes else "")  # type: ignore[attr-defined]
+    return f"{system or type(run).__struct_config__.tag}" + (f", {nodes} nodes" if nodes else "")  # type: ignore[attr-defined]  # a run is a struct
 
 
 def size(run: Run) -> int:

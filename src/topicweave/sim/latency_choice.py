@@ -56,7 +56,7 @@ class Distances:
         for name in ("rtt_ms", "points", "heights"):
             if (array := getattr(self, name)) is not None:
                 arrays[name] = array
-        np.savez(path, **arrays)  # type: ignore[arg-type]
+        np.savez(path, **arrays)  # type: ignore[arg-type]  # one of its options is a bool
 
     @classmethod
     def load(cls, path: Path) -> Distances:

@@ -23,7 +23,7 @@ def network(
     workload = Workload.from_lists({f"n{n:03d}": ["feed"] if n % 4 == 0 else [] for n in range(nodes)})
     places = [(rng.uniform(0, width), rng.uniform(0, width)) for _ in range(nodes)]
     settings = SCRIBE.settings(publishers={workload.topic_ids[0]: workload.node_ids[0]})
-    simulation = Simulation(workload, SCRIBE, settings, seed=seed, latency=Coordinates(places), **more)  # type: ignore[arg-type]
+    simulation = Simulation(workload, SCRIBE, settings, seed=seed, latency=Coordinates(places), **more)  # type: ignore[arg-type]  # options of Simulation
     return simulation, DeliveryLog(simulation), places
 
 
@@ -141,7 +141,7 @@ def test_a_node_that_leaves_says_so_and_its_branches_miss_nothing() -> None:
     inner = [
         index
         for index in simulation.up()[1:]
-        if len(simulation.node(index).relays.neighbours(topic)) > 2  # type: ignore[attr-defined]
+        if len(simulation.node(index).relays.neighbours(topic)) > 2  # type: ignore[attr-defined]  # a node of Scribe
     ]
     assert inner
     gone = simulation.workload.node_ids[inner[0]]

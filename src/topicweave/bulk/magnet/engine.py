@@ -163,7 +163,7 @@ def _stand(
 
 
 @njit(cache=True)
-def _most_similar(offsets, topics, weights, arrival, samples, rng):  # type: ignore[no-untyped-def]
+def _most_similar(offsets: Any, topics: Any, weights: Any, arrival: Any, samples: Any, rng: Any) -> Any:
     """For each node the most similar among the samples of its topics when it arrives; -1 if there is nobody (Alg. 1, line 2)."""
     nodes, count = len(offsets) - 1, len(weights)
     # Subscribers that have arrived, by topic; the first `filled` of a topic's room.
@@ -216,7 +216,9 @@ def _most_similar(offsets, topics, weights, arrival, samples, rng):  # type: ign
 
 
 @njit(cache=True)
-def _fingers(offsets, topics, weights, order, wanted, walks, choices, rng):  # type: ignore[no-untyped-def]
+def _fingers(
+    offsets: Any, topics: Any, weights: Any, order: Any, wanted: Any, walks: Any, choices: Any, rng: Any
+) -> Any:
     """OSCAR's medians, partitions and fingers for every place; returns how far they lead, with the ring's links."""
     nodes = len(order)
     width = wanted.max() + 2

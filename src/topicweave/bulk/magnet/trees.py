@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -96,7 +96,7 @@ def _homes_and_subscribers(workload: Workload, overlay: RingOverlay) -> tuple[In
 
 
 @njit(cache=True)
-def _routes(tables, homes, starts, subscribers):  # type: ignore[no-untyped-def]
+def _routes(tables: Any, homes: Any, starts: Any, subscribers: Any) -> Any:
     nodes, width = tables.shape
     seen = np.full(nodes, -1, np.int64)
     edges = np.empty((3, 4 * len(subscribers) + 16), np.int64)
@@ -126,7 +126,9 @@ def _routes(tables, homes, starts, subscribers):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _climb(tables, homes, starts, subscribers, edge_starts, child, parent):  # type: ignore[no-untyped-def]
+def _climb(
+    tables: Any, homes: Any, starts: Any, subscribers: Any, edge_starts: Any, child: Any, parent: Any
+) -> Any:
     nodes = tables.shape[0]
     topics = len(homes)
     relays, reached = np.zeros(topics, np.int64), np.zeros(topics, np.int64)
