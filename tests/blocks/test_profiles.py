@@ -13,7 +13,7 @@ from topicweave.blocks.profiles import (
     MOST_PROFILES,
     MOST_TOPICS,
     TOPICS_TOLD,
-    Profile,
+    PeerProfile,
     Profiles,
     TellProfiles,
     WantProfiles,
@@ -84,11 +84,11 @@ def test_a_rumour_of_oneself_shows_its_version_without_asking() -> None:
 def test_nothing_unasked_is_believed_and_nothing_exceeds_the_bounds() -> None:
     net, (teller, hearer) = two()
     heard: list[Descriptor] = []
-    hearer._receive_tell(0, TellProfiles((Profile(5, 1, interest(5)),)))
+    hearer._receive_tell(0, TellProfiles((PeerProfile(5, 1, interest(5)),)))
     hearer.unpack(0, teller.pack([Descriptor(5, 0.0, 1, interest(5))]), 10, heard.extend)
     assert heard == []
     hearer._receive_tell(
-        0, TellProfiles((Profile(6, 1, interest(6)), Profile(5, MAX_VERSION + 1, interest(5))))
+        0, TellProfiles((PeerProfile(6, 1, interest(6)), PeerProfile(5, MAX_VERSION + 1, interest(5))))
     )
     assert heard == []
     for torn in (b"", b"x", bytes(17), bytes(19)):

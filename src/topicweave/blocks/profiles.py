@@ -44,7 +44,7 @@ class WantProfiles(Message, frozen=True, array_like=True, tag="profiles.want"):
     names: bytes
 
 
-class Profile(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PeerProfile(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a peer wants."""
 
     id: NodeId
@@ -55,7 +55,7 @@ class Profile(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class TellProfiles(Message, frozen=True, array_like=True, tag="profiles.tell"):
     """They want this."""
 
-    profiles: tuple[Profile, ...]
+    profiles: tuple[PeerProfile, ...]
 
 
 class _Known(NamedTuple):
@@ -158,13 +158,13 @@ class Profiles:
             self._world.send(sender, WantProfiles(struct.pack(f"<{len(news)}Q", *news)))
 
     def _receive_want(self, sender: NodeId, message: WantProfiles) -> None:
-        told: list[Profile] = []
+        told: list[PeerProfile] = []
         room = TOPICS_TOLD
         names = message.names[: 8 * MOST_PROFILES]
         for (peer,) in struct.iter_unpack("<Q", names[: len(names) - len(names) % 8]):
             known = self._known.get(peer)
             if known is not None and (room >= len(known.topics) or not told):
-                told.append(Profile(peer, known.version, known.topics))
+                told.append(PeerProfile(peer, known.version, known.topics))
                 room -= len(known.topics)
         if told:
             self._world.send(sender, TellProfiles(tuple(told)))
