@@ -42,7 +42,7 @@ def at_rest(
     simulation = Simulation(
         workload,
         found,
-        Settings(insecure=True, preset=preset, system=system).system_parameters(found),  # type: ignore[arg-type]
+        Settings(insecure=True, preset=preset, system=system).system_parameters(found),  # type: ignore[arg-type]  # one of the names
         seed=0,
         membership=DIRECTORY,
         telemetry=telemetry,

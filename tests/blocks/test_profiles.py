@@ -125,7 +125,7 @@ def gossip(lean: bool) -> tuple[dict[NodeId, dict[NodeId, Interest]], int]:
         if profiles is not None:
             world.use(profiles)
         known[node] = {}
-        block.listen(lambda news, mine=known[node]: mine.update({d.id: d.profile for d in news}))  # type: ignore[misc]
+        block.listen(lambda news, mine=known[node]: mine.update({d.id: d.profile for d in news}))  # type: ignore[misc]  # what the loop had
         block.start([0] if node else [])
     net.run(90.0)
     net.log.clear()
