@@ -104,7 +104,7 @@ def test_the_dead_are_closed_over_and_forgotten() -> None:
     assert out_of_place(nodes) == []
     net.run(90.0)
     for node in nodes.values():
-        assert not node.ring.known_peers() & set(dead)
+        assert not set(node.ring.known_peers()) & set(dead)
         assert not node.links.known_peers() & set(dead)
 
 

@@ -10,7 +10,7 @@ Rules kept
 4. Walks are uniform on their arc: a step to a neighbour there, which takes it with the chance min(1, own / its neighbours
    there), else it stays (Metropolis and Hastings). Without that, nodes with many links would get ever more.
 5. Fingers are drawn anew when the population has changed much, or when the node has moved; those lost are replaced. Links that
-   need not change do not: trees run over them.
+   need not change do not: trees run over them. As long as looks at the population find nothing new, they become fewer.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class OscarParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Candidates per finger."""
     check_period: float = 30.0
     """Seconds between two looks at the population."""
+    calm: float = 8.0
+    """Each look that finds the population as it was makes the wait for the next one four times as long, up to so many times as long; 1: never longer."""
     refinements: int = 2
     """How often all fingers are drawn once more after the first time: walks over an overlay that is still bad are
     bad samples. Each waits a third of a `check_period`."""
@@ -79,8 +81,8 @@ class OscarParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not (self.fingers >= 1 and self.walks >= 1 and self.choices >= 1):
             raise ValueError("need at least one finger, one walk and one choice")
-        if self.refinements < 0 or self.rewire_after < 0:
-            raise ValueError("need refinements and rewire_after of 0 or more")
+        if self.refinements < 0 or self.rewire_after < 0 or not self.calm >= 1:
+            raise ValueError("need refinements and rewire_after of 0 or more, and calm of 1 or more")
         if not (1 <= self.steps < MOST_STEPS and self.check_period > 0 and self.patience > 0):
             raise ValueError(f"need 1 to {MOST_STEPS - 1} steps, a check_period and patience above 0")
 
@@ -147,6 +149,7 @@ class Oscar:
         self._moved = True
         self._refinements = 0
         self._again_at = 0.0
+        self._calm = 1.0
 
     def receivers(self) -> Receivers:
         return {Walk: self._receive_walk, Sampled: self._receive_sampled}
@@ -227,9 +230,11 @@ class Oscar:
         if anew:
             self._wired_for = self._usual
             self._moved = False
+            self._calm = 1.0
         else:
             self._chosen = dict(ring.fingers)
-        wait = parameters.check_period / (3.0 if self._refinements else 1.0)
+        wait = self._calm * parameters.check_period / (3.0 if self._refinements else 1.0)
+        self._calm = min(4.0 * self._calm, parameters.calm)
         self._again_at = self._world.now + wait * self._world.random.uniform(0.8, 1.2)
         self._draw()
 

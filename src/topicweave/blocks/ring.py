@@ -2,24 +2,28 @@
 
 Rules kept
 ----------
-1. A node knows the few nodes next to it on either side (`ring_near`). It tells them so every period; that is also the sign of life.
-   What it hears of others that are nearer it takes over.
+1. A node knows the few nodes next to it on either side (`ring_near`), and tells them so at its next beat after any change. What it hears of others
+   that are nearer it takes over. Every few beats it gives a sign of life to all its neighbours: a word that names the version of what it said last.
+   Who lacks that version asks for it.
 2. A newcomer (or one who doubts its place) is *introduced*: the message is routed to where it belongs, and whoever is
    last on the way answers with its own neighbourhood. An introduction is handed on once per period: where tables disagree about
    somebody's place its way may be a circle, and on a network that duplicates messages each round would bring more of them.
 3. Messages are routed by the table of `ring_table`, over the near ones and the long links of `ring_fingers`.
-4. Whoever is silent for too long is gone, and asked for a while whether it is back (`ring_signs`).
+4. Whoever is late with its sign of life is asked at every beat, twice, since one word may be lost: so signs may be few, and the dead are found no later.
+   Whoever is silent for too long is gone, and asked for a while whether it is back (`ring_signs`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
 from topicweave.blocks.growing_ids import MAX_BYTES, NOBODY, Place, Position
 from topicweave.blocks.ring_fingers import Fingers
-from topicweave.blocks.ring_messages import MOST_CONTACTS, MOST_HOPS, Contact, Introduce, Near
+from topicweave.blocks.ring_messages import MOST_CONTACTS, MOST_HOPS, Contact, Introduce, Near, Still, Tell
 from topicweave.blocks.ring_near import Nearest
 from topicweave.blocks.ring_signs import SignsOfLife
 from topicweave.blocks.ring_table import RingTable
@@ -31,7 +35,9 @@ class RingParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds, and numbers of links."""
 
     period: float = 1.0
-    """Between two signs of life."""
+    """Between two beats."""
+    signs_every: int = 2
+    """Beats between two signs of life to the same neighbour."""
     suspect_after: float = 4.0
     doubt: float = 60.0
     """For how long the silent are asked whether they are back."""
@@ -40,12 +46,19 @@ class RingParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most_fans: int = 40
 
     def __post_init__(self) -> None:
-        if not 0 < self.period < self.suspect_after:
+        if self.signs_every < 1 or not 0 < self.period * self.signs_every < self.suspect_after:
             raise ValueError(
-                f"need 0 < period < suspect_after, got {self.period:g} and {self.suspect_after:g}"
+                "need 0 < period * signs_every < suspect_after, "
+                f"got {self.period:g}, {self.signs_every} and {self.suspect_after:g}"
             )
         if self.sides < 1 or self.most_fans < 1 or not self.doubt > 0:
             raise ValueError("need at least one node on each side, one fan, and doubts that last")
+
+
+LATE = 0.1
+"""By which share of a period a sign of life may be late before it is asked for."""
+LOOK_AROUND, LOOK_AROUND_CALMLY = 4, 16
+"""Beats between two introductions through a finger; the second where nothing has changed around for so many."""
 
 
 class Ring:
@@ -85,13 +98,20 @@ class Ring:
         )
         self._entrances: list[NodeId] = []
         self._handed_on: set[tuple[NodeId, int]] = set()  # introductions, since the last beat
+        self._every = parameters.signs_every
+        self._late_after = (parameters.signs_every + LATE) * parameters.period
         self._said: dict[NodeId, Near] = {}
+        self._told: dict[NodeId, Near] = {}
         self._news: Near | None = None
+        self._latest: Near | None = None
         self._beats = 0
+        self._changed_at = 0  # the beat at which there was other news than at the one before
 
     def receivers(self) -> Receivers:
         return {
             Near: self._receive_near,
+            Still: self._receive_still,
+            Tell: self._receive_tell,
             Introduce: self._receive_introduce,
             **self.long.receivers(),
         }
@@ -111,10 +131,15 @@ class Ring:
         """Where a linked peer is."""
         return self.near.contacts.get(peer) or self.long.fingers.get(peer)
 
-    def known_peers(self) -> set[NodeId]:
+    def heard(self, peer: NodeId) -> float:
+        """When a linked peer gave its last sign of life."""
+        return self._signs.heard.get(peer, -math.inf)
+
+    def known_peers(self) -> list[NodeId]:
+        """Each once, in an order that follows from what happened alone: goodbyes are said in it."""
         near, long, signs = self.near, self.long, self._signs
         parts = (near.contacts, long.fingers, long.fans, signs.doubts, near.moved, signs.heard, self._said)
-        return set().union(*parts)
+        return list(dict.fromkeys(chain(*parts)))
 
     def links(self) -> Iterator[Link]:
         taken = set()
@@ -149,8 +174,8 @@ class Ring:
             self._consider(contact)
         self._rebuild(trim=True)
         news = self._message()
-        for peer in {*old, *self.near.contacts}:
-            self._world.send(peer, news)
+        for peer in dict.fromkeys([*old, *self.near.contacts]):
+            self._say(peer, news)
         self.long.hold(self.long.fingers)
         self._entrances = [peer for peer in entrances if peer != self.id]
         self._introduce(self._entrances)
@@ -175,6 +200,7 @@ class Ring:
         known = near or long
         self._signs.unwatch(peer)
         self._said.pop(peer, None)
+        self._told.pop(peer, None)
         if known is not None:
             self._signs.doubt(peer, known.stamp, ask=not departed, now=self._world.now)
             self._rebuild(trim=True)
@@ -196,12 +222,32 @@ class Ring:
                 self._unwatch_if_unlinked(peer)
         signs.forget_old_doubts(now)
         self.near.forget_old_moves(now)
-        news = self._message()
-        for peer in self.near.contacts:
-            self._world.send(peer, news)
-        self.long.hold(peer for peer in self.long.fingers if peer not in self.near)
+        self._give_signs(now)
         self._beats += 1
         self._look_around()
+
+    def _give_signs(self, now: float) -> None:
+        """To the near ones what they do not know yet; to all links a word now and then; and to those that are late."""
+        before, news = self._latest, self._message()
+        if news is not before:
+            self._changed_at = self._beats
+        sign, ask = Still(self.number, news.version), Still(self.number, news.version, ask=True)
+        regular, told, send = self._beats % self._every == 0, self._told, self._world.send
+        late = self._signs.late(now, self._late_after)
+        for peer in self.near.contacts:
+            if told.get(peer) is not news:
+                self._say(peer, news)
+            elif regular and peer not in late:
+                send(peer, sign)
+        fingers = [peer for peer in self.long.fingers if peer not in self.near]
+        if regular:
+            self.long.hold(fingers)
+        for peer in late:
+            if peer in self.near:
+                send(peer, ask)
+                send(peer, ask)
+            elif peer in self.long.fingers:
+                self.long.hold((peer, peer))
 
     # Introductions.
 
@@ -213,8 +259,12 @@ class Ring:
             self._introduce([draw.choice(asked)])
         if not self.near:
             self._introduce(self._entrances)
-        elif self.long.fingers and self._beats % 4 == 0:
+        elif self.long.fingers and self._beats % self._look_around_every() == 0:
             self._introduce([draw.choice(list(self.long.fingers))])
+
+    def _look_around_every(self) -> int:
+        calm = self._beats - self._changed_at > LOOK_AROUND_CALMLY
+        return LOOK_AROUND_CALMLY if calm else LOOK_AROUND
 
     def _introduce(self, entrances: Iterable[NodeId]) -> None:
         assert self.own is not None
@@ -261,6 +311,29 @@ class Ring:
         elif not message.answer:
             self._world.send(sender, self._answer())
 
+    def _receive_still(self, sender: NodeId, message: Still) -> None:
+        said = self._said.get(sender)
+        if self.own is None:
+            return
+        self._signs.hear(sender, self._world.now)
+        if said is None or said.version != message.version:
+            self._world.send(sender, Tell(self.number))
+        if message.ask:
+            news = self._message()
+            if self._told.get(sender) is news:
+                self._world.send(sender, Still(self.number, news.version))
+            else:
+                self._say(sender, news)
+
+    def _receive_tell(self, sender: NodeId, _message: Tell) -> None:
+        if self.own is not None:
+            self._say(sender, self._message())
+
+    def _say(self, peer: NodeId, news: Near) -> None:
+        if peer in self.near:
+            self._told[peer] = news
+        self._world.send(peer, news)
+
     def _learn(self, contact: Contact) -> bool:
         """Take over where somebody is, and its consequences; returns whether there were any."""
         changed = self._consider(contact)
@@ -282,6 +355,7 @@ class Ring:
         if trim:
             for peer in self.near.trim(own.place):
                 self._said.pop(peer, None)
+                self._told.pop(peer, None)
                 self._unwatch_if_unlinked(peer)
             for peer in self.near.contacts:
                 self._signs.watch(peer, self._world.now)
@@ -297,10 +371,15 @@ class Ring:
 
     def _answer(self) -> Near:
         news = self._message()
-        return Near(news.ring, news.own, news.others, answer=True)
+        return Near(news.ring, news.own, news.others, answer=True, version=news.version)
 
     def _message(self) -> Near:
-        assert self.own is not None
-        if self._news is None or self._news.own is not self.own:
-            self._news = Near(self.number, self.own, tuple(self.near))
+        own = self.own
+        assert own is not None
+        if self._news is None or self._news.own is not own:
+            others, latest = tuple(self.near), self._latest
+            if latest is None or latest.own != own or latest.others != others:
+                version = own.stamp if latest is None else max(own.stamp, latest.version + 1)
+                self._latest = latest = Near(self.number, own, others, version=version)
+            self._news = latest
         return self._news

@@ -1,14 +1,14 @@
 """The long links across a ring: fingers, which a node chose, and fans, which chose it.
 
 A finger is held at the other end as a fan, as long as it is asked for (`Hold`), and told so (`Held`). Whoever has as many fans as it can
-bear refuses (`Release`).
+bear refuses (`Refuse`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from topicweave.blocks.ring_messages import Contact, Held, Hold, Release
+from topicweave.blocks.ring_messages import Contact, Held, Hold, Refuse, Release
 from topicweave.blocks.ring_signs import SignsOfLife
 from topicweave.model.ids import NodeId
 from topicweave.port import Receivers, World
@@ -44,7 +44,12 @@ class Fingers:
         self._held: Held | None = None
 
     def receivers(self) -> Receivers:
-        return {Hold: self._receive_hold, Held: self._receive_held, Release: self._receive_release}
+        return {
+            Hold: self._receive_hold,
+            Held: self._receive_held,
+            Release: self._receive_release,
+            Refuse: self._receive_refuse,
+        }
 
     def __contains__(self, peer: NodeId) -> bool:
         return peer in self.fingers or peer in self.fans
@@ -101,7 +106,7 @@ class Fingers:
             return
         known = self.fans.get(sender)
         if own is None or (known is None and len(self.fans) >= self._most_fans):
-            self._world.send(sender, Release(self._ring))
+            self._world.send(sender, Refuse(self._ring))
             return
         self._signs.hear(sender, self._world.now)
         self.fans[sender] = theirs
@@ -120,7 +125,13 @@ class Fingers:
             self._learn(message.own)
 
     def _receive_release(self, sender: NodeId, _message: Release) -> None:
-        known = self.drop(sender)
-        self._unlinked(sender)
+        self._end(sender, self.fans)
+
+    def _receive_refuse(self, sender: NodeId, _message: Refuse) -> None:
+        self._end(sender, self.fingers)
+
+    def _end(self, peer: NodeId, links: dict[NodeId, Contact]) -> None:
+        known = links.pop(peer, None)
+        self._unlinked(peer)
         if known is not None:
             self._changed()

@@ -46,9 +46,23 @@ class Near(RingMessage, frozen=True, array_like=True, tag="ring-near"):
     others: tuple[Contact, ...]
     answer: bool = False
     """To one who took the sender for a neighbour and may be told of nearer ones; not to be answered again."""
+    version: int = 0
+    """Grows with every change of all this, from one life of the sender to the next, too."""
 
     def introduces(self) -> Iterable[NodeId]:
         return [contact.id for contact in self.others]
+
+
+class Still(RingMessage, frozen=True, array_like=True, tag="ring-still"):
+    """I am still here, and who is next to me is still what I said in this version."""
+
+    version: int
+    ask: bool = False
+    """And you? I have not heard of you for a while."""
+
+
+class Tell(RingMessage, frozen=True, array_like=True, tag="ring-tell"):
+    """That version I do not have: who is next to you?"""
 
 
 class Introduce(RingMessage, frozen=True, array_like=True, tag="ring-introduce"):
@@ -74,4 +88,8 @@ class Held(RingMessage, frozen=True, array_like=True, tag="ring-held"):
 
 
 class Release(RingMessage, frozen=True, array_like=True, tag="ring-release"):
-    """You are my finger no more, or I will not be yours."""
+    """You are my finger no more."""
+
+
+class Refuse(RingMessage, frozen=True, array_like=True, tag="ring-refuse"):
+    """I will not be your finger."""

@@ -53,6 +53,11 @@ class SignsOfLife:
         deadline = now - self._suspect_after
         return [peer for peer, heard in self.heard.items() if heard < deadline]
 
+    def late(self, now: float, after: float) -> list[NodeId]:
+        """Who should have been heard by now."""
+        deadline = now - after
+        return [peer for peer, heard in self.heard.items() if heard < deadline]
+
     def doubt(self, peer: NodeId, stamp: int, ask: bool, now: float) -> None:
         self.doubts[peer] = Doubt(now + self._doubt, stamp, ask)
 

@@ -12,7 +12,9 @@ Rules kept
 2. A subscriber's request climbs the tree from any node in it to the first node on whose arc it is, or goes to the home, and
    from there down the greedy route; every hop becomes a child of the one before.
 3. Only subscribers ask. A node that neither wants a topic nor has children for it leaves the tree.
-4. Children tell their parent so every period, and the parent answers with their ends. A child that is no longer where a
+4. Children tell their parent in which trees it is, and the parent tells them their ends, both at the next beat after any change. Every few
+   beats a child says a word that has a mark of both; a parent that knows otherwise asks. Whether the other end lives, the ring knows: every
+   edge of a tree is a link there. A child that is no longer where a
    route would go is told; so are all below it, and every subscriber among them asks anew. Until it has got another
    parent, the old one serves it, for a while; and for a period more, since an event may have passed the new one before the child
    was there, and not have reached the old one when the child leaves it.
@@ -47,12 +49,16 @@ from topicweave.blocks.tree_messages import (
     TreeJoin,
     TreeLeft,
     TreeMisplaced,
+    TreeStill,
+    TreeTell,
 )
 from topicweave.model.ids import RING_SIZE, NodeId, TopicId
 from topicweave.port import Receivers, World
 
 MOST_TOPICS = 16_384
 MOST_HOPS = 256
+STILL_EVERY = 4
+"""Beats between two words to a parent that nothing has changed."""
 
 
 class TreeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,6 +116,8 @@ class TopicTrees:
         self._handed_on: set[tuple[TopicId, NodeId]] = set()
         self._changes = 0
         self._unchecked = True
+        self._beats = 0
+        self._ends_as_of = 0
 
     def receivers(self) -> Receivers:
         return {
@@ -117,6 +125,8 @@ class TopicTrees:
             TreeGraft: self._receive_graft,
             TreeAttached: self._receive_attached,
             TreeEnds: self._receive_ends,
+            TreeStill: self._receive_still,
+            TreeTell: self._receive_tell,
             TreeMisplaced: self._receive_misplaced,
             TreeLeft: self._receive_left,
         }
@@ -202,8 +212,13 @@ class TopicTrees:
             self._check(list(self._children.of))
         for former, topics in self._parents.to_leave(now - self._period):
             self._world.send(former, TreeLeft(topics))
-        for parent, ping in self._parents.pings():
+        self._beats += 1
+        for parent, ping in self._parents.pings(self._beats % STILL_EVERY == 0):
             self._world.send(parent, ping)
+        if self._ends_as_of != self._version:
+            self._ends_as_of = self._version
+            for child in self._children.with_topics():
+                self._tell_ends(child)
         self.join()
 
     def join(self) -> None:
@@ -349,25 +364,36 @@ class TopicTrees:
         for topic in unmentioned:
             if now - below.of[topic][sender] > self._linger:
                 self._drop_child(topic, sender)
-        kept = below.kept_answer(sender, message, self._version)
-        if kept is not None:
-            self._world.send(sender, kept)
-            return
-        children, strangers, ends = [], [], []
-        for topic in dict.fromkeys(message.topics):
-            end = self._end_for(topic, sender) if sender in below.of.get(topic, ()) else None
-            if end is None:
-                strangers.append(topic)
-            else:
-                children.append(topic)
-                ends.append(end)
+        strangers = [
+            topic
+            for topic in dict.fromkeys(message.topics)
+            if sender not in below.of.get(topic, ()) or self._end_for(topic, sender) is None
+        ]
         if strangers:
             self._world.send(sender, TreeMisplaced(tuple(strangers)))
-        if children:
-            answer = TreeEnds(tuple(children), tuple(ends))
-            self._world.send(sender, answer)
-            if not strangers:
-                below.keep_answer(sender, message, self._version, answer)
+        below.told.pop(sender, None)
+        self._tell_ends(sender)
+
+    def _tell_ends(self, child: NodeId) -> None:
+        """A child's ends, unless it was told just these."""
+        known = {topic: self._end_for(topic, child) for topic in self._children.topics(child)}
+        ends = {topic: end for topic, end in known.items() if end is not None}
+        message = TreeEnds(tuple(ends), tuple(ends.values()))
+        if ends and self._children.told.get(child) != message:
+            self._children.told[child] = message
+            self._world.send(child, message)
+
+    def _receive_still(self, sender: NodeId, message: TreeStill) -> None:
+        below = self._children
+        if sender in below.heard:
+            below.heard[sender] = self._world.now
+        mark = below.mark(sender, self._version, lambda topic: self._end_for(topic, sender))
+        if mark != message.mark:
+            self._world.send(sender, TreeTell())
+
+    def _receive_tell(self, sender: NodeId, _message: TreeTell) -> None:
+        if self._parents.topics(sender):
+            self._world.send(sender, self._parents.ping(sender))
 
     def _end_for(self, topic: TopicId, child: NodeId) -> Place | None:
         """The end of a child's arc; None if no route leads to it from here."""
@@ -443,14 +469,18 @@ class TopicTrees:
 
     def _give_up_silent(self, now: float) -> None:
         deadline = now - self._silent
-        for peer in [peer for peer, heard in self._parents.heard.items() if heard < deadline]:
+        for peer in self._silent_since(deadline, self._parents.heard):
             self._orphan(self._parents.topics(peer))
             self._parents.heard.pop(peer, None)
-        for peer in [peer for peer, heard in self._children.heard.items() if heard < deadline]:
+        for peer in self._silent_since(deadline, self._children.heard):
             for topic in self._children.topics(peer):
                 self._drop_child(topic, peer)
         for topic, peer in self._children.faded(now):
             self._stop_fading(topic, peer)
+
+    def _silent_since(self, deadline: float, heard: Mapping[NodeId, float]) -> list[NodeId]:
+        last = self._ring.heard
+        return [peer for peer, time in heard.items() if time < deadline and last(peer) < deadline]
 
     def _become_root(self, topic: TopicId) -> None:
         if topic not in self._roots:

@@ -6,10 +6,10 @@ with every change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from topicweave.blocks.growing_ids import Place
-from topicweave.blocks.tree_messages import TreeAttached, TreeEnds
+from topicweave.blocks.tree_messages import TreeAttached, TreeEnds, TreeStill, mark_of
 from topicweave.model.ids import NodeId, TopicId
 
 
@@ -27,6 +27,8 @@ class Parents:
         self._topics: dict[NodeId, dict[TopicId, None]] = {}
         self._leaving: dict[NodeId, dict[TopicId, float]] = {}  # since when
         self._pings: dict[NodeId, TreeAttached] = {}
+        self._told: dict[NodeId, TreeAttached] = {}
+        self._stills: dict[NodeId, tuple[TreeAttached, int, TreeStill]] = {}
 
     def peers(self) -> set[NodeId]:
         return {*self._topics, *self._leaving, *self.heard}
@@ -66,8 +68,8 @@ class Parents:
         self._pings.pop(parent, None)
         if not topics:
             del self._topics[parent]
-            self.heard.pop(parent, None)
-            self.ends_heard.pop(parent, None)
+            for memory in (self.heard, self.ends_heard, self._told, self._stills):
+                memory.pop(parent, None)
         return parent
 
     def remove_later(self, topic: TopicId, now: float) -> None:
@@ -96,18 +98,34 @@ class Parents:
             if not topics:
                 del self._leaving[parent]
 
-    def pings(self) -> Iterable[tuple[NodeId, TreeAttached]]:
-        """What each parent is told every period: the same object while nothing changes."""
-        for parent, topics in self._topics.items():
+    def pings(self, stills: bool) -> Iterable[tuple[NodeId, TreeAttached | TreeStill]]:
+        """What parents are to be told: the trees that have changed, and with `stills` a word where none has."""
+        for parent in self._topics:
             ping = self._pings.get(parent)
-            if ping is None:
-                former = self._leaving.get(parent, ())
-                ping = self._pings[parent] = TreeAttached((*topics, *former))
-            yield parent, ping
+            if ping is None or self._told.get(parent) is not ping:
+                yield parent, self.ping(parent)
+            elif stills:
+                yield parent, self._still(parent, ping)
+
+    def ping(self, parent: NodeId) -> TreeAttached:
+        """All trees in which this is the parent; it is about to be told."""
+        ping = self._pings.get(parent)
+        if ping is None:
+            former = self._leaving.get(parent, ())
+            ping = self._pings[parent] = TreeAttached((*self._topics.get(parent, ()), *former))
+        self._told[parent] = ping
+        return ping
+
+    def _still(self, parent: NodeId, ping: TreeAttached) -> TreeStill:
+        kept = self._stills.get(parent)
+        if kept is None or kept[0] is not ping or kept[1] != self.version:
+            still = TreeStill(len(ping.topics), mark_of(ping.topics, self.end.get))
+            self._stills[parent] = kept = (ping, self.version, still)
+        return kept[2]
 
     def forget(self, peer: NodeId) -> None:
         """All about a peer that is nobody's parent any more."""
-        for memory in (self.heard, self.ends_heard, self._pings, self._leaving):
+        for memory in (self.heard, self.ends_heard, self._pings, self._told, self._stills, self._leaving):
             memory.pop(peer, None)
 
 
@@ -125,7 +143,9 @@ class Children:
         self._most = most
         self._count = 0
         self._pinged: dict[NodeId, TreeAttached] = {}
-        self._answers: dict[NodeId, tuple[TreeAttached, int, TreeEnds]] = {}
+        self.told: dict[NodeId, TreeEnds] = {}
+        """The ends that a child was told last."""
+        self._marks: dict[NodeId, tuple[int, int]] = {}
 
     def peers(self) -> set[NodeId]:
         return {*self._topics, *self.heard}.union(*self.fading.values())
@@ -135,6 +155,9 @@ class Children:
 
     def all_edges(self) -> list[tuple[NodeId, tuple[TopicId, ...]]]:
         return [(child, tuple(topics)) for child, topics in self._topics.items()]
+
+    def with_topics(self) -> list[NodeId]:
+        return list(self._topics)
 
     def served(self, topic: TopicId) -> list[NodeId]:
         children = list(self.of.get(topic, ()))
@@ -172,8 +195,8 @@ class Children:
         if not topics:
             del self._topics[child]
             self.heard.pop(child, None)
-            self._pinged.pop(child, None)
-            self._answers.pop(child, None)
+            for memory in (self._pinged, self.told, self._marks):
+                memory.pop(child, None)
 
     def fade(self, topic: TopicId, child: NodeId, until: float) -> None:
         self.fading.setdefault(topic, {})[child] = until
@@ -202,15 +225,14 @@ class Children:
         told = set(ping.topics)
         return [topic for topic in self._topics.get(child, ()) if topic not in told]
 
-    def kept_answer(self, child: NodeId, ping: TreeAttached, version: int) -> TreeEnds | None:
-        """What the same ping was answered with, if nothing has changed since."""
-        kept = self._answers.get(child)
-        return kept[2] if kept is not None and kept[0] is ping and kept[1] == version else None
-
-    def keep_answer(self, child: NodeId, ping: TreeAttached, version: int, answer: TreeEnds) -> None:
-        self._answers[child] = (ping, version, answer)
+    def mark(self, child: NodeId, version: int, end: Callable[[TopicId], Place | None]) -> int:
+        """What a child's `TreeStill` should say; worked out again when the version is another one."""
+        kept = self._marks.get(child)
+        if kept is None or kept[0] != version:
+            self._marks[child] = kept = (version, mark_of(self._topics.get(child, ()), end))
+        return kept[1]
 
     def forget(self, peer: NodeId) -> None:
         """All about a peer that is nobody's child any more."""
-        for memory in (self.heard, self._pinged, self._answers):
+        for memory in (self.heard, self._pinged, self.told, self._marks):
             memory.pop(peer, None)

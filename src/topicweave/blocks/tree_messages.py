@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from zlib import crc32
+
+import msgspec
 
 from topicweave.blocks.growing_ids import Place
 from topicweave.blocks.ring_messages import Contact
@@ -40,6 +43,17 @@ class TreeAttached(Message, frozen=True, array_like=True, tag="tree-attached"):
     topics: tuple[TopicId, ...]
 
 
+class TreeStill(Message, frozen=True, array_like=True, tag="tree-still"):
+    """You are still my parent: in so many trees, and these and my arcs' ends there have this mark."""
+
+    trees: int
+    mark: int
+
+
+class TreeTell(Message, frozen=True, array_like=True, tag="tree-tell"):
+    """I know that otherwise: in which trees am I your parent?"""
+
+
 class TreeEnds(Message, frozen=True, array_like=True, tag="tree-ends"):
     """I am, and these are your arcs' ends (the answer to it)."""
 
@@ -57,6 +71,11 @@ class TreeLeft(Message, frozen=True, array_like=True, tag="tree-left"):
     """I am not your child any more in these trees."""
 
     topics: tuple[TopicId, ...]
+
+
+def mark_of(topics: Iterable[TopicId], end: Callable[[TopicId], Place | None]) -> int:
+    """What `TreeStill` says of some trees: the same at both ends of an edge as long as both know the same."""
+    return crc32(msgspec.msgpack.encode([(topic, end(topic)) for topic in sorted(topics)]))
 
 
 CONTROL_KINDS = ("tree-join", "multicast-graft", "tree-misplaced", "tree-left")

@@ -31,6 +31,7 @@ CONTROL_KINDS = (
     "magnet-gone",
     "ring-hold",
     "ring-release",
+    "ring-refuse",
     "ring-introduce",
     "ring-ask-place",
     "ring-given-place",
@@ -157,7 +158,7 @@ class HomeTreeNode(InterestNode):
 
     def leave(self) -> None:
         self.trees.leave()
-        for peer in {peer for ring in self.rings for peer in ring.known_peers()}:
+        for peer in dict.fromkeys(peer for ring in self.rings for peer in ring.known_peers()):
             self.world.send(peer, Gone())
 
     def links(self) -> Iterator[Link]:

@@ -145,7 +145,7 @@ class RendezvousNode(InterestNode):
         self._events.lost(peer)
 
     def leave(self) -> None:
-        for peer in {*self.table, *self.relays.known_peers()}:
+        for peer in dict.fromkeys([*self.table, *sorted(self.relays.known_peers())]):
             self.world.send(peer, Gone())
 
     def links(self) -> Iterator[Link]:
