@@ -9,19 +9,23 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.blocks.test_ring import ring_of
+from tests.blocks.test_ring import RingNode, ring_of
+from topicweave.blocks.growing_ids import position_of
 from topicweave.blocks.harmonic_links import as_point
 from topicweave.blocks.interest_samples import (
     Interested,
     InterestSamples,
     SampleParameters,
     SampleReport,
+    SampleTell,
     SampleView,
     choose_guides,
     combine,
 )
 from topicweave.blocks.ring_messages import Contact
 from topicweave.model.ids import RING_SIZE, TopicId
+from topicweave.port import Message, TimerKey
+from topicweave.testing import VirtualNetwork
 
 
 def person(number: int) -> Interested:
@@ -92,13 +96,91 @@ def test_first_views_are_passed_down_at_once_and_newer_ones_together() -> None:
         act()
         return [it.topics for _, _, to, it in net.log if to == child and isinstance(it, SampleView)]
 
-    def view(topic: TopicId) -> Callable[[], object]:
-        return lambda: receive[SampleView](up[topic], SampleView((topic,), ((0,),), (person(2),)))
+    def view(topic: TopicId, of: int) -> Callable[[], object]:
+        return lambda: receive[SampleView](up[topic], SampleView((topic,), ((0,),), (person(of),)))
 
-    assert passed_down(view(here)) == [(here,)]
-    assert passed_down(view(there)) == [(there,)]
+    assert passed_down(view(here, 2)) == [(here,)]
+    assert passed_down(view(there, 2)) == [(there,)]
     samples.beat()
-    assert passed_down(view(here)) == []
-    assert passed_down(view(there)) == []
+    assert passed_down(view(here, 3)) == []
+    assert passed_down(view(there, 3)) == []
     assert passed_down(samples.beat) == [(here, there)], "in one message"
     assert passed_down(samples.beat) == []
+    assert passed_down(view(here, 3)) == []
+    assert passed_down(samples.beat) == [], "the child has it already"
+
+
+class SampleNode(RingNode):
+    """On a ring, and a subscriber of some topics."""
+
+    def __init__(self, net: VirtualNetwork, number: int, wanted: set[TopicId]) -> None:
+        super().__init__(net, number)
+        self.wanted = wanted
+        self.samples = InterestSamples(
+            self.world, self.ring, wanted, self._own, SampleParameters(size=3, fresh_rounds=2.0), 100
+        )
+        self.world.receivers.update(self.samples.receivers())
+        self.person: Interested | None = None
+
+    def _own(self) -> Interested | None:
+        if self.person is None and self.ring.own is not None:
+            self.person = Interested(self.ring.own, frozenset(self.wanted))
+        return self.person
+
+    def _beat(self, key: TimerKey) -> None:
+        super()._beat(key)
+        self.samples.beat()
+
+
+def samplers(
+    lose: Callable[[Message], bool] = lambda message: False,
+) -> tuple[VirtualNetwork, list[SampleNode]]:
+    net, rng = VirtualNetwork(5), random.Random(3)
+    topics = [rng.getrandbits(64) for _ in range(6)]
+    nodes = [SampleNode(net, rng.getrandbits(64), set(rng.sample(topics, 3))) for _ in range(24)]
+    names = [node.id for node in nodes]
+    for node in nodes:
+        node.ring.join(position_of(node.id), rng.sample(names, 3))
+    net.lose = lambda sent: lose(sent.message)
+    net.run(60.0)
+    return net, nodes
+
+
+def everybody_knows(nodes: list[SampleNode]) -> bool:
+    """Whether each has a full sample, of subscribers only, of each of its topics."""
+    wanting = {
+        topic: {node.id for node in nodes if topic in node.wanted} for node in nodes for topic in node.wanted
+    }
+    return all(
+        (known := {person.contact.id for person in node.samples.sample(topic)}) <= wanting[topic]
+        and len(known) == min(3, len(wanting[topic]))
+        for node in nodes
+        for topic in node.wanted
+    )
+
+
+def test_what_was_said_is_not_said_again() -> None:
+    net, nodes = samplers()
+    assert everybody_knows(nodes)
+    net.listen()
+    net.run(80.0)
+    said = [it for _, _, _, it in net.log if isinstance(it, SampleReport | SampleView | SampleTell)]
+    assert said, "a word now and then"
+    assert all(isinstance(it, SampleReport) and not it.topics and it.since == it.number for it in said)
+
+
+def test_what_is_lost_is_asked_for() -> None:
+    """A report or view that goes missing leaves a number out."""
+    draw = random.Random(4)
+    net, nodes = samplers(
+        lambda message: isinstance(message, SampleReport | SampleView | SampleTell) and draw.random() < 0.3
+    )
+    net.lose = lambda sent: False
+    net.run(90.0)
+    assert everybody_knows(nodes)
+    topic = sorted(nodes[0].wanted)[0]
+    newcomer = next(node for node in nodes if topic not in node.wanted)
+    newcomer.wanted.add(topic)
+    newcomer.person = None
+    net.run(120.0)
+    assert everybody_knows(nodes)

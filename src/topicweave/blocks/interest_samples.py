@@ -12,14 +12,21 @@ Rules kept
 3. Whoever reports for the first time is answered at once with the view that there is, or the question goes on up: a
    newcomer needs a view before it can choose its place. A topic's first view is passed down at once, too; a newer one waits for the next beat, since
    those of many topics, from as many homes, then go together, and name people once.
-4. All of it is soft state: what is not reported again is forgotten after a few rounds.
-5. People occur in many topics' samples, so a message names each once, and topics refer to them by number.
+4. A sample is drawn anew every round as long as its branch has grown or shrunk within the last few; then it stays as it is until something it is
+   made of changes.
+5. What a peer was told already it is not told again: reports and views hold what has changed. They are numbered, and say which
+   number they build on; who lacks that one gets everything.
+6. All of it is soft state: a child that does not report is forgotten after a few rounds, and a view when its sender is no longer the next on the way.
+7. People occur in many topics' samples, so a message names each once, and topics refer to them by number.
 """
 
 from __future__ import annotations
 
+import math
+import operator
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,6 +41,8 @@ _MUCH = 0.1
 """By which share a topic must grow at once to be reported before the next round."""
 MOST_TOPICS = 16_384
 MOST_PEOPLE = 65_536
+VIEWS_TAKE = 2.0
+"""Seconds that views may be under way before a report that does not know them means that they are lost."""
 
 
 class Interested(msgspec.Struct, frozen=True, array_like=True):
@@ -44,26 +53,41 @@ class Interested(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SampleReport(Message, frozen=True, array_like=True, tag="sample-report"):
-    """Up the tree: per topic how many subscribers there are, and some of them, by their number among the people."""
+    """Up the tree: per topic how many subscribers there are, and some of them, by their number among the people.
+
+    Only what differs from report `since`; after this one the receiver is at `number`. Since 0: this is all.
+    """
 
     topics: tuple[TopicId, ...]
     counts: tuple[int, ...]
     samples: tuple[tuple[int, ...], ...]
     people: tuple[Interested, ...]
+    gone: tuple[TopicId, ...] = ()
+    """Topics that the sender reports no more."""
+    number: int = 0
+    since: int = 0
+    views: int = 0
+    """The number of the last views that the sender has got from the receiver."""
 
     def introduces(self) -> Iterable[NodeId]:
         return [person.contact.id for person in self.people]
 
 
 class SampleView(Message, frozen=True, array_like=True, tag="sample-view"):
-    """Down the tree: the sample of each topic."""
+    """Down the tree: the sample of each topic that has another one than in views `since`."""
 
     topics: tuple[TopicId, ...]
     samples: tuple[tuple[int, ...], ...]
     people: tuple[Interested, ...]
+    number: int = 0
+    since: int = 0
 
     def introduces(self) -> Iterable[NodeId]:
         return [person.contact.id for person in self.people]
+
+
+class SampleTell(Message, frozen=True, array_like=True, tag="sample-tell"):
+    """What your report builds on I do not have: report everything."""
 
 
 class SampleParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,10 +98,14 @@ class SampleParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     round_period: float = 4.0
     keep_rounds: float = 3.5
     """For how many rounds what was said counts."""
+    fresh_rounds: float = 6.0
+    """For how many rounds after a branch has grown or shrunk its samples are drawn anew."""
 
     def __post_init__(self) -> None:
-        if not (self.size >= 0 and self.round_period > 0 and self.keep_rounds > 1):
-            raise ValueError("need size of 0 or more, round_period above 0 and keep_rounds above 1")
+        if not (self.size >= 0 and self.round_period > 0 and self.keep_rounds > 1 and self.fresh_rounds >= 0):
+            raise ValueError(
+                "need size and fresh_rounds of 0 or more, round_period above 0 and keep_rounds above 1"
+            )
 
 
 Sample = tuple[Interested, ...]
@@ -113,11 +141,49 @@ def combine(groups: Sequence[tuple[int, Sequence[Interested]]], size: int, draw:
     return tuple(chosen.values())
 
 
-class _Report:
-    __slots__ = ("count", "sample", "until")
+class _Report(NamedTuple):
+    members: int
+    sample: Sample
 
-    def __init__(self, until: float, count: int, sample: Sample) -> None:
-        self.until, self.count, self.sample = until, count, sample
+
+class _Child:
+    """Somebody who reports to this node."""
+
+    __slots__ = ("number", "told", "told_at", "topics", "until", "views")
+
+    def __init__(self) -> None:
+        self.until = 0.0
+        self.number = 0
+        """Of its last report."""
+        self.topics: dict[TopicId, None] = {}
+        self.told: dict[TopicId, Sample] = {}
+        self.told_at = -math.inf
+        self.views = 0
+        """The number of the last views that it was told."""
+
+
+class _Hop:
+    """Somebody this node reports to."""
+
+    __slots__ = ("number", "reported", "views")
+
+    def __init__(self, number: int, views: int) -> None:
+        self.number = number
+        self.reported: dict[TopicId, _Report] = {}
+        self.views = views
+
+
+class _View(NamedTuple):
+    until: float
+    sample: Sample
+    source: NodeId
+
+
+class _Drawn(NamedTuple):
+    """A sample, and all that it was drawn from."""
+
+    sources: tuple[_Report | Interested | None, ...]
+    report: _Report
 
 
 class InterestSamples:
@@ -137,9 +203,15 @@ class InterestSamples:
         self._wanted = wanted
         self._own = own
         self._parameters = parameters
+        self._keep = parameters.keep_rounds * parameters.round_period
+        self._fresh = parameters.fresh_rounds * parameters.round_period
         self._max_topics = max_topics
         self._reports: dict[TopicId, dict[NodeId, _Report]] = {}
-        self._views: dict[TopicId, tuple[float, Sample]] = {}
+        self._children: dict[NodeId, _Child] = {}
+        self._hops: dict[NodeId, _Hop] = {}
+        self._views: dict[TopicId, _View] = {}
+        self._drawn: dict[TopicId, _Drawn] = {}
+        self._fresh_until: dict[TopicId, float] = {}
         self._reported: set[TopicId] = set()
         """Topics that this node reported or answered for already: nothing to hurry about."""
         self._told: dict[
@@ -153,7 +225,11 @@ class InterestSamples:
         """Grows whenever a view changes."""
 
     def receivers(self) -> Receivers:
-        return {SampleReport: self._receive_report, SampleView: self._receive_view}
+        return {
+            SampleReport: self._receive_report,
+            SampleView: self._receive_view,
+            SampleTell: self._receive_tell,
+        }
 
     # What a node asks.
 
@@ -163,7 +239,7 @@ class InterestSamples:
         for topic in self._wanted:
             view = self._views.get(topic)
             if view is not None:
-                for person in view[1]:
+                for person in view.sample:
                     people[person.contact.id] = person
         people.pop(self._control.id, None)
         for peer in self._excluded:
@@ -172,29 +248,27 @@ class InterestSamples:
 
     def sample(self, topic: TopicId) -> Sample:
         view = self._views.get(topic)
-        return view[1] if view is not None else ()
+        return view.sample if view is not None else ()
 
     def answered(self) -> bool:
         """Whether there is a view, if an empty one, of every wanted topic."""
         return all(topic in self._views for topic in self._wanted)
 
     def known_peers(self) -> set[NodeId]:
-        people = {person.contact.id for _, sample in self._views.values() for person in sample}
+        people = {person.contact.id for view in self._views.values() for person in view.sample}
         people.discard(self._control.id)
-        return people.union(self._excluded, *self._reports.values())
+        return people.union(self._excluded, self._children, self._hops)
 
     # What a node tells.
 
     def exclude(self, peer: NodeId) -> None:
         """A peer of the view did not answer (Algorithm 1: it is left out, and the next best tried)."""
-        self._excluded[peer] = self._world.now + self._parameters.keep_rounds * self._parameters.round_period
+        self._excluded[peer] = self._world.now + self._keep
         self.version += 1
 
     def lost(self, peer: NodeId) -> None:
-        for topic in [topic for topic, reports in self._reports.items() if peer in reports]:
-            del self._reports[topic][peer]
-            if not self._reports[topic]:
-                del self._reports[topic]
+        self._forget_child(peer)
+        self._hops.pop(peer, None)
         self.exclude(peer)
 
     def hurry(self) -> None:
@@ -215,59 +289,95 @@ class InterestSamples:
         self._forget(now)
         topics = list(dict.fromkeys([*self._wanted, *self._reports]))
         self._reported = set(topics)
-        self._told = {topic: count for topic, count in self._told.items() if topic in self._reported}
-        self._report(topics)
+        for memory in (self._told, self._drawn, self._fresh_until):
+            for topic in [topic for topic in memory if topic not in self._reported]:
+                del memory[topic]
+        self._report(topics, whole_round=True)
 
-    # Rounds (rules 1 and 2).
+    # Rounds (rules 1, 2 and 4).
 
-    def _report(self, topics: Iterable[TopicId]) -> None:
-        now = self._world.now
-        until = now + self._parameters.keep_rounds * self._parameters.round_period
-        own = self._own()
-        by_hop: dict[NodeId, list[tuple[TopicId, int, Sample]]] = {}
+    def _report(self, topics: Iterable[TopicId], whole_round: bool = False) -> None:
+        until, own = self._world.now + self._keep, self._own()
+        by_hop: dict[NodeId, dict[TopicId, _Report]] = {}
         at_home: list[TopicId] = []
-        next_hop, me, size = self._control.table.next_hop, self._control.id, self._parameters.size
-        alone: Sample = (own,) if own is not None else ()
+        next_hop, me = self._control.table.next_hop, self._control.id
         self._grown = {}
         for topic in topics:
-            reports = self._reports.get(topic)
-            mine = alone if topic in self._wanted else ()
-            if reports is None:
-                count, sample = len(mine), mine
-            else:
-                groups: list[tuple[int, Sequence[Interested]]] = [
-                    (r.count, r.sample) for r in reports.values()
-                ]
-                if mine:
-                    groups.append((1, mine))
-                count = sum(number for number, _ in groups)
-                sample = combine(groups, size, self._world.random)
-            self._told[topic] = count
+            report = self._combined(topic, own if topic in self._wanted else None)
+            self._told[topic] = report.members
             hop = next_hop(as_point(topic))
+            view = self._views.get(topic)
             if hop == me:
-                self._views[topic] = (until, sample)
+                self._views[topic] = _View(until, report.sample, me)
                 at_home.append(topic)
             else:
-                by_hop.setdefault(hop, []).append((topic, count, sample))
-        for hop, entries in by_hop.items():
-            people, samples = _numbered([sample for _, _, sample in entries])
-            self._world.send(
-                hop,
-                SampleReport(tuple(e[0] for e in entries), tuple(e[1] for e in entries), samples, people),
-            )
+                by_hop.setdefault(hop, {})[topic] = report
+                if view is not None and view.source == hop:
+                    self._views[topic] = view._replace(until=until)
+        for hop, reports in by_hop.items():
+            self._report_to(hop, reports, whole_round)
+        if whole_round:
+            for hop in [hop for hop in self._hops if hop not in by_hop]:
+                del self._hops[hop]  # It forgets by itself.
         if at_home:
             self.version += 1
             self._pass_down(at_home)
 
-    def _pass_down(self, topics: Iterable[TopicId], only: NodeId | None = None) -> None:
-        by_child: dict[NodeId, list[TopicId]] = {}
-        for topic in topics:
-            for child in self._reports.get(topic, ()):
-                if only is None or child == only:
-                    by_child.setdefault(child, []).append(topic)
-        for child, theirs in by_child.items():
-            people, samples = _numbered([self._views[topic][1] for topic in theirs])
-            self._world.send(child, SampleView(tuple(theirs), samples, people))
+    def _combined(self, topic: TopicId, own: Interested | None) -> _Report:
+        """What a node says of its branch: drawn anew if anything has changed, or the branch itself has lately."""
+        below = self._reports.get(topic)
+        sources = (own, *below.values()) if below is not None else (own,)
+        drawn = self._drawn.get(topic)
+        count = (own is not None) + (
+            sum(report.members for report in below.values()) if below is not None else 0
+        )
+        now = self._world.now
+        if drawn is None or drawn.report.members != count:
+            self._fresh_until[topic] = now + self._fresh
+        same = drawn is not None and _same(drawn.sources, sources)
+        if drawn is not None and same and (below is None or now >= self._fresh_until.get(topic, 0.0)):
+            return drawn.report
+        alone: Sample = (own,) if own is not None else ()
+        if below is None:
+            report = _Report(count, alone)
+        else:
+            groups: list[tuple[int, Sequence[Interested]]] = [*below.values()]
+            if own is not None:
+                groups.append((1, alone))
+            report = _Report(count, combine(groups, self._parameters.size, self._world.random))
+            if drawn is not None and report == drawn.report:
+                report = drawn.report
+        self._drawn[topic] = _Drawn(sources, report)
+        return report
+
+    # Reports (rule 5).
+
+    def _report_to(
+        self, peer: NodeId, reports: dict[TopicId, _Report], whole_round: bool, views: int = 0
+    ) -> None:
+        hop = self._hops.get(peer)
+        since = hop.number if hop is not None else 0
+        if hop is None:
+            # No number of an earlier life.
+            hop = self._hops[peer] = _Hop(1 + int(self._world.now * 1000.0), views)
+        before = hop.reported
+        news = {topic: report for topic, report in reports.items() if before.get(topic) is not report}
+        gone = [topic for topic in before if topic not in reports] if whole_round else []
+        if since and (news or gone):
+            hop.number += 1
+        before.update(news)
+        for topic in gone:
+            del before[topic]
+        if whole_round or news:
+            people, samples = _numbered([report.sample for report in news.values()])
+            counts = tuple(report.members for report in news.values())
+            numbers = (hop.number, since, hop.views)
+            self._world.send(peer, SampleReport(tuple(news), counts, samples, people, tuple(gone), *numbers))
+
+    def _receive_tell(self, sender: NodeId, _message: SampleTell) -> None:
+        hop = self._hops.pop(sender, None)
+        if hop is not None:
+            self._report_to(sender, hop.reported, whole_round=True, views=hop.views)
 
     def _receive_report(self, sender: NodeId, message: SampleReport) -> None:
         topics, counts, samples = message.topics, message.counts, message.samples
@@ -278,16 +388,42 @@ class InterestSamples:
             or not self._believable(message.people, samples)
         ):
             return
-        until = self._world.now + self._parameters.keep_rounds * self._parameters.round_period
+        child = self._children.get(sender)
+        if child is None:
+            child = self._children[sender] = _Child()
+        if message.since == 0:
+            mentioned = set(topics)
+            self._end_reports(sender, [topic for topic in child.topics if topic not in mentioned])
+        elif child.number != message.since:
+            self._world.send(sender, SampleTell())
+            return
+        child.number = message.number
+        child.until = self._world.now + self._keep
+        self._end_reports(sender, message.gone[:MOST_TOPICS])
+        answered, asked = self._take_reports(sender, child, message)
+        if message.views != child.views and self._world.now - child.told_at > VIEWS_TAKE:
+            child.told.clear()
+            child.views = 0
+            answered = [topic for topic in child.topics if topic in self._views]
+        self._pass_down(answered, only=sender)
+        if asked:
+            self._reported.update(asked)
+            self._report(asked)
+
+    def _take_reports(
+        self, sender: NodeId, child: _Child, message: SampleReport
+    ) -> tuple[list[TopicId], list[TopicId]]:
+        """Returns the topics that the child reports for the first time: those with a view, and those to be asked for."""
         people = message.people
         answered, asked = [], []
-        for topic, count, numbers in zip(topics, counts, samples, strict=True):
+        for topic, count, numbers in zip(message.topics, message.counts, message.samples, strict=True):
             if not 0 <= topic < RING_SIZE or not 0 <= count < RING_SIZE:
                 continue
             reports = self._reports.setdefault(topic, {})
             first = sender not in reports
-            before = 0 if first else reports[sender].count
-            reports[sender] = _Report(until, count, tuple([people[number] for number in numbers]))
+            before = 0 if first else reports[sender].members
+            reports[sender] = _Report(count, tuple([people[number] for number in numbers]))
+            child.topics[topic] = None
             if count - before > _MUCH * self._told.get(topic, 0):
                 self._grown[topic] = None
             if first:
@@ -295,10 +431,26 @@ class InterestSamples:
                     answered.append(topic)
                 elif topic not in self._reported:
                     asked.append(topic)
-        self._pass_down(answered, only=sender)
-        if asked:
-            self._reported.update(asked)
-            self._report(asked)
+        return answered, asked
+
+    # Views.
+
+    def _pass_down(self, topics: Iterable[TopicId], only: NodeId | None = None) -> None:
+        by_child: dict[NodeId, list[TopicId]] = {}
+        for topic in topics:
+            sample = self._views[topic].sample
+            for peer in self._reports.get(topic, ()):
+                if (only is None or peer == only) and self._children[peer].told.get(topic) != sample:
+                    by_child.setdefault(peer, []).append(topic)
+        for peer, theirs in by_child.items():
+            child = self._children[peer]
+            samples = [self._views[topic].sample for topic in theirs]
+            child.told.update(zip(theirs, samples, strict=True))
+            child.told_at = self._world.now
+            since = child.views
+            child.views = since + 1 if since else 1 + int(self._world.now * 1000.0)
+            people, numbered = _numbered(samples)
+            self._world.send(peer, SampleView(tuple(theirs), numbered, people, child.views, since))
 
     def _receive_view(self, sender: NodeId, message: SampleView) -> None:
         topics, samples, people = message.topics, message.samples, message.people
@@ -306,7 +458,10 @@ class InterestSamples:
             return
         if self._control.own is None:
             return
-        until = self._world.now + self._parameters.keep_rounds * self._parameters.round_period
+        hop = self._hops.get(sender)
+        if hop is not None and message.since in (0, hop.views):
+            hop.views = message.number  # Else the next report says what is missing.
+        until = self._world.now + self._keep
         first, next_hop = [], self._control.table.next_hop
         for topic, numbers in zip(topics, samples, strict=True):
             # From the next node on the way home only: so views never go round in circles.
@@ -315,7 +470,7 @@ class InterestSamples:
                     self._newer[topic] = None
                 else:
                     first.append(topic)
-                self._views[topic] = (until, tuple([people[number] for number in numbers]))
+                self._views[topic] = _View(until, tuple([people[number] for number in numbers]), sender)
         self.version += 1
         self._pass_down(first)
 
@@ -336,15 +491,33 @@ class InterestSamples:
         )
 
     def _forget(self, now: float) -> None:
-        for topic, reports in list(self._reports.items()):
-            for child in [child for child, report in reports.items() if report.until <= now]:
-                del reports[child]
-            if not reports:
-                del self._reports[topic]
-        for topic in [topic for topic, (until, _) in self._views.items() if until <= now]:
+        for peer in [peer for peer, child in self._children.items() if child.until <= now]:
+            self._forget_child(peer)
+        for topic in [topic for topic, view in self._views.items() if view.until <= now]:
             del self._views[topic]
         for peer in [peer for peer, until in self._excluded.items() if until <= now]:
             del self._excluded[peer]
+
+    def _forget_child(self, peer: NodeId) -> None:
+        child = self._children.get(peer)
+        if child is not None:
+            self._end_reports(peer, list(child.topics))
+            del self._children[peer]
+
+    def _end_reports(self, peer: NodeId, topics: Iterable[TopicId]) -> None:
+        child = self._children[peer]
+        for topic in topics:
+            if topic in child.topics:
+                del child.topics[topic]
+                child.told.pop(topic, None)
+                del self._reports[topic][peer]
+                if not self._reports[topic]:
+                    del self._reports[topic]
+
+
+def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Whether both hold the same objects."""
+    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 def _numbered(samples: Sequence[Sample]) -> tuple[tuple[Interested, ...], tuple[tuple[int, ...], ...]]:

@@ -9,6 +9,7 @@ on every topic, to see that the trees carry it to everybody.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -68,18 +69,20 @@ def settle(
     found = find_system(system)
     count = workload.nodes
     parameters: dict[str, Any] = {
-        "ring": {"period": period, "suspect_after": 4 * period},
+        "ring": {"period": period, "signs_every": 1, "suspect_after": 4 * period},
         "oscar": {
             "fingers": spec.fingers,
             "walks": spec.walks,
             "choices": spec.choices,
             "check_period": 24 * period,
+            "calm": 1.0,
             "refinements": 1,
         },
     }
     if system == "magnet":
         parameters |= {
-            "samples": {"size": spec.samples, "round_period": 4 * period},
+            # Samples as in the paper: drawn anew every round.
+            "samples": {"size": spec.samples, "round_period": 4 * period, "fresh_rounds": math.inf},
             "view_patience": 4 * period,
             "place_patience": 2 * period,
             # Each stands where it chose to on arrival, as in the paper.
