@@ -12,7 +12,7 @@ Rules kept
 3. Whoever reports for the first time is answered at once with the view that there is, or the question goes on up: a
    newcomer needs a view before it can choose its place. A topic's first view is passed down at once, too; a newer one waits for the next beat, since
    those of many topics, from as many homes, then go together, and name people once.
-4. A sample is drawn anew every round as long as its branch has grown or shrunk within the last few; then it stays as it is until something it is
+4. A sample is drawn anew every round as long as its branch has grown within the last few; then it stays as it is until something it is
    made of changes.
 5. What a peer was told already it is not told again: reports and views hold what has changed. They are numbered, and say which
    number they build on; who lacks that one gets everything.
@@ -99,7 +99,7 @@ class SampleParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_rounds: float = 3.5
     """For how many rounds what was said counts."""
     fresh_rounds: float = 6.0
-    """For how many rounds after a branch has grown or shrunk its samples are drawn anew."""
+    """For how many rounds after a branch has grown its samples are drawn anew."""
 
     def __post_init__(self) -> None:
         if not (self.size >= 0 and self.round_period > 0 and self.keep_rounds > 1 and self.fresh_rounds >= 0):
@@ -211,7 +211,8 @@ class InterestSamples:
         self._hops: dict[NodeId, _Hop] = {}
         self._views: dict[TopicId, _View] = {}
         self._drawn: dict[TopicId, _Drawn] = {}
-        self._fresh_until: dict[TopicId, float] = {}
+        # How many subscribers a topic's branch ever had, and until when its samples are drawn anew for that.
+        self._grew: dict[TopicId, tuple[int, float]] = {}
         self._reported: set[TopicId] = set()
         """Topics that this node reported or answered for already: nothing to hurry about."""
         self._told: dict[
@@ -289,7 +290,7 @@ class InterestSamples:
         self._forget(now)
         topics = list(dict.fromkeys([*self._wanted, *self._reports]))
         self._reported = set(topics)
-        for memory in (self._told, self._drawn, self._fresh_until):
+        for memory in (self._told, self._drawn, self._grew):
             for topic in [topic for topic in memory if topic not in self._reported]:
                 del memory[topic]
         self._report(topics, whole_round=True)
@@ -317,8 +318,9 @@ class InterestSamples:
         for hop, reports in by_hop.items():
             self._report_to(hop, reports, whole_round)
         if whole_round:
-            for hop in [hop for hop in self._hops if hop not in by_hop]:
-                del self._hops[hop]  # It forgets by itself.
+            for peer in [peer for peer in self._hops if peer not in by_hop]:
+                self._report_to(peer, {}, whole_round=True)
+                del self._hops[peer]
         if at_home:
             self.version += 1
             self._pass_down(at_home)
@@ -332,10 +334,12 @@ class InterestSamples:
             sum(report.members for report in below.values()) if below is not None else 0
         )
         now = self._world.now
-        if drawn is None or drawn.report.members != count:
-            self._fresh_until[topic] = now + self._fresh
+        most, fresh_until = self._grew.get(topic, (0, 0.0))
+        if count > most:
+            fresh_until = now + self._fresh
+            self._grew[topic] = (count, fresh_until)
         same = drawn is not None and _same(drawn.sources, sources)
-        if drawn is not None and same and (below is None or now >= self._fresh_until.get(topic, 0.0)):
+        if drawn is not None and same and (below is None or now >= fresh_until):
             return drawn.report
         alone: Sample = (own,) if own is not None else ()
         if below is None:

@@ -1,14 +1,14 @@
 """The long links across a ring: fingers, which a node chose, and fans, which chose it.
 
 A finger is held at the other end as a fan, as long as it is asked for (`Hold`), and told so (`Held`). Whoever has as many fans as it can
-bear refuses (`Refuse`).
+bear refuses (`Decline`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from topicweave.blocks.ring_messages import Contact, Held, Hold, Refuse, Release
+from topicweave.blocks.ring_messages import Contact, Decline, Held, Hold, Release
 from topicweave.blocks.ring_signs import SignsOfLife
 from topicweave.model.ids import NodeId
 from topicweave.port import Receivers, World
@@ -48,7 +48,7 @@ class Fingers:
             Hold: self._receive_hold,
             Held: self._receive_held,
             Release: self._receive_release,
-            Refuse: self._receive_refuse,
+            Decline: self._receive_decline,
         }
 
     def __contains__(self, peer: NodeId) -> bool:
@@ -106,7 +106,7 @@ class Fingers:
             return
         known = self.fans.get(sender)
         if own is None or (known is None and len(self.fans) >= self._most_fans):
-            self._world.send(sender, Refuse(self._ring))
+            self._world.send(sender, Decline(self._ring))
             return
         self._signs.hear(sender, self._world.now)
         self.fans[sender] = theirs
@@ -127,7 +127,7 @@ class Fingers:
     def _receive_release(self, sender: NodeId, _message: Release) -> None:
         self._end(sender, self.fans)
 
-    def _receive_refuse(self, sender: NodeId, _message: Refuse) -> None:
+    def _receive_decline(self, sender: NodeId, _message: Decline) -> None:
         self._end(sender, self.fingers)
 
     def _end(self, peer: NodeId, links: dict[NodeId, Contact]) -> None:

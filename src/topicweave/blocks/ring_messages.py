@@ -91,5 +91,5 @@ class Release(RingMessage, frozen=True, array_like=True, tag="ring-release"):
     """You are my finger no more."""
 
 
-class Refuse(RingMessage, frozen=True, array_like=True, tag="ring-refuse"):
+class Decline(RingMessage, frozen=True, array_like=True, tag="ring-decline"):
     """I will not be your finger."""

@@ -31,7 +31,7 @@ CONTROL_KINDS = (
     "magnet-gone",
     "ring-hold",
     "ring-release",
-    "ring-refuse",
+    "ring-decline",
     "ring-introduce",
     "ring-ask-place",
     "ring-given-place",
