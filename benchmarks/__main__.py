@@ -11,6 +11,7 @@ from benchmarks import (
     designs,
     kernel,
     magnet,
+    messages,
     pipeline,
     rappel,
     record,
@@ -25,6 +26,7 @@ from topicweave import __version__
 
 BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "kernel": kernel.run,
+    "messages": messages.run,
     "selection": selection.run,
     "scale": scale.run,
     "pipeline": pipeline.run,
