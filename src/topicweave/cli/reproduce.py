@@ -130,6 +130,7 @@ def reproduce(
         print_json(told)
     else:
         _show(boards, at, lost)
+        _tell_others(numbers, at, codes)
         typer.echo(f"results: {folder}; scoreboard: {out / 'scoreboard.md'}")
 
 
@@ -197,6 +198,7 @@ def _numbers(
     codes: Mapping[tuple[str, int], str],
 ) -> tuple[list[Number], dict[str, str]]:
     """The numbers of all studies that were run to their end, and why others were not."""
+    from topicweave.papers.physics import world_of
     from topicweave.papers.results import Batch, as_numbers
 
     today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
@@ -208,9 +210,24 @@ def _numbers(
             why = failures.get((name, seed, missing[0]), "not run yet")
             lost[name] = f"{len(missing)} of {len(plan.runs)} runs with seed {seed} are missing: {why}"
         else:
-            batch = Batch(name, scale, seed, study.level, study.seeds.get(scale, 1), codes[name, seed], today)
+            batch = Batch(
+                *(name, scale, seed, study.level, study.seeds.get(scale, 1), codes[name, seed], today),
+                physics=world_of(study, plan),
+            )
             numbers += as_numbers(batch, plan.judge({label: found[name, seed, label] for label in plan.runs}))
     return numbers, lost
+
+
+def _tell_others(numbers: Sequence[Number], scale: str, codes: Mapping[tuple[str, int], str]) -> None:
+    """Which results were made by other code than would run here."""
+    now: dict[str, set[str]] = {}
+    for (study, _), code in codes.items():
+        now.setdefault(study, set()).add(code)
+    made = {(number.study, number.code, number.made) for number in numbers if number.scale == scale}
+    others = sorted((day, study) for study, code, day in made if study in now and code not in now[study])
+    for day in dict.fromkeys(day for day, _ in others):
+        studies = [study for one, study in others if one == day]
+        typer.echo(f"of other code than this one, made on {day}: {', '.join(studies)}")
 
 
 def _has(numbers: Sequence[Number], study: str, scale: str) -> bool:

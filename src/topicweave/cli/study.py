@@ -80,6 +80,7 @@ def run(
     from topicweave.cli.spark import executor_for
     from topicweave.cli.tables import study_table
     from topicweave.papers import run_study
+    from topicweave.papers.physics import world_of
     from topicweave.report.files import json_text, make_folder, write_whole
     from topicweave.runs.background import interruptible
     from topicweave.runs.store import beside
@@ -98,7 +99,8 @@ def run(
             make_folder(path.parent)
             write_whole(path, json_text(answers[-1]))
             if format == "table":
-                typer.echo(f"{study.name}: {study.title} ({study.source})\n")
+                typer.echo(f"{study.name}: {study.title} ({study.source})")
+                typer.echo(f"{study.level}: {world_of(study, study.plan(scale, seed))}\n")
                 show(study_table(result))
                 typer.echo()
     if format == "json":

@@ -53,6 +53,8 @@ class NetworkSpec(msgspec.Struct, frozen=True):
     seed: int = 0
     fluctuates: bool = True
     """Delays change in time as measured; else they are the medians."""
+    landmarks: Literal["spread", "random"] = "spread"
+    """Which hosts come first: some as far apart as possible, or any."""
 
     @property
     def data_sets(self) -> tuple[str, ...]:
@@ -79,11 +81,14 @@ class NetworkSpec(msgspec.Struct, frozen=True):
         return np.concatenate(rounds)[:hosts]
 
     def build(self, hosts: int, first: int) -> BuiltNetwork:
-        """A network in which the `first` hosts are spread out as far as possible: the landmarks."""
+        """A network in which the `first` hosts are the landmarks."""
         rtt = self.round_trips(hosts)
         if not 0 <= first <= hosts:
             raise BadInput(f"network: {first} landmarks among {hosts} hosts")
-        chosen = spread_out(rtt, first, int(np.median(rtt, axis=1).argmin())) if first else []
+        if self.landmarks == "random":
+            chosen = np.random.default_rng([self.seed, 0x6C6D]).permutation(hosts)[:first].tolist()
+        else:
+            chosen = spread_out(rtt, first, int(np.median(rtt, axis=1).argmin())) if first else []
         others = np.setdiff1d(np.arange(hosts), chosen, assume_unique=True)
         order = np.concatenate([np.array(chosen, np.int64), others])
         if self.kind == "planetlab" and self.fluctuates:

@@ -50,6 +50,10 @@ class ClaimVerdict(msgspec.Struct, frozen=True):
     judged: tuple[Judged, ...] = ()
     seeds: tuple[int, ...] = ()
     levels: tuple[str, ...] = ()
+    physics: tuple[str, ...] = ()
+    """In which worlds, as far as it was recorded."""
+    days: tuple[str, ...] = ()
+    """When the numbers were made."""
 
 
 def judge(claim: Claim, numbers: Sequence[Number]) -> ClaimVerdict:
@@ -67,8 +71,16 @@ def judge(claim: Claim, numbers: Sequence[Number]) -> ClaimVerdict:
     missed = any(not one.holds for one in judged)
     state: State = "does not hold" if missed else "holds" if whole else "not run yet"
     seeds = tuple(sorted({value.seeds for _, values in used for value in values}))
-    levels = tuple(sorted({row.level for rows, _ in used for row in rows}))
-    return ClaimVerdict(claim, state, tuple(judged), seeds, levels)
+    rows_used = [row for rows, _ in used for row in rows]
+    return ClaimVerdict(
+        claim,
+        state,
+        tuple(judged),
+        seeds,
+        tuple(sorted({row.level for row in rows_used})),
+        tuple(sorted({row.physics for row in rows_used if row.physics})),
+        tuple(sorted({row.made for row in rows_used if row.made})),
+    )
 
 
 def _select(

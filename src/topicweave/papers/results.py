@@ -44,6 +44,8 @@ class Number(msgspec.Struct, frozen=True):
     """A fingerprint of the code that the study's runs could reach."""
     made: str = ""
     """The day."""
+    physics: str = ""
+    """Latency, loss, membership, and what nodes knew that the paper's do not; nothing if it was not recorded."""
 
     @property
     def place(self) -> tuple[str, str, str, int]:
@@ -80,6 +82,7 @@ class Batch(msgspec.Struct, frozen=True):
     """How many seeds it ran by itself, and took the mean of."""
     code: str = ""
     made: str = ""
+    physics: str = ""
 
 
 def as_numbers(batch: Batch, rows: Iterable[Row]) -> list[Number]:
@@ -111,6 +114,7 @@ def as_numbers(batch: Batch, rows: Iterable[Row]) -> list[Number]:
                 interval=half_width_of(row.deviation or 0.0, batch.seeds) if several else None,
                 code=batch.code,
                 made=batch.made,
+                physics=batch.physics,
             )
             earlier = found.setdefault(number.place, number)
             if repr(earlier.value) != repr(value):  # nan is nan here

@@ -62,4 +62,6 @@ def _told(verdict: ClaimVerdict) -> dict[str, Any]:
         "cases": msgspec.to_builtins(verdict.judged),
         "seeds": list(verdict.seeds),
         "levels": list(verdict.levels),
+        "physics": list(verdict.physics),
+        "made": list(verdict.days),
     }

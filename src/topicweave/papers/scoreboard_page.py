@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from topicweave.papers.judging import STATES, ClaimVerdict
+from topicweave.papers.results import Number
 from topicweave.papers.scoreboard import PaperBoard
 
 _SIGNS = {"holds": "✓", "does not hold": "✗", "cannot be tested here": "–", "not run yet": "…"}
@@ -21,7 +22,9 @@ the column *seeds* says how many there are (samples of a graph count as seeds). 
 explains 95 % of what the points differ in.
 
 ✓ holds; ✗ does not, with how it misses; – cannot be tested here, with the reason; … not run yet, or what is missing to run it.
-*Level*: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all."""
+*Level*: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all. Numbers of 2026-11-15 are
+of version 0.1.0. The last table of each paper tells by which code and in which world its studies were run; `topicweave reproduce
+--finished` tells which of them the code at hand may contradict, since it is no longer the same."""
 
 
 def markdown(boards: Sequence[PaperBoard]) -> str:
@@ -33,14 +36,13 @@ def markdown(boards: Sequence[PaperBoard]) -> str:
         "",
         *_headline(boards),
         "",
-        *_origins(boards),
-        "",
     ]
     for board in boards:
         lines += [f"## {board.paper.title}", "", *_table(board.verdicts), ""]
         lines += _choices(board)
         if board.checks:
             lines += ["Our own checks, which do not count:", "", *_table(board.checks), ""]
+        lines += ["Where the numbers come from:", "", *_origins(board), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -53,28 +55,29 @@ def _headline(boards: Sequence[PaperBoard]) -> Iterator[str]:
         yield _row(("all", *sums))
 
 
-def _origins(boards: Sequence[PaperBoard]) -> Iterator[str]:
-    """How old the data is and by which code it was made."""
-    yield from _rows(("paper", "numbers", "studies", "seeds", "made on", "by code"), [])
-    for board in boards:
-        numbers = board.numbers
+def _origins(board: PaperBoard) -> Iterator[str]:
+    """Where the numbers come from: how old they are, by which code they were made, in which world."""
+    yield from _rows(("study", "numbers", "seeds", "made on", "by code", "latency, loss, membership"), [])
+    by_study: dict[str, list[Number]] = {}
+    for number in board.numbers:
+        by_study.setdefault(number.study, []).append(number)
+    for study, numbers in by_study.items():
         cells = (
-            board.paper.name,
+            study,
             len(numbers),
-            len({number.study for number in numbers}),
             ", ".join(map(str, sorted({number.seed for number in numbers}))),
-            ", ".join(sorted({number.made for number in numbers})),
-            _few(sorted({number.code for number in numbers}), "fingerprints"),
+            *(_listed(getattr(number, field) for number in numbers) for field in ("made", "code")),
+            _listed(number.physics or "not recorded" for number in numbers),
         )
         yield _row(cells)
 
 
-def _few(names: Sequence[str], what: str) -> str:
-    return ", ".join(names) if len(names) <= 3 else f"{len(names)} {what}"
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names)))
 
 
 def _table(verdicts: Sequence[ClaimVerdict]) -> Iterator[str]:
-    yield from _rows(("claim", "paper", "ours", "seeds", "level", "verdict"), map(_cells, verdicts))
+    yield from _rows(("claim", "paper", "ours", "seeds", "level, day", "verdict"), map(_cells, verdicts))
 
 
 def _cells(verdict: ClaimVerdict) -> tuple[str, ...]:
@@ -94,7 +97,7 @@ def _cells(verdict: ClaimVerdict) -> tuple[str, ...]:
             for name, one in zip(named, verdict.judged, strict=True)
         ),
         _seeds(verdict.seeds),
-        ", ".join(verdict.levels),
+        "<br>".join((", ".join(verdict.levels), *verdict.days)),
         _remark(verdict),
     )
 

@@ -53,6 +53,8 @@ class Study:
     scales: tuple[Scale, ...] = ("smoke", "paper")
     level: Literal["messages", "bulk", "data"] = "messages"
     """How its runs are carried out, where a row does not say it; `data`: no network is built."""
+    oracle: str = ""
+    """What its nodes know at once that the paper's have to find out."""
     seeds: Mapping[Scale, int] = field(default_factory=dict, hash=False)
     """Of how many seeds its numbers are means, where it runs several by itself."""
 

@@ -18,6 +18,9 @@ from topicweave.papers.magnet.settings import SEEDS
 from topicweave.papers.magnet.structured import fig6, fig7, fig8a, fig8b
 from topicweave.papers.study import Study
 
+ORACLE = (
+    "a newcomer gets fresh uniform samples of all its topics; random walks end at any node of an arc alike"
+)
 _TITLES = {
     fig2: ("links per node", "§4.2, Figure 2"),
     fig3a: ("correlation, equal rates: uninterested relays", "§4.2, Figure 3(a)"),
@@ -42,6 +45,7 @@ STUDIES = [
         title,
         f"Magnet (DEBS 2010) {section}",
         plan,
+        oracle="" if plan in (fig7, levels) else ORACLE,
         level="data" if plan is fig7 else "messages" if plan is levels else "bulk",
         seeds={} if plan is levels else SEEDS,
     )

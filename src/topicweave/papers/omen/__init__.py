@@ -16,6 +16,7 @@ from topicweave.papers.omen.degrees import fig9, table1
 from topicweave.papers.omen.views import fig6, fig8
 from topicweave.papers.study import Study
 
+ORACLE = "peer sampling is uniform; coordinators know the true maximum degree"
 _TITLES = {
     fig3: ("backup degrees, primal-dual builder", "§6.3, Figure 3"),
     fig4: ("backup degrees, greedy builder", "§6.3, Figure 4"),
@@ -38,6 +39,7 @@ STUDIES = [
         f"OMen (DEBS 2016) {section}",
         plan,
         level="bulk",
+        oracle=ORACLE,
     )
     for plan, (title, section) in _TITLES.items()
 ]

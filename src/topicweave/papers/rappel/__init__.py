@@ -12,6 +12,16 @@ from topicweave.papers.rappel.basics import (
     MeasuredRoundTrips,
     NetworkCheck,
 )
+from topicweave.papers.rappel.choices import (
+    beta,
+    fig6,
+    larger,
+    newcomers,
+    places,
+    publisher,
+    rejoining,
+    returners,
+)
 from topicweave.papers.rappel.friends import fig9a, fig9b, fig9c, fig10b, fig10c, fig11c, fig11d
 from topicweave.papers.rappel.settings import SOURCES, Results
 from topicweave.papers.rappel.trees import fig7, fig8a, fig8b, fig10a, fig11a, fig11b
@@ -132,4 +142,12 @@ STUDIES = [
     _study("fig11b", "Control traffic next to the publisher", "§6.5, figure 11b", fig11b),
     _study("fig11c", "Control traffic by network size", "§6.5, figure 11c", fig11c),
     _study("fig11d", "Control traffic and subscriptions", "§6.5, figure 11d", fig11d),
+    _study("fig6", "The tree of 25 subscribers follows distance", "§6.2.1, figure 6", fig6),
+    _study("beta", "Children per tree", "§6.2.3", beta),
+    _study("rejoining", "How often nodes rejoin", "§4.3", rejoining),
+    _study("places", "Dimensions and landmarks of coordinates", "§6.1.4", places),
+    _study("publisher", "The publisher's control traffic by its subscribers", "figure 11", publisher),
+    _study("newcomers", "A new node's friends", "§5.2", newcomers),
+    _study("returners", "Friends of an earlier session", "§5.3", returners),
+    _study("friends", "Six friends in larger networks", "§3.1.1", larger),
 ]

@@ -11,6 +11,7 @@ import msgspec
 
 from topicweave.data.networks import NetworkSpec
 from topicweave.model.event import EventId
+from topicweave.papers.rappel.following import FOLLOW_EVERY, Followed
 from topicweave.papers.rappel.friend_measures import coordinate_error, coverage, friends
 from topicweave.papers.rappel.traffic_measures import control_traffic, data_traffic, rejoins
 from topicweave.papers.rappel.tree_measures import final, observed, tree_stretch, update_row
@@ -25,6 +26,10 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     share: float
     start: float
     end: float
+    returning: float = 1.0
+    """Which share of them comes back; the others stay away."""
+    keeps_memory: bool = True
+    """Whether they know their friends of before; else they are new (§5.2)."""
 
 
 class ContinuousChurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +61,8 @@ class Feeds(OnSystem, frozen=True, kw_only=True, tag="feeds"):
     """Count control messages, over the last third of the run."""
     series_every: float = 0.0
     """Follow the friends' coverage over time."""
+    follow: float = 0.0
+    """Follow those who come back after the failure for so many seconds, one by one."""
 
     def run(self) -> Result:
         world = FeedWorld(self, self.workload.load())
@@ -63,10 +70,15 @@ class Feeds(OnSystem, frozen=True, kw_only=True, tag="feeds"):
         result: Result = {"updates": [], "coverage": []}
         counted_from = self.duration * 2 / 3
         stretches: dict[EventId, Result] = {}
+        followed: Followed | None = None
         for moment, _, what in self._moments(counted_from):
             simulation.run(min(moment, self.duration))
             if what == "update":
                 stretches |= _update_all(world)
+            elif what == "before":
+                followed = Followed(world)
+            elif what == "follow" and followed is not None:
+                followed.look()
             elif what == "coverage":
                 result["coverage"].append({"time": simulation.now, **coverage(world)})
             else:
@@ -88,6 +100,8 @@ class Feeds(OnSystem, frozen=True, kw_only=True, tag="feeds"):
             result["final"] = final(world, next(reversed(world.published)) if world.published else None)
         if self.churn is not None or world.feeds == 1:
             result["observed"] = observed(world)
+        if followed is not None:
+            result["followed"] = followed.told()
         result["noise"] = world.noise
         result["kernel_events"] = simulation.kernel.events
         result["nodes"] = world.workload.nodes
@@ -108,6 +122,10 @@ class Feeds(OnSystem, frozen=True, kw_only=True, tag="feeds"):
             moments += [((n + 1) * self.series_every, n, "coverage") for n in looks]
         if self.control:
             moments.append((counted_from, 0, "count"))
+        if self.failure is not None and self.follow:
+            moments.append((self.failure.start - 1.0, 0, "before"))
+            looks = range(int(self.follow / FOLLOW_EVERY) + 1)
+            moments += [(self.failure.end + FOLLOW_EVERY * n, n, "follow") for n in looks]
         return sorted(moments)
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from topicweave.papers.rappel.workloads import LANDMARKS
 from topicweave.papers.rappel.world import FeedWorld, quantiles
 from topicweave.runs.run import Result
 
@@ -78,6 +79,7 @@ def control_traffic(world: FeedWorld, seconds: float) -> Result:
             }
             for feeds in np.unique(many)
         ],
+        "publisher": float(2.0 * sent[LANDMARKS] / seconds),
         "rejoins_by_height": _rejoins_by_height(world, seconds),
         "rate_by_height": _rate_by_height(world, dict(zip(up, rate.tolist(), strict=True))),
     }

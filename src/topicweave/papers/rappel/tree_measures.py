@@ -84,10 +84,24 @@ def final(world: FeedWorld, name: EventId | None) -> Result:
             for part in tenths
             if part
         ]
+        result["parent_distance"] = _parent_distance(world)
         heights = list(snapshot["height"].values())
         result["height_max"] = max(heights, default=0)
         result["height_mean"] = float(np.mean(heights)) if heights else 0.0
     return result
+
+
+def _parent_distance(world: FeedWorld) -> float:
+    """How far a subscriber's parent is, over how far subscribers are from each other, both by the network (Fig. 6)."""
+    topic, nodes, rtt = world.workload.topic_ids[0], world.nodes(), world.network.rtt_ms
+    steps = [
+        float(rtt[index, world.index[tree.parent]])
+        for index, node in nodes.items()
+        if (tree := node.trees.trees.get(topic)) is not None and tree.parent is not None
+    ]
+    everybody = np.array(sorted(nodes), np.int64)
+    apart = rtt[np.ix_(everybody, everybody)][np.triu_indices(len(everybody), 1)]
+    return float(np.mean(steps) / np.mean(apart)) if steps and len(apart) else math.nan
 
 
 def observed(world: FeedWorld) -> Result:
@@ -109,6 +123,13 @@ def observed(world: FeedWorld) -> Result:
                 pulled += (name, index) in world.pulled
     seconds = np.array(late)
     result: Result = {"count": len(late), "missing": missing, "pulled": pulled}
+    times = [name for name, time in world.published.items() if settled <= time <= world.spec.duration - 60.0]
+    result["up"] = (
+        float(np.mean([world.up_then[name][world.first :].sum() for name in times])) if times else math.nan
+    )
+    heights = tree_stretch(world, 0).get("height", {}) if world.feeds == 1 else {}
+    mine = [heights[index] for index in chosen if index in heights]
+    result["height"] = float(np.mean(mine)) if mine else math.nan
     result["within_1s"] = float(np.mean(seconds <= 1.0)) if late else math.nan
     result["max"] = float(seconds.max()) if late else math.nan
     result["latencies"] = np.percentile(seconds, range(0, 101, 2)).tolist() if late else []

@@ -119,10 +119,12 @@ def _after(
     """How latency rises when half fail or return at a moment, and when it has fallen again."""
     after = between(updates, moment, until)
     spike = max((one["latency_p95"] for one in after[:20]), default=math.nan)
+    median = middle([one["latency_p50"] for one in after[:20]])
     faded = next((one["time"] - moment for one in after if _calm(one, late)), math.inf)
     paper, tolerance = "two rejoin periods (1200 s)", "p95 at most twice the steady one, or 0.5 s"
     return [
         reported(where, "worst p95 latency in 20 updates, s", None, spike),
+        reported(where, "latency (one way), half of the subscribers, s", None, median),
         Row(where, "first calm update after, s", paper, faded, faded <= 1200.0, tolerance),
     ]
 
@@ -206,6 +208,14 @@ def fig8b(scale: Scale, seed: int) -> Plan:
             ),
             reported(where, "latest update, s", "about 45", churned["max"]),
             reported(where, "latency, static, p50, s", None, static["latency_p50"]),
+            *(
+                reported({**where, "churn": name}, measure, None, told[key])
+                for name, told in (("none", static), ("continuous", churned))
+                for measure, key in (
+                    ("subscribers up, mean", "up"),
+                    ("height of observers in the tree", "height"),
+                )
+            ),
             reported(where, "latency, churned, p95, s", None, churned["latency_p95"]),
         ]
 

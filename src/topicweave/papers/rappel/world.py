@@ -57,7 +57,14 @@ class FeedWorld:
             }
         }
         if self.is_rappel:
-            settings |= {"landmarks": tuple(workload.node_ids[:LANDMARKS]), "void_period": 0.0}
+            # §3.3 makes room for fans among the candidates: neighbours are heard of with every ping and ack.
+            settings |= {
+                "landmarks": tuple(workload.node_ids[:LANDMARKS]),
+                "void_period": 0.0,
+                "neighbours_vote": True,
+            }
+        self.returning: set[int] = set()
+        """Who comes back after a failure."""
         self.telemetry = spec.telemetry(workload) if spec.control else None
         churn, faults = self._comings_and_goings(random.Random(f"feeds/{spec.seed}"))
         self.simulation = Simulation(
@@ -94,7 +101,16 @@ class FeedWorld:
         faults: list[Fault] = []
         if spec.failure is not None:
             failing = rng.sample(list(subscribers), round(spec.failure.share * len(subscribers)))
-            faults = [Crash(spec.failure.start, spec.failure.end, index, True) for index in failing]
+            self.returning = set(failing[: round(spec.failure.returning * len(failing))])
+            faults = [
+                Crash(
+                    spec.failure.start,
+                    spec.failure.end if index in self.returning else math.inf,
+                    index,
+                    spec.failure.keeps_memory,
+                )
+                for index in failing
+            ]
         if spec.churn is not None:
             settled = LANDMARKS_READY + spec.window
             staying = self.first + spec.churn.observers

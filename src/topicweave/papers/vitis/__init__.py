@@ -5,6 +5,7 @@ from topicweave.papers.vitis.real import departures, fig10, fig11, fig12, opt
 from topicweave.papers.vitis.settings import READINGS
 from topicweave.papers.vitis.synthetic import fig4, fig5, fig6, fig7, levels, readings, ring
 
+ORACLE = "OPT's nodes know all others (in vitis/opt also by gossip)"
 _TITLES = {
     fig4: ("friends against small-world links: overhead and delay", "§IV-B, Figure 4"),
     fig5: ("distribution of overhead over nodes", "§IV-B, Figure 5"),
@@ -27,6 +28,7 @@ STUDIES = [
         f"Vitis (IPDPS 2011) {section}",
         plan,
         scales=("smoke", "tenth", "paper"),
+        oracle=ORACLE if plan in (fig10, fig11, opt) else "",
     )
     for plan, (title, section) in _TITLES.items()
 ]
