@@ -160,3 +160,23 @@ def test_what_cannot_be_is_refused_in_words() -> None:
         build_overlay("vitis", modal(50, 40, 5), Converged(), 0)
     with pytest.raises(BadInput, match="too few"):
         build_overlay("magnet", Workload.from_lists({"a": ["x"], "b": ["x"]}), Converged(), 0)
+
+
+def test_samples_that_lag_behind_cost_relays() -> None:
+    """Who came just before is not in anybody's sample yet: newcomers stand next to others who are less alike."""
+    workload = ModelWorkload(
+        "magnet-multi-modal", {"nodes": 300, "topics": 150, "size": 12, "chosen": 1, "categories": 5}
+    )
+    relays = {
+        lag: sum(
+            ConvergedTrees(system="magnet", workload=workload, seed=seed, lag=lag).run()["relays_per_topic"]
+            for seed in range(3)
+        )
+        for lag in (0, 30, 300)
+    }
+    assert relays[0] < relays[30] < relays[300]
+    hashed = ConvergedTrees(system="magnet", workload=workload, seed=0, samples=0).run()["relays_per_topic"]
+    last = ConvergedTrees(system="magnet", workload=workload, seed=0, lag=300).run()["relays_per_topic"]
+    assert last == pytest.approx(hashed, rel=0.15), (
+        "nobody is known: everybody stands where its name is hashed to"
+    )

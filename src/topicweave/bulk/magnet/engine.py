@@ -5,8 +5,8 @@ each home. This computes that state without messages, so that networks of the pa
 that the nodes of `topicweave.systems.magnet` follow, and a test compares the two. What is put in place of the
 messages, and only that:
 
-- nodes arrive one after another in a random order, each with a fresh uniform sample of every topic's present
-  subscribers (the nodes' rounds of reports bring all subscribers of a topic the same sample for a while);
+- nodes arrive one after another in a random order, each with a fresh uniform sample of every topic's subscribers, without the last
+  `lag` to arrive (the nodes' rounds of reports bring all subscribers of a topic the same sample for a while, a few seconds old);
 - a random walk on an arc ends at a uniform node of the arc (the nodes' walks do so approximately, by Metropolis and Hastings);
 - fingers are drawn when everybody has come.
 
@@ -113,7 +113,7 @@ def build_overlay(
     ids = workload.node_ids
     if magnet and spec.samples:
         arrival = rng.permutation(workload.nodes)
-        beside = _most_similar(offsets, topics, weights, arrival, spec.samples, rng)
+        beside = _most_similar(offsets, topics, weights, arrival, spec.samples, spec.lag, rng)
         order, bits, respaced = _stand(arrival, beside, ids, spec.most_bytes)
     else:
         order, bits, respaced = np.argsort(np.array(ids, np.uint64), kind="stable"), 64, 0
@@ -163,7 +163,9 @@ def _stand(
 
 
 @njit(cache=True)
-def _most_similar(offsets: Any, topics: Any, weights: Any, arrival: Any, samples: Any, rng: Any) -> Any:
+def _most_similar(
+    offsets: Any, topics: Any, weights: Any, arrival: Any, samples: Any, lag: Any, rng: Any
+) -> Any:
     """For each node the most similar among the samples of its topics when it arrives; -1 if there is nobody (Alg. 1, line 2)."""
     nodes, count = len(offsets) - 1, len(weights)
     # Subscribers that have arrived, by topic; the first `filled` of a topic's room.
@@ -180,7 +182,8 @@ def _most_similar(offsets: Any, topics: Any, weights: Any, arrival: Any, samples
     mine = np.full(count, -1, np.int64)
     looked = np.full(nodes, -1, np.int64)
     beside = np.full(nodes, -1, np.int64)
-    for newcomer in arrival:
+    for number in range(nodes):
+        newcomer = arrival[number]
         for place in range(offsets[newcomer], offsets[newcomer + 1]):
             mine[topics[place]] = newcomer
         best, ties = -1.0, 0
@@ -208,10 +211,12 @@ def _most_similar(offsets: Any, topics: Any, weights: Any, arrival: Any, samples
                     ties += 1
                     if rng.integers(0, ties) == 0:
                         beside[newcomer] = person
-        for place in range(offsets[newcomer], offsets[newcomer + 1]):
-            topic = topics[place]
-            members[room[topic] + filled[topic]] = newcomer
-            filled[topic] += 1
+        if number >= lag:
+            shown = arrival[number - lag]
+            for place in range(offsets[shown], offsets[shown + 1]):
+                topic = topics[place]
+                members[room[topic] + filled[topic]] = shown
+                filled[topic] += 1
     return beside
 
 

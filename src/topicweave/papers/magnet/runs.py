@@ -19,7 +19,7 @@ class TreesRun(Converged, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def __post_init__(self) -> None:
         usual = Converged()
-        for name in ("samples", "choices", "weighted", "most_bytes"):
+        for name in ("samples", "lag", "choices", "weighted", "most_bytes"):
             if self.system == "strawman" and getattr(self, name) != getattr(usual, name):
                 raise ValueError(f"{name}: the strawman chooses neither its place nor its fingers")
 
