@@ -49,21 +49,37 @@ def test_claims_name_studies_that_there_are() -> None:
                 assert case.study.startswith(f"{paper.name}/"), claim.id
 
 
-NOT_KEPT_YET = {"om-9-rate", "om-9-g-mean", "om-9-355", "om-10-inc"}
-"""Their studies have kept what they need since the results at hand were made."""
+OLD = "2026-11-15"
+"""Results of that day were made by studies that did not keep all that claims ask for."""
+NOT_KEPT_YET = {
+    *("sc-7-even", "sc-diameter-log", "rp-7a-median"),
+    *(
+        "om-34-linear",
+        "om-4-skewed",
+        "om-4-hundred",
+        "om-8a-time",
+        "om-8a-balance",
+        "om-10-leaves",
+        "om-11-time",
+    ),
+    *("om-9-rate", "om-9-g-mean", "om-9-355", "om-9-200", "om-10-inc", "om-12-size"),
+    *("mg-degree", "mg-check-levels"),
+}
+"""What these ask for. Where a study has been run again, nothing may be missing."""
 
 
 def test_what_was_run_is_judged_in_all_its_cases() -> None:
     """Else a slip in a claim's `where` would pass for a run that is yet to come."""
     numbers = read_results(RESULTS)
     run = {number.study for number in numbers}
-    partly = set()
+    old = {number.study for number in numbers if number.made == OLD}
     for board in scoreboard(numbers):
         for verdict in (*board.verdicts, *board.checks):
-            expected = [case for case in verdict.claim.cases if case.study in run]
+            claim = verdict.claim
+            expected = [case for case in claim.cases if case.study in run]
             if len(verdict.judged) != len(expected):
-                partly.add(verdict.claim.id)
-    assert partly == NOT_KEPT_YET
+                assert claim.id in NOT_KEPT_YET, claim.id
+                assert any(case.study in old for case in expected), claim.id
 
 
 def test_every_choice_touches_a_claim() -> None:
