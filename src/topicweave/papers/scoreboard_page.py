@@ -61,7 +61,7 @@ def _origins(board: PaperBoard) -> Iterator[str]:
     by_study: dict[str, list[Number]] = {}
     for number in board.numbers:
         by_study.setdefault(number.study, []).append(number)
-    for study, numbers in by_study.items():
+    for study, numbers in sorted(by_study.items()):
         cells = (
             study,
             len(numbers),

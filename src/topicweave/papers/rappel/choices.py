@@ -202,7 +202,7 @@ def newcomers(scale: Scale, seed: int) -> Plan:
             good = next(trees for _, covered, trees in looks if covered >= 0.9 * looks[-1][1])
             joined.append(good)
             shares.append(looks[-1][1] / one["feeds"])
-        where = {"feeds": f"{ENOUGH_FEEDS} or more", "newcomers": len(joined)}
+        where = {"feeds": f"{ENOUGH_FEEDS} or more"}
         if not joined:
             return []
         return [
@@ -213,6 +213,7 @@ def newcomers(scale: Scale, seed: int) -> Plan:
                 median(joined),
             ),
             reported(where, "share covered in the end, mean", None, fmean(shares)),
+            reported(where, "newcomers", None, len(joined)),
         ]
 
     return Plan(runs, judge)
@@ -230,13 +231,12 @@ def returners(scale: Scale, seed: int) -> Plan:
                 last = max(1, one["looks"][-1][1])
                 by_living.setdefault(living, []).append(one["looks"][12][1] / last)
         return [
-            reported(
-                {"living friends": living, "nodes": len(shares)},
-                "covered after a minute / in the end, mean",
-                None,
-                fmean(shares),
-            )
+            reported({"living friends": living}, measure, None, value)
             for living, shares in sorted(by_living.items())
+            for measure, value in (
+                ("covered after a minute / in the end, mean", fmean(shares)),
+                ("nodes", float(len(shares))),
+            )
         ]
 
     return Plan(runs, judge)
