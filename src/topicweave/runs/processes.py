@@ -7,12 +7,14 @@ main script, so ours do not look at it.
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import context, process
+from multiprocessing import connection, context, process
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -37,7 +39,7 @@ def each(
         return
     # Spawned, not forked: a fork copies whatever threads and locks the caller has.
     clean = _Clean()
-    pool = ProcessPoolExecutor(workers, mp_context=clean)
+    pool = ProcessPoolExecutor(workers, mp_context=clean, initializer=_end_with_parent)
     coming = iter(items)
     try:
         # A few ahead of the workers and no more, so that a million items need no memory.
@@ -54,6 +56,18 @@ def each(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """In a worker: nobody asks for its results once the command that started it is gone, however it went."""
+    parent = process.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 class _CleanProcess(context.SpawnProcess):
