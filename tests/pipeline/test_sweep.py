@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,17 @@ def test_both_executors_share_the_store_and_its_format(spark: SparkSession, tmp_
     news: list[int] = []
     run_all({"a": TINY}, tmp_path / "there", Processes(1), lambda done, *_: news.append(done))
     assert news == [1]
+
+
+def test_when_the_time_is_up_runs_under_way_are_ended(spark: SparkSession, tmp_path: Path) -> None:
+    long = msgspec.structs.replace(TINY, settle=1e9)
+    finished = run_all({"a": TINY}, tmp_path, Processes(1))
+    found = run_all({"a": TINY, "b": long}, tmp_path, SparkExecutor(spark, until=time.perf_counter() + 1.0))
+    assert found == finished
+    tracker, patience = spark.sparkContext.statusTracker(), time.perf_counter() + 120.0
+    while tracker.getActiveJobsIds() and time.perf_counter() < patience:
+        threading.Event().wait(0.1)
+    assert list(tracker.getActiveJobsIds()) == []
 
 
 @pytest.mark.parametrize("torn", [b"", b"{", b'{"result": [1]}', b"\xff\xfe"])
