@@ -202,6 +202,24 @@ def test_hit_ratio_under_churn(run: Run, changes: Changes, grace: float, window:
     assert measured == same(expected)
 
 
+def test_latency_counts_those_who_were_there() -> None:
+    """b came long before the event, c shortly before it, d after it, and e left before it got it."""
+    run = Run(
+        {(node, "x") for node in NODES},
+        [Publish(1, "x", "a", 100.0)],
+        [
+            Reception(1, node, time, 1, "a", True)
+            for node, time in zip("bcde", (100.5, 101, 103, 104), strict=True)
+        ],
+    )
+    changes = [(50.0, "b", "join"), (95.0, "c", "join"), (102.0, "d", "join"), (103.0, "e", "leave")]
+    everyone = pa.array(NODES)
+    uptime = Uptime(everyone, churn_table(changes))
+    for grace, slowest in ((10.0, 0.5), (0.0, 1.0)):
+        there = delivery.of_those_there(run.receptions(), everyone, uptime, grace)
+        assert delivery.latency_measures(there)["latency_max"] == slowest
+
+
 def test_many_events_with_a_large_audience() -> None:
     """More expected pairs than are looked at in one piece."""
     subscribers = [f"n{number:04}" for number in range(3000)]

@@ -8,7 +8,7 @@ back to it is never first, always a repetition.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -144,6 +144,18 @@ def deliveries(
         up = uptime.throughout(node, first[event], last[event])
         expected += int((up & (node != publisher[event])).sum())
     return hits, expected
+
+
+def of_those_there(receptions: Receptions, everyone: pa.Array, uptime: Uptime, grace: float) -> Receptions:
+    """With the first receptions of nodes alone that were up from `grace` seconds before the event until they had it.
+
+    A newcomer may be handed an event from before it came. That tells when it came, and not how fast events are.
+    `uptime` is made for `everyone`.
+    """
+    published = receptions.event_time[receptions.event]
+    node = codes(receptions.nodes, everyone)[receptions.node]
+    there = uptime.throughout(node, published - grace, receptions.time)
+    return replace(receptions, first=receptions.first & there)
 
 
 def latency_measures(receptions: Receptions) -> dict[str, float]:

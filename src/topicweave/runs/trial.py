@@ -18,7 +18,7 @@ from topicweave.blocks.views import Directory
 from topicweave.errors import BadInput
 from topicweave.measures.columns import names_array
 from topicweave.measures.course import course
-from topicweave.measures.delivery import Receptions, deliveries
+from topicweave.measures.delivery import Receptions, deliveries, latency_measures, of_those_there
 from topicweave.measures.distributions import hops_counts, latency_quantiles
 from topicweave.measures.footprint import deep_size
 from topicweave.measures.interests import Interests
@@ -133,13 +133,18 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
         )
         receptions = Receptions.of(tables.publishes, tables.deliveries)
         everyone = names_array(workload.node_names)
+        uptime = None if changes is None else Uptime(everyone, changes)
         _, result["deliveries_expected"] = deliveries(
             receptions,
             Interests.of(workload.tables()["subscriptions"], everyone),
-            None if changes is None else Uptime(everyone, changes),
+            uptime,
             grace=grace,
             window=DRAIN,
         )
+        timed = receptions
+        if uptime is not None:
+            timed = of_those_there(receptions, everyone, uptime, grace)
+            result |= latency_measures(timed)
         for sort in ("messages", "bytes"):
             kinds = (f"control_{sort}.{kind}" for kind in sorted(simulation.membership_kinds))
             result[f"membership_{sort}"] = sum(result.get(kind, 0.0) for kind in kinds)
@@ -148,7 +153,7 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
         unwanted = noise_by_node(receptions.traffic)
         if events:
             result["hops_counts"] = hops_counts(receptions)
-            result["latency_quantiles"] = latency_quantiles(receptions)
+            result["latency_quantiles"] = latency_quantiles(timed)
             result["noise_quantiles"] = _quantiles(unwanted[~np.isnan(unwanted)])
             result["cost_by_likeness"] = cost_by_likeness(simulation, receptions, unwanted, self.seed)
         result["picture"] = picture(tables, workload, receptions, self.seed)
