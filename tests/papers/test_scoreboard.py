@@ -14,10 +14,13 @@ from topicweave.errors import BadInput
 from topicweave.papers import STUDIES
 from topicweave.papers.claims import Claim, parse
 from topicweave.papers.judging import ClaimVerdict, judge, short
+from topicweave.papers.physics import physics, world_of
 from topicweave.papers.results import Batch, Number, as_numbers, merged, read_results, write_results
 from topicweave.papers.scoreboard import scoreboard
 from topicweave.papers.scoreboard_page import markdown
 from topicweave.papers.study import Row
+from topicweave.runs.sources import GeneratedWorkload
+from topicweave.runs.trial import Trial
 
 DOCS = Path(__file__).parents[2] / "docs"
 BATCH = Batch("paper/fig1", "paper", 0, "messages", 1, "c0de", "2026-01-01")
@@ -287,3 +290,37 @@ def test_every_number_of_ours_on_the_page_is_in_the_data() -> None:
                     assert number in known, f"{verdict.claim.id}: {number}"
                     looked_at += 1
     assert looked_at > 500
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ((1.0, 2.0, 3.0), ("holds", "")),
+        ((3.0, 2.0, 1.0), ("does not hold", "does not grow")),
+        ((2.0, 2.0, 2.0), ("does not hold", "does not grow")),
+        ((1.0, 1.1, 5.0), ("does not hold", "R² is 0.769")),
+    ],
+)
+def test_growth_with_a_logarithm(values: tuple[float, ...], expected: tuple[str, str]) -> None:
+    found = numbers(*zip(({"nodes": 10}, {"nodes": 100}, {"nodes": 1000}), values, strict=True))
+    assert state(judge(claim('by = "nodes"\nfits = "log"'), found)) == expected
+    two = numbers(({"nodes": 10}, 1.0), ({"nodes": 100}, 2.0))
+    assert state(judge(claim('by = "nodes"\nfits = "log"'), two))[1] == "2 points make no line"
+
+
+def test_numbers_say_in_which_world_they_were_made() -> None:
+    study = STUDIES["spidercast/fig10"]
+    told = world_of(study, study.plan("smoke", 0))
+    assert "no loss" in told
+    assert "views of 25% by decree" in told
+    assert "views by gossip of 20" in told
+    magnet = STUDIES["magnet/fig3a"]
+    assert "; an oracle: " in world_of(magnet, magnet.plan("smoke", 0))
+    batch = Batch("paper/fig1", "paper", 0, "messages", physics=told)
+    (number,) = as_numbers(batch, [Row({}, "degree", None, 1.0)])
+    assert judge(claim("above = 0"), [number]).physics == (told,)
+
+
+def test_a_lossy_run_says_so() -> None:
+    lossy = Trial(system="spidercast", workload=GeneratedWorkload(10), loss=0.01, latency="10-100ms")
+    assert physics(lossy) == "10-100ms one way, 0.01 of all messages lost, every node knows all others"

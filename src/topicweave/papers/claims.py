@@ -96,8 +96,6 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """On which data ours is measured, if not on the paper's own."""
     cannot: str = ""
     """Why it cannot be tested here."""
-    missing: str = ""
-    """What is to be built before it can be run, if no study measures it yet."""
     why: str = ""
     """What is known of why ours differs."""
     choices: tuple[str, ...] = ()
@@ -165,7 +163,7 @@ def _check(paper: Paper) -> None:
         raise BadInput(f"claims of {paper.name}: {twice[0]!r} is the id of two claims")
     known = {choice.name for choice in paper.choices}
     for claim in everything:
-        if bool(claim.cases) == bool(claim.cannot or claim.missing):
+        if bool(claim.cases) == bool(claim.cannot):
             raise BadInput(f"claim {claim.id}: say either what is measured for it or why it cannot be tested")
         for case in claim.cases:
             if not case.judgement:

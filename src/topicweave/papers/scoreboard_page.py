@@ -21,7 +21,7 @@ the 95 % intervals is forgiven and the whole way must be longer than they are. W
 the column *seeds* says how many there are (samples of a graph count as seeds). "Grows with log(x)" holds if a line over log(x)
 explains 95 % of what the points differ in.
 
-✓ holds; ✗ does not, with how it misses; – cannot be tested here, with the reason; … not run yet, or what is missing to run it.
+✓ holds; ✗ does not, with how it misses; – cannot be tested here, with the reason; … not run yet.
 *Level*: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all. Numbers of 2026-11-15 are
 of version 0.1.0. The last table of each paper tells by which code and in which world its studies were run; `topicweave reproduce
 --finished` tells which of them the code at hand may contradict, since it is no longer the same."""
@@ -123,7 +123,8 @@ def _remark(verdict: ClaimVerdict) -> str:
         said.append(f"Holds in {len(verdict.judged) - len(missed)} of {len(verdict.judged)} settings.")
     if verdict.state == "not run yet" and claim.cases:
         said.append("Only in part." if verdict.judged else "The study is there.")
-    said += [part for part in (claim.cannot, claim.missing) if part]
+    if claim.cannot:
+        said.append(claim.cannot)
     if missed and claim.why:
         said.append(claim.why)
     if claim.choices:
