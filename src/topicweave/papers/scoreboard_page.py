@@ -24,7 +24,7 @@ explains 95 % of what the points differ in.
 ✓ holds; ✗ does not, with how it misses; – cannot be tested here, with the reason; … not run yet.
 *Level*: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all. Numbers of 2026-11-15 are
 of version 0.1.0. The last table of each paper tells by which code and in which world its studies were run; `topicweave reproduce
---finished` tells which of them the code at hand may contradict, since it is no longer the same."""
+--finished` tells which of them the code at hand may contradict, since it differs."""
 
 
 def markdown(boards: Sequence[PaperBoard]) -> str:
