@@ -9,6 +9,7 @@ from rich.console import Console
 
 from benchmarks import (
     designs,
+    found,
     kernel,
     magnet,
     messages,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "magnet": magnet.run,
     "sizing": sizing.run,
     "rest": rest.run,
+    "found": found.run,
 }
 
 

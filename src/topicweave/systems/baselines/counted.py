@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
+from topicweave.blocks.views import InterestView
 from topicweave.model.ids import Interest, NodeId
 from topicweave.systems.spidercast.selection import Shared
+
+WORTH_IT = 1
+"""Somebody a little better may have all the neighbours it may have, or take this node for its own least: exchanges would never end."""
 
 Pick = Callable[[Interest, Collection[NodeId], random.Random], NodeId | None]
 """Chooses a peer, given one's own interest and whom to leave out."""
 
 
 class CountSelection:
-    """`count` neighbours, each chosen by `pick`. Implements `Selection`."""
+    """`count` neighbours, each chosen by `pick`. Implements `Selection`.
 
-    def __init__(self, count: int, pick: Pick) -> None:
+    With a view the least similar neighbour makes room for somebody who shares more topics, by more than `WORTH_IT`: where a node gets to know the others by and by, the
+    first it knew are not the best.
+    """
+
+    def __init__(self, count: int, pick: Pick, view: InterestView | None = None) -> None:
+        self._view = view
         self._count = count
         self._pick = pick
         self._interest: Interest = frozenset()
@@ -48,3 +57,11 @@ class CountSelection:
 
     def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
         return self._pick(self._interest, excluded, rng)
+
+    def exchange(self, shared: Mapping[NodeId, Shared], excluded: Collection[NodeId]) -> NodeId | None:
+        if self._view is None:
+            return None
+        least = min(shared, key=lambda peer: len(shared[peer]))
+        counts = self._view.overlap_counts(self._interest)
+        counts[self._view.slots(excluded)] = 0
+        return least if counts.size and counts.max() > len(shared[least]) + WORTH_IT else None

@@ -9,7 +9,7 @@ leads it and names it. No label needs to go round.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -155,6 +155,9 @@ class RingSelection:
     def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
         missing = sorted(self._want().difference(excluded))
         return missing[rng.randrange(len(missing))] if missing else None
+
+    def exchange(self, shared: Mapping[NodeId, Shared], excluded: Collection[NodeId]) -> NodeId | None:
+        return None
 
 
 class RingNode(OverlayNode):

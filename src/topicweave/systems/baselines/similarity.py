@@ -1,11 +1,14 @@
-"""similarity(x, y): x links to the most similar peers, y to random ones (SpiderCast §3.9.1)."""
+"""similarity(x, y): x links to the most similar peers, y to random ones (SpiderCast §3.9.1).
+
+The paper's nodes know everybody, so the most similar are found at once. Where they get to know each other by and by, neighbours are exchanged for more similar ones.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
 
-from topicweave.blocks.views import InterestView
+from topicweave.blocks.views import GossipView, InterestView
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import World
 from topicweave.systems.baselines.counted import CountSelection
@@ -32,8 +35,9 @@ def build(
     view: InterestView,
     parameters: SimilarityParameters,
 ) -> OverlayNode:
+    growing = view if isinstance(view, GossipView) else None
     selections = {
-        "similar": CountSelection(parameters.similar, partial(rules.most_overlapping, view)),
+        "similar": CountSelection(parameters.similar, partial(rules.most_overlapping, view), growing),
         "random": CountSelection(
             parameters.random, lambda _interest, excluded, rng: rules.any_peer(view, excluded, rng)
         ),

@@ -31,6 +31,9 @@ from topicweave.systems.spidercast.parameters import LinkParameters, SpiderCastP
 from topicweave.systems.spidercast.selection import BridgeSelection, CoverageSelection, Selection
 from topicweave.systems.spidercast.task import MaintenanceTask
 
+EXCHANGE_EVERY = 4
+"""Heartbeats between two looks for better neighbours, for those who want the best."""
+
 
 class OverlayNode(ViewNode):
     """A node that keeps the neighbours its tasks ask for, and spreads events over them.
@@ -52,6 +55,7 @@ class OverlayNode(ViewNode):
         self.parameters = parameters
         self._topic_links: dict[TopicId, list[NodeId]] = {}  # until a link changes
         self._known_versions: dict[NodeId, int] = {}
+        self._beats = 0
         self._bridges = BridgeSelection(parameters.bridges)
         if parameters.bridges:
             selections = {**selections, "bridge": self._bridges}
@@ -280,6 +284,13 @@ class OverlayNode(ViewNode):
     # Heartbeats.
 
     def _beat(self, peers: Iterable[NodeId]) -> None:
+        self._beat_to(peers)
+        self._beats += 1
+        if self._beats % EXCHANGE_EVERY == 0:
+            for task in self.tasks.values():
+                task.exchange()
+
+    def _beat_to(self, peers: Iterable[NodeId]) -> None:
         # Neighbours of the same state and interest get the same message: it is made (and encoded) once.
         made: dict[tuple[tuple[TaskState, ...], Interest], Heartbeat] = {}
         for peer in peers:
@@ -309,7 +320,7 @@ class OverlayNode(ViewNode):
         if version is None:
             return
         if message.asks:
-            self._beat((sender,))
+            self._beat_to((sender,))
         interest = self._interest_of(sender)
         if self.parameters.bridges and message.labels is not None and interest is not None:
             self._beacons.hear(interest, message.labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from topicweave.blocks.views import InterestView
@@ -41,6 +41,9 @@ class Selection(Protocol):
 
     def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
         """The next peer to connect to, if one is known."""
+
+    def exchange(self, shared: Mapping[NodeId, Shared], excluded: Collection[NodeId]) -> NodeId | None:
+        """A neighbour to part from because a better peer is known, given what each shares; only asked of a task that lacks nothing."""
 
 
 PickByTopics = Callable[[InterestView, Collection[TopicId], Collection[NodeId], random.Random], NodeId | None]
@@ -90,6 +93,9 @@ class CoverageSelection:
 
     def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
         return self._pick(self._view, self._coverage.uncovered(), excluded, rng)
+
+    def exchange(self, shared: Mapping[NodeId, Shared], excluded: Collection[NodeId]) -> NodeId | None:
+        return None
 
 
 class BridgeSelection:
@@ -147,3 +153,6 @@ class BridgeSelection:
             if not self._wanted[peer]:
                 del self._wanted[peer]
         return peer
+
+    def exchange(self, shared: Mapping[NodeId, Shared], excluded: Collection[NodeId]) -> NodeId | None:
+        return None

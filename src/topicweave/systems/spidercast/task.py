@@ -194,8 +194,7 @@ class MaintenanceTask:
             return False
         peer = candidates[self._world.random.randrange(len(candidates))]
         if forced:
-            self._world.send(peer, Leave(self.name))
-            self.remove(peer)
+            self.part(peer)
         else:
             self._asked_to_part[peer] = self._world.now + self._parameters.quarantine
             self._on_offer[peer] = None
@@ -326,6 +325,19 @@ class MaintenanceTask:
         self._changed(peer)
         if len(self.neighbours) < self.target or self.selection.lacking():
             self.wake()
+
+    def exchange(self) -> None:
+        """Make room for a better neighbour, if one is known."""
+        if self.neighbours and not self.selection.lacking():
+            shared = {peer: neighbour.shared for peer, neighbour in self.neighbours.items()}
+            peer = self.selection.exchange(shared, self.known_peers())
+            if peer is not None:
+                self.part(peer)
+
+    def part(self, peer: NodeId) -> None:
+        """End a link without asking."""
+        self._world.send(peer, Leave(self.name))
+        self.remove(peer)
 
     def forget(self, peer: NodeId) -> None:
         """The peer is gone for good."""

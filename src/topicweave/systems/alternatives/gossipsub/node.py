@@ -47,6 +47,10 @@ NOT_CONNECTED = "no subscriber is connected yet; the event goes to the first tha
 MOST_UNSENT = 64
 LABELS_EVERY = 5
 """Pings per one that carries labels."""
+INTRODUCED = 3.0
+LET_GO = 10
+"""Where membership has a topic directory: by how much longer it is until the next discovery, and that one in so many connections at most is let go of at a time,
+if it can be spared. Whoever was dialled while few were known becomes too many."""
 LOOK_AGAIN = 5.0
 """Seconds until the view is asked again for subscribers of a topic of which it knew no more."""
 
@@ -327,9 +331,10 @@ class GossipSubNode(ViewNode):
             strangers = self._strangers(self.world.random.choice(topics))
             for peer in rules.sample(strangers, 1, self.world.random):
                 self._dial(peer)
-        if spare := self._spare_connection():
-            self._disconnected(spare)
-            self.world.send(spare, Goodbye())
+        for _ in range(max(1, len(self.connections) // LET_GO) if self._tells_parts else 1):
+            if spare := self._spare_connection():
+                self._disconnected(spare)
+                self.world.send(spare, Goodbye())
 
     def _spare_connection(self) -> NodeId | None:
         """The oldest connection outside of all meshes without which every topic still has more than `d`.
@@ -371,7 +376,9 @@ class GossipSubNode(ViewNode):
         self._cache.shift()
         self._flush()
         if now >= self._next_discovery:
-            self._next_discovery = now + self.parameters.discovery_interval
+            # Where homes introduce parts of topics to each other, chance need not.
+            rarely = INTRODUCED if self._tells_parts else 1.0
+            self._next_discovery = now + rarely * self.parameters.discovery_interval
             self._meet_somebody_new()
 
     def _maintain(self, topic: TopicId, members: dict[NodeId, None]) -> None:
