@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,10 @@ def test_every_choice_touches_a_claim() -> None:
     for paper in load_papers():
         touched = {name for claim in (*paper.claims, *paper.checks) for name in claim.choices}
         assert {choice.name for choice in paper.choices} == touched
+
+
+def test_the_plan_tells_what_each_study_takes() -> None:
+    page = (RESULTS.parent / "reproducing.md").read_text("utf-8")
+    plan = page[page.index("## What it takes") :]
+    told = set(re.findall(r"\| (\w+/\w+) \| (?:[\d.]+|shared) ", plan))
+    assert told == {name for name in STUDIES if "/" in name}

@@ -92,7 +92,7 @@ def multi(scale: Scale, seed: int, source: str, **parameters: Any) -> Feeds:
         workload=samples(scale, seed)[source],
         seed=seed,
         network=model(scale, seed, fluctuates=False),
-        duration=sized(scale, 900.0, HOUR, 1.5 * HOUR),
+        duration=sized(scale, 900.0, HOUR, HOUR),
         window=sized(scale, 60.0, 300.0, 300.0),
         update_every=0.0,
         last_update_of_all=True,
