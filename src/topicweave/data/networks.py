@@ -20,6 +20,7 @@ import pyarrow as pa
 from topicweave.data.as_network import (
     ASGraph,
     FluctuatingDelays,
+    Matrix,
     PairDelays,
     generated_graph,
     plain_view,
@@ -39,8 +40,6 @@ SLICE_SECONDS = 800.0
 """The paper's trace covers 4 h; ours has 18 slices without times, so each stands for a part of those 4 h."""
 LEAST_RTT = 1.0
 """Milliseconds between hosts at one place of the measured matrix."""
-
-Matrix = npt.NDArray[np.float32]
 
 
 class NetworkSpec(msgspec.Struct, frozen=True):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,10 +19,10 @@ from topicweave.data.files import is_tar
 from topicweave.data.networks import read_slices
 from topicweave.data.text_tables import TableOptions, TextRows, read_text, whole
 from topicweave.errors import BadInput
+from topicweave.model.arrays import FloatArray
 from topicweave.sim.latency_choice import HELP, Distances
 
 Unit = Literal["us", "ms", "s"]
-FloatArray = npt.NDArray[np.float64]
 
 _MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 _PLAUSIBLE = (0.05, 3000.0)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from topicweave.pipeline.parts import ROWS_PER_PART, Part, Target, finish, part_once
 from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import staged, write_about
+from topicweave.runs.runner import Progress
 from topicweave.workloads import hierarchy
 from topicweave.workloads.catalogue import Model, find_model, rates_of, topics_of
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 NODES_PER_PART = 20_000
 """Subscriptions: a million rows a part at 50 topics a node."""
 
-Progress = Callable[[int, int, str], None]
 NAME = pa.dictionary(pa.int32(), pa.string())
 SUBSCRIPTIONS = pa.schema([("node", NAME), ("topic", NAME)])
 TOPICS = pa.schema([("topic", pa.string()), ("rate", pa.float64())])

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from topicweave.model.arrays import IntArray
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-IntArray = npt.NDArray[np.int64]
 
 ROWS_PER_TASK = 1_500_000
 """What a task holds as arrays: about half a GiB."""

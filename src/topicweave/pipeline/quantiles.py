@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from topicweave.model.arrays import FloatArray
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FloatArray = npt.NDArray[np.float64]
 
 _MARKS = 1 << 20
 """So many values of all arrays together come to the driver; between two of an array's there are equally many."""

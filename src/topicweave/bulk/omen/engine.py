@@ -8,7 +8,6 @@ The nodes of `topicweave.systems.omen` call the same rules.
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +20,8 @@ from topicweave.designs import low_oda
 from topicweave.measures.diameter import topic_diameters
 from topicweave.measures.overlay import degree_measures
 from topicweave.model.workload import Workload
+from topicweave.runs.run import Result
 
-Result = dict[str, Any]
 Mender = OMenMender | RebuildMender | SpiderCastMender
 
 SYSTEMS = ("omen", "lowoda-inc", "lowoda-re", "spidercast")

@@ -40,12 +40,12 @@ from topicweave.runs.published import (
     planned_events,
     subscription_statistics,
 )
+from topicweave.runs.run import Result
 from topicweave.sim.churn import CONTACTS
 from topicweave.systems.registry import find_system
 from topicweave.systems.vitis.parameters import RendezvousParameters, VitisParameters
 from topicweave.systems.vitis.selection import MAX_AGE_NEAR
 
-Result = dict[str, Any]
 Times = npt.NDArray[np.float64]
 
 
