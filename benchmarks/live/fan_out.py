@@ -12,6 +12,7 @@ import multiprocessing
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from multiprocessing.synchronize import Event
@@ -64,13 +65,22 @@ def _end(processes: list[Any]) -> None:
         process.join()
 
 
-def _topicweave_subscriber(join: str, events: int, queue: Any, ready: Event) -> None:
+def _keys(folder: Path | None, name: str) -> dict[str, Any]:
+    """Settings of a node with keys, or without."""
+    return {"insecure": True} if folder is None else {"keys": str(folder / name)}
+
+
+def _topicweave_subscriber(
+    join: str, events: int, folder: Path | None, numbers: Any, queue: Any, ready: Event
+) -> None:
     import topicweave
     from topicweave.live.node import run
 
+    name = f"subscriber-{numbers.get()}"
+
     async def main() -> None:
         async with topicweave.connect(
-            insecure=True, preset="local", join=(join,), subscribe=("bench",)
+            preset="local", join=(join,), subscribe=("bench",), **_keys(folder, name)
         ) as node:
             got, last = 0, time.monotonic()
 
@@ -96,16 +106,30 @@ def _topicweave_subscriber(join: str, events: int, queue: Any, ready: Event) -> 
     run(main)
 
 
-def topicweave(subscribers: int, events: int) -> str:
+def topicweave_signed(subscribers: int, events: int) -> str:
+    """With keys: mutual TLS on each link, and each event signed and verified."""
+    from topicweave.live.authority import issue, new_swarm
+
+    with tempfile.TemporaryDirectory() as temporary:
+        swarm = new_swarm(Path(temporary) / "swarm")
+        for name in ("publisher", *(f"subscriber-{number}" for number in range(subscribers))):
+            issue(swarm, name)
+        return topicweave(subscribers, events, swarm)
+
+
+def topicweave(subscribers: int, events: int, folder: Path | None = None) -> str:
     import topicweave as library
     from topicweave.live.node import run
 
     results: list[str] = []
 
     async def main() -> None:
-        async with library.connect(insecure=True, preset="local", cache=0) as node:
+        numbers = multiprocessing.get_context("spawn").Queue()
+        for number in range(subscribers):
+            numbers.put(number)
+        async with library.connect(preset="local", cache=0, **_keys(folder, "publisher")) as node:
             processes, queue, ready = _processes(
-                _topicweave_subscriber, subscribers, str(node.address), events
+                _topicweave_subscriber, subscribers, str(node.address), events, folder, numbers
             )
             try:
                 deadline = time.monotonic() + PATIENCE

@@ -11,6 +11,8 @@ import pytest
 from tests.live.together import eventually, linked, local, run, taken
 from topicweave.live.swarm import run_swarm
 from topicweave.measures.summary import measure_run
+from topicweave.runs.live_run import LiveRun
+from topicweave.runs.sources import GeneratedWorkload
 from topicweave.telemetry.tables import Tables
 
 
@@ -50,3 +52,11 @@ def test_a_live_run_is_measured_like_a_simulated_one(tmp_path: Path) -> None:
         "two parts per node, or more if it took minutes"
     )
     assert pytest.approx(0.0, abs=600.0) == measures["latency_max"]
+
+
+@pytest.mark.live
+def test_a_live_run_may_be_spread_over_processes() -> None:
+    workload = GeneratedWorkload(nodes=9, topics=1, min_size=1, max_size=1, seed=0)
+    result = LiveRun(system="spidercast", workload=workload, settle=8.0, events=30, processes=3).run()
+    assert (result["nodes"], result["node_errors"], result["hit_ratio"]) == (9, 0, 1.0)
+    assert result["degree_mean"] >= 2.0, "one snapshot of all"

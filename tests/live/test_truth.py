@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import subprocess
 import sys
 import urllib.error
@@ -15,7 +17,7 @@ import pytest
 
 import topicweave
 from tests.live.together import eventually, linked, local, processes, run, secure, taken, wall
-from topicweave.live import Gap, LiveNode, LogLimits
+from topicweave.live import Gap, LiveNode, LogLimits, logs
 from topicweave.live.application import MOST_GAPS, GapQueue
 from topicweave.live.client import publish_through
 from topicweave.live.health import health
@@ -505,6 +507,19 @@ def test_a_full_pipe_behind_show_events_holds_up_no_node_and_loses_nothing_unsai
                 assert await asyncio.to_thread(node.stop) == 0
 
     run(test)
+
+
+def test_logs_into_a_full_pipe_hold_up_nobody_and_say_what_they_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    monkeypatch.setattr(logs, "STDERR", writing)
+    monkeypatch.setattr(logs, "MOST_LINES", 100)
+    handler = logs._Threaded()
+    for number in range(5000):  # More than the pipe and the queue hold, and nobody has read a line.
+        handler.emit(logging.makeLogRecord({"msg": f"{number} " + 200 * "x"}))
+    with open(reading, "rb") as stream:
+        assert next(line for line in stream if b"left out" in line)
 
 
 def test_subscribe_on_the_shell_gets_the_past_it_asks_for_and_fails_when_its_node_dies() -> None:

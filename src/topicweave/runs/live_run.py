@@ -7,12 +7,18 @@ are up. Catching up is off, since the simulator has none.
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 from topicweave.live.node import LiveNode, run
 from topicweave.live.settings import Settings
-from topicweave.live.swarm import run_swarm
+from topicweave.live.swarm import CONTACTS, run_swarm
 from topicweave.measures.summary import measure_run
 from topicweave.model.ids import NodeId
 from topicweave.model.workload import Workload
@@ -26,29 +32,34 @@ from topicweave.telemetry.writer import MemoryTelemetry
 
 
 class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
-    """Nobody comes or goes, and all learn of each other by gossip; takes as long as it says."""
+    """Nobody comes or goes, and all learn of each other as live nodes do; takes as long as it says."""
 
     settle: float = 20.0
     """Seconds until the overlay is looked at."""
     events: int = 0
+    processes: int = 1
+    """That the nodes are spread over."""
 
     def run(self) -> Result:
         workload = self.workload.load()
         telemetry = self.telemetry(workload)
-        failures: list[str] = []
-        lags: list[float] = [0.0]
-        run(lambda: self._main(workload, telemetry, failures, lags))
+        if self.processes == 1:
+            hosted = [_host(self, telemetry.run, telemetry.keeps_interests, 0, [], lambda addresses: 0.0)]
+        else:
+            hosted = _apart(self, telemetry)
+        for part in hosted:
+            telemetry.merge(part.batches)
         subscriptions = workload.tables()["subscriptions"]
         result: Result = {
             "nodes": workload.nodes,
-            "node_errors": len(failures),
-            "loop_lag_max": max(lags),
+            "node_errors": sum(len(part.failures) for part in hosted),
+            "loop_lag_max": max(part.lag for part in hosted),
         }
         return result | measure_run(
             telemetry.tables(), subscriptions, nodes=workload.node_names, window=DRAIN
         )
 
-    def _settings(self, workload: Workload) -> Settings:
+    def settings(self, workload: Workload) -> Settings:
         # All of the system's parameters, so that the preset changes none of those that the simulator uses.
         parameters = find_system(self.system).settings(**self.given(workload))
         return Settings(
@@ -59,44 +70,127 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
             cache=0,
         )
 
-    async def _main(
-        self, workload: Workload, telemetry: MemoryTelemetry, failures: list[str], lags: list[float]
-    ) -> None:
-        interests = [
-            [workload.topic_names[topic] for topic in workload.interests(index).tolist()]
-            for index in range(workload.nodes)
+
+class Hosted(NamedTuple):
+    """What one process saw."""
+
+    batches: Mapping[str, list[pa.RecordBatch]]
+    failures: list[str]
+    lag: float
+
+
+def _apart(run_: LiveRun, telemetry: MemoryTelemetry) -> list[Hosted]:
+    """The first process begins; the others join it. All of them look and publish by the same clock."""
+    context = multiprocessing.get_context("spawn")
+    pipes, workers = [], []
+    try:
+        for part in range(run_.processes):
+            ours, theirs = context.Pipe()
+            arguments = (run_, telemetry.run, telemetry.keeps_interests, part, theirs)
+            workers.append(context.Process(target=_work, args=arguments, daemon=True))
+            workers[-1].start()
+            theirs.close()
+            pipes.append(ours)
+        pipes[0].send([])
+        addresses = pipes[0].recv()
+        for pipe in pipes[1:]:
+            pipe.send(addresses[:CONTACTS])
+        for pipe in pipes[1:]:
+            pipe.recv()
+        begin = time.monotonic() + 0.5
+        for pipe in pipes:
+            pipe.send(begin)
+        return [pipe.recv() for pipe in pipes]
+    finally:
+        for worker in workers:
+            worker.terminate()
+            worker.join()
+
+
+def _work(run_: LiveRun, name: str, interests: bool, part: int, pipe: Connection) -> None:
+    def everybody_is_up(addresses: list[str]) -> float:
+        pipe.send(addresses)
+        moment: float = pipe.recv()
+        return moment
+
+    pipe.send(_host(run_, name, interests, part, pipe.recv(), everybody_is_up))
+
+
+def _host(
+    run_: LiveRun,
+    name: str,
+    interests: bool,
+    part: int,
+    join: list[str],
+    everybody_is_up: Callable[[list[str]], float],
+) -> Hosted:
+    """Run this part of the nodes; `everybody_is_up` tells where they are, and returns when (by the monotonic clock) time begins to count."""
+    workload = run_.workload.load()
+    telemetry = MemoryTelemetry(
+        run=name,
+        node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
+        topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
+    )
+    telemetry.keeps_interests = interests
+    failures: list[str] = []
+    lags = [0.0]
+
+    async def main() -> None:
+        mine = range(part, workload.nodes, run_.processes)
+        wanted = [
+            [workload.topic_names[topic] for topic in workload.interests(index).tolist()] for index in mine
         ]
         async with run_swarm(
-            interests,
-            self._settings(workload),
-            names=list(workload.node_names),
-            seed=self.seed,
+            wanted,
+            run_.settings(workload),
+            names=[workload.node_names[index] for index in mine],
+            join=join,
+            seed=run_.seed if run_.processes == 1 else run_.seed * 1000 + part,
             keep_events=False,
         ) as nodes:
             watching = asyncio.create_task(_watch_the_loop(lags))
+            places = {node_id: place for place, node_id in enumerate(workload.node_ids)}
             for node in nodes:
-                _observe(node, telemetry, Constant(), {n.id: place for place, n in enumerate(nodes)})
+                _observe(node, telemetry, Constant(), places)
                 if telemetry.keeps_interests:
                     telemetry.wants(node.clock.now, node.id, sorted(node.node.subscriptions))
-            await asyncio.sleep(self.settle)
-            now = nodes[0].clock.now
+            begin = await asyncio.to_thread(everybody_is_up, [str(node.address) for node in nodes])
+            begin = begin or time.monotonic()
+            await _until(begin + run_.settle)
             for node in nodes:
-                telemetry.links(now, node.id, node.node.links())
-            await self._publish(nodes, workload, telemetry)
-            await asyncio.sleep(DRAIN)
+                # One moment for all processes, so that together they are one snapshot.
+                telemetry.links(begin + run_.settle, node.id, node.node.links())
+            await _publish(run_, dict(zip(mine, nodes, strict=True)), workload, telemetry, begin)
+            await _until(begin + run_.settle + PUBLISHING + DRAIN)
             for node in nodes:
                 for kind, (messages, size) in (node.world.control or {}).items():
                     telemetry.control(node.clock.now, node.id, kind, messages, size)
             watching.cancel()
             failures.extend(node.world.last_error for node in nodes if node.counters.node_errors)
 
-    async def _publish(self, nodes: list[LiveNode], workload: Workload, telemetry: MemoryTelemetry) -> None:
-        for publisher, topic in drawn_events(workload, self.events, self.seed):
+    run(main)
+    return Hosted(telemetry.batches(), failures, max(lags))
+
+
+async def _until(moment: float) -> None:
+    await asyncio.sleep(max(0.0, moment - time.monotonic()))
+
+
+async def _publish(
+    run_: LiveRun,
+    nodes: Mapping[int, LiveNode],
+    workload: Workload,
+    telemetry: MemoryTelemetry,
+    begin: float,
+) -> None:
+    """Events one after the other, each by the process that hosts its publisher."""
+    for number, (publisher, topic) in enumerate(drawn_events(workload, run_.events, run_.seed)):
+        if publisher in nodes:
+            await _until(begin + run_.settle + number * PUBLISHING / run_.events)
             node = nodes[publisher]
             receipt = await node.publish(workload.topic_names[topic], b"")
             event = receipt.event
             telemetry.publish(event_key(event), event.topic, event.publisher, node.clock.now)
-            await asyncio.sleep(PUBLISHING / self.events)
 
 
 async def _watch_the_loop(lags: list[float]) -> None:

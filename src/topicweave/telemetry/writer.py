@@ -49,7 +49,7 @@ class Telemetry(ABC):
     def __init__(
         self, run: str, node_names: Mapping[NodeId, str], topic_names: Mapping[TopicId, str]
     ) -> None:
-        self._run = run
+        self.run = run
         name_of_node = _naming(node_names)
         self._encoders: dict[str, Callable[[list[Any]], pa.Array]] = {
             "node": name_of_node,
@@ -142,7 +142,7 @@ class Telemetry(ABC):
         if not rows:
             return
         run = np.zeros(rows, dtype=np.int32)
-        columns = [pa.DictionaryArray.from_arrays(run, pa.array([self._run], pa.string()))]
+        columns = [pa.DictionaryArray.from_arrays(run, pa.array([self.run], pa.string()))]
         for place, field in enumerate(list(schema)[1:]):
             values = pending[place : rows * width : width]
             encode = self._encoders.get(field.name)
@@ -176,6 +176,11 @@ class MemoryTelemetry(Telemetry):
         """The same as it is kept, of all tables."""
         self.close()
         return self._batches
+
+    def merge(self, batches: Mapping[str, list[pa.RecordBatch]]) -> None:
+        """What another one of the same run recorded, in another process say."""
+        for table, more in batches.items():
+            self._batches[table] += more
 
     def close(self) -> None:
         for table in RECORDED:
