@@ -278,6 +278,20 @@ def test_the_same_budget_again_goes_on_with_the_same_sample(large: list[object],
     assert "pilots" not in again.stderr
 
 
+def test_if_pilots_take_too_long_what_they_found_is_the_answer(
+    large: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The small pilots are finished, the large ones are not."""
+    call(*large, "--budget", "10m")
+    pilots = {file.name for file in (tmp_path / "runs").iterdir()}
+    monkeypatch.setattr("topicweave.choose.budget.PILOT_SHARE", 1.0)  # no time for pilots at all
+    ended = call(*large, "--budget", "9m")
+    told = json.loads(ended.stdout)
+    assert "pilots take more than" in ended.stderr
+    assert (told["workload"]["nodes"], told["seeds"]) == (50, [0])
+    assert {file.name for file in (tmp_path / "runs").iterdir()} == pilots, "nothing is run again"
+
+
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on no run ends by itself."""
 

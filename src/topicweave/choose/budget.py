@@ -32,20 +32,32 @@ from topicweave.model.workload import Workload
 from topicweave.report.files import write_whole
 from topicweave.runs.background import OutOfTime
 from topicweave.runs.sources import fingerprint
+from topicweave.runs.store import ResultStore
 
 PILOT_SHARE = 0.5
 """Of the budget, what is left for the comparison itself, whatever pilots take."""
+END_SHARE = 0.05
+"""Of the budget, what is left for the table and the report."""
 
 
 class Budget:
     """What fits. The plan is kept in `out`, so that the same call, later, goes on with the same sample."""
 
     def __init__(
-        self, question: Question, workload: Workload, out: Path, engine: Engine, channel: Channel
+        self,
+        question: Question,
+        workload: Workload,
+        out: Path,
+        store: ResultStore,
+        engine: Engine,
+        channel: Channel,
+        began: float,
     ) -> None:
+        """began: when it was asked for, by `time.perf_counter`; reading the subscriptions counts, too."""
         self._seconds = question.budget
-        self._until = None if question.budget is None else time.perf_counter() + question.budget
+        self._until = None if question.budget is None else began + (1 - END_SHARE) * question.budget
         """When the time is up, by `time.perf_counter`."""
+        self._store = store
         engine.until = self._until
         self._question = question
         self._channel = channel
@@ -108,8 +120,8 @@ class Budget:
         small, large = (store(neighbourhood(workload, nodes, question.seed), out) for nodes in PILOT_NODES)
         pilots = [
             run_for(question, variant, stored, question.seed)
-            for variant in question.variants
             for stored in (small, large)
+            for variant in question.variants
         ]
         self._channel.note(
             f"pilots with {PILOT_NODES[0]} and {PILOT_NODES[1]} nodes, to see what fits into the budget "
@@ -118,7 +130,7 @@ class Budget:
         assert self._seconds is not None
         assert self._until is not None
         try:
-            costs = costs_of(engine.seconds(pilots, self._until - PILOT_SHARE * self._seconds))
+            costs = costs_of(engine.seconds(pilots, self._store, self._until - PILOT_SHARE * self._seconds))
         except OutOfTime:
             self._channel.note(
                 f"pilots take more than {1 - PILOT_SHARE:.0%} of the budget: as few nodes as possible"

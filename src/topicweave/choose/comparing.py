@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from topicweave.model.workload import Workload
 from topicweave.report.comparison import Comparison, Entry, Setting
 from topicweave.report.files import make_folder
 from topicweave.runs.runner import Progress
-from topicweave.runs.store import beside
+from topicweave.runs.store import ResultStore, beside
 from topicweave.runs.trial import planned_churn
 from topicweave.sim.latency import Constant
 from topicweave.sim.latency_choice import parse_latency
@@ -67,6 +68,7 @@ def compare(
     >>> result["spidercast"].measure("hit_ratio")
     1.0
     """
+    began = time.perf_counter()
     channel = Channel(progress, note)
     question = ask(parse_variants(systems or []), options)
     if not systems:
@@ -77,7 +79,7 @@ def compare(
     kept = Path(runs) if runs is not None else RUNS if place is None else beside(place)
     recorded = None if telemetry is None else Path(telemetry)
     with Engine(workers, spark, recorded) as engine:
-        found = answer(question, subject, kept, engine, channel)
+        found = answer(question, subject, kept, engine, channel, began)
         if recorded is not None:
             from topicweave.pipeline.sweep import write_about_recorded
 
@@ -86,15 +88,17 @@ def compare(
     return found
 
 
-def answer(question: Question, subject: Named, kept: Path, engine: Engine, channel: Channel) -> Comparison:
-    """Run what was not run before; `kept` is the folder of results."""
+def answer(
+    question: Question, subject: Named, kept: Path, engine: Engine, channel: Channel, began: float
+) -> Comparison:
+    """Run what was not run before; `kept` is the folder of results, `began` when the budget's clock started."""
     out = subject.out
     refuse_pointless(subject.source, subject.workload)
     asked = question
     question, whole = _surrounded(question, subject.workload, out, channel.note)
     make_folder(out)
     make_folder(kept)
-    budget = Budget(question, whole, out, engine, channel)
+    budget = Budget(question, whole, out, ResultStore(kept), engine, channel, began)
     workload = neighbourhood(whole, budget.nodes, question.seed)
     if workload is not whole:
         channel.note(told_sample(whole, workload))

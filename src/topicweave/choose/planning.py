@@ -11,12 +11,13 @@ import math
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from topicweave.errors import BadInput
 from topicweave.runs import Run, carry_out
 from topicweave.runs.processes import each
+from topicweave.runs.run import Result
 
 PILOT_NODES = (50, 100)
 WORTH_A_PILOT = 4 * PILOT_NODES[-1]
@@ -112,22 +113,28 @@ def plan(
 
 
 def costs_of(seconds: Sequence[float]) -> list[Cost]:
-    """What each system costs, from the times of its two pilots, one after the other.
+    """What each system costs, from the times of its two pilots: first the small ones of all, then the large ones.
 
-    >>> costs_of([1.0, 4.0, 2.0, 4.6])
+    >>> costs_of([1.0, 2.0, 4.0, 4.6])
     [Cost(seconds=4.0, growth=2.0), Cost(seconds=4.6, growth=1.2016338611696504)]
     """
-    return [Cost.of(small, large) for small, large in zip(seconds[::2], seconds[1::2], strict=True)]
+    systems = len(seconds) // 2
+    return [Cost.of(small, large) for small, large in zip(seconds[:systems], seconds[systems:], strict=True)]
 
 
-def seconds_here(runs: Sequence[Run], workers: int | None) -> list[float]:
-    """How long each run takes in a process of this machine."""
+def seconds_here(
+    runs: Sequence[Run], workers: int | None, keep: Callable[[Run, Result], None]
+) -> list[float]:
+    """How long each run takes in a process of this machine; what comes out is kept."""
     at_once = min(workers or os.cpu_count() or 1, len(runs))
-    seconds = {place: took for (place, _), took in each(_timed, enumerate(runs), at_once)}
+    seconds = {}
+    for (place, run), (result, took) in each(_timed, enumerate(runs), at_once):
+        keep(run, result)
+        seconds[place] = took
     return [seconds[place] for place in range(len(runs))]
 
 
-def _timed(numbered: tuple[int, Run]) -> float:
+def _timed(numbered: tuple[int, Run]) -> tuple[Result, float]:
     started = time.perf_counter()
-    carry_out(numbered[1])
-    return time.perf_counter() - started
+    result = carry_out(numbered[1])
+    return result, time.perf_counter() - started

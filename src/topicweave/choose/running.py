@@ -15,10 +15,10 @@ from topicweave.choose.variants import Variant
 from topicweave.model.workload import Workload
 from topicweave.runs.background import OutOfTime, interruptible
 from topicweave.runs.recorded import Recording
-from topicweave.runs.run import Run
+from topicweave.runs.run import Result, Run
 from topicweave.runs.runner import Finished, Processes, run_all
 from topicweave.runs.sources import StoredWorkload, fingerprint
-from topicweave.runs.store import ResultStore
+from topicweave.runs.store import ResultStore, key
 from topicweave.runs.trial import Trial
 from topicweave.systems.registry import find_system
 
@@ -77,8 +77,8 @@ class Engine:
 
         return cores(self.session)
 
-    def seconds(self, runs: Sequence[Run], until: float) -> list[float]:
-        """How long each takes, where all of them will be carried out; what comes out is not kept.
+    def seconds(self, runs: Sequence[Run], store: ResultStore, until: float) -> list[float]:
+        """How long each takes, where all of them will be carried out; here, what comes out is kept.
 
         until   when to give up, by `time.perf_counter`, with `OutOfTime`; on a cluster they are waited for
         """
@@ -86,7 +86,11 @@ class Engine:
             from topicweave.pipeline.executor import seconds_on
 
             return seconds_on(self.session, runs)
-        return interruptible(lambda: seconds_here(runs, self.workers), until)
+
+        def keep(run: Run, result: Result) -> None:
+            store.put(key(run), run, result)
+
+        return interruptible(lambda: seconds_here(runs, self.workers, keep), until)
 
     def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         """As an `Executor` does."""

@@ -36,13 +36,15 @@ def interruptible(work: Callable[[], T], until: float | None = None) -> T:
 
     until   when its time is up, by `time.perf_counter`: it is ended in the same way, and `OutOfTime` is raised
     """
+    if until is not None and until <= time.perf_counter():
+        raise OutOfTime
     outcome: Future[T] = Future()
 
     def run() -> None:
-        # When it starts, this helper of multiprocessing's lets the signal through again: so it starts first.
-        resource_tracker.ensure_running()
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with suppress(KeyboardInterrupt):  # Ours, see _stop: by then nobody waits for the outcome.
+            # When it starts, this helper of multiprocessing's lets the signal through again: so it starts first.
+            resource_tracker.ensure_running()
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 outcome.set_result(work())
             except Exception as error:
