@@ -263,12 +263,10 @@ def _make_surroundings(folder: Path) -> None:
 
 
 def measure_on_spark(settings: Settings, folder: str, rows: int) -> int:
-    from topicweave.pipeline.measure import measure_all, read_tables
+    from topicweave.pipeline.measuring.api import measure_folder
     from topicweave.pipeline.session import spark_session
 
-    with spark_session(**settings) as spark:
-        wishes = spark.read.parquet(f"{folder}/subscriptions.parquet")
-        measure_all(read_tables(spark, Path(folder)), wishes)
+    measure_folder(Path(folder), Path(folder), lambda: spark_session(**settings), in_memory=False)
     return rows
 
 

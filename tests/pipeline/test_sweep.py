@@ -23,7 +23,7 @@ from tests.runs.strangers import a_package
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline.executor import SparkExecutor
 from topicweave.pipeline.grid import Cell, read_grid
-from topicweave.pipeline.measure import measure_folder
+from topicweave.pipeline.measuring.api import measure_folder
 from topicweave.pipeline.sweep import Swept, failures, numbers_in, summary, sweep
 from topicweave.runs import Processes, carry_out, run_all
 from topicweave.runs.overlay import SettledOverlay

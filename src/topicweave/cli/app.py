@@ -13,6 +13,7 @@ from topicweave.cli import (
     cluster,
     compare,
     demo,
+    graph,
     keys,
     measure,
     messaging,
@@ -78,6 +79,7 @@ app.command("scoreboard", short_help="All claims of the papers, on one page.")(s
 app.command("sweep", short_help="Run a grid of systems, workloads and seeds on Spark.")(sweep.sweep)
 app.command("measure", short_help="Every measure of recorded runs, on Spark.")(measure.measure)
 app.command("stream", short_help="Measures from telemetry as it comes in, on Spark.")(stream.stream)
+app.add_typer(graph.app, name="graph")
 app.add_typer(cluster.app, name="cluster")
 app.command("campaign", short_help="Try a system under random faults.")(campaign.campaign)
 app.command("node", short_help="Run a node of a swarm.")(node.node)

@@ -52,7 +52,7 @@ def measure(
 
     from topicweave.cli.output import print_json, show
     from topicweave.cli.spark import spark_for
-    from topicweave.pipeline.measure import measure_folder, write_measures
+    from topicweave.pipeline.measuring.api import measure_folder, write_measures
     from topicweave.pipeline.staging import mark_of, refuse_losing
 
     if out is not None:

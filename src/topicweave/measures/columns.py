@@ -49,6 +49,14 @@ def offsets_of(codes: IntArray, groups: int) -> IntArray:
     return offsets
 
 
+def growing(values: IntArray) -> IntArray:
+    """The distinct values, growing. `np.unique` puts them into a hash table first, which takes ten times as long."""
+    values = np.sort(values)
+    new = np.ones(len(values), np.bool_)
+    new[1:] = values[1:] != values[:-1]
+    return values[new]
+
+
 def mean(values: npt.NDArray[Any]) -> float:
     """The mean, nan over nothing (where NumPy would also warn)."""
     return float(values.mean()) if len(values) else math.nan

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topicweave.measures.columns import codes, distinct, numbers, offsets_of
+from topicweave.measures.columns import codes, distinct, growing, numbers, offsets_of
 from topicweave.measures.expansion import expansion, pieces
 from topicweave.measures.interests import Interests
 from topicweave.model.arrays import IntArray
@@ -28,7 +28,7 @@ class Graph:
         proper = one != other
         source = np.concatenate([one[proper], other[proper]])
         target = np.concatenate([other[proper], one[proper]])
-        source, target = np.divmod(np.unique(source * vertices + target), max(vertices, 1))
+        source, target = np.divmod(growing(source * vertices + target), max(vertices, 1))
         return cls(offsets_of(source, vertices), target)
 
     @property

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from topicweave.measures.columns import codes, distinct, offsets_of
+from topicweave.measures.columns import codes, distinct, growing, offsets_of
 from topicweave.model.arrays import IntArray
 
 
@@ -34,7 +34,12 @@ class Interests:
             nodes = distinct(subscriptions["node"])
         topics = distinct(subscriptions["topic"])
         node, topic = codes(subscriptions["node"], nodes), codes(subscriptions["topic"], topics)
-        pairs = np.unique(topic[node >= 0] * len(nodes) + node[node >= 0])
+        return cls.of_codes(nodes, topics, node, topic)
+
+    @classmethod
+    def of_codes(cls, nodes: pa.Array, topics: pa.Array, node: IntArray, topic: IntArray) -> Interests:
+        """Of pairs in any order, as places in `nodes` and `topics`; nodes of -1 do not count."""
+        pairs = growing(topic[node >= 0] * len(nodes) + node[node >= 0])
         topic, node = np.divmod(pairs, max(len(nodes), 1))
         sizes = np.bincount(topic, minlength=len(topics))
         by_size = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]

@@ -12,7 +12,7 @@ from topicweave.measures.graph import Overlay, TopicGraph, component_labels
 from topicweave.model.arrays import IntArray
 
 # Half the width of the interval that holds 95% of a normal distribution, in standard deviations.
-_NORMAL_95 = 1.959963984540054
+NORMAL_95 = 1.959963984540054
 
 
 def degree_measures(overlay: Overlay) -> dict[str, float]:
@@ -28,7 +28,7 @@ def degree_measures(overlay: Overlay) -> dict[str, float]:
     nodes = len(degrees)
     return {
         "degree_mean": mean(degrees),
-        "degree_mean_ci95": _NORMAL_95 * float(degrees.std(ddof=1)) / nodes**0.5 if nodes > 1 else math.nan,
+        "degree_mean_ci95": NORMAL_95 * float(degrees.std(ddof=1)) / nodes**0.5 if nodes > 1 else math.nan,
         "degree_p95": percentile(degrees, 95),
         "degree_max": percentile(degrees, 100),
     }

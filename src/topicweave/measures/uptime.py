@@ -20,22 +20,32 @@ class Uptime:
 
     def __init__(self, nodes: pa.Array, churn: pa.Table | None = None) -> None:
         """`nodes` are sorted names; changes of others are ignored."""
-        node, time, joins = _changes(nodes, churn)
-        new_node = np.diff(node, prepend=-1) != 0
-        until = np.where(np.append(new_node[1:], True), np.inf, np.append(time[1:], np.inf))
-        up_at_start = np.full(len(nodes), True)
-        up_at_start[node[new_node & joins]] = False
-        first_change = np.full(len(nodes), np.inf)
-        first_change[node[new_node]] = time[new_node]
-        early = np.flatnonzero(up_at_start)
-        begin = np.concatenate([np.full(len(early), -np.inf), time[joins]])
-        order = np.lexsort((begin, owner := np.concatenate([early, node[joins]])))
-        self._node: IntArray = owner[order]
-        self._begin: FloatArray = begin[order]
-        self._end: FloatArray = np.concatenate([first_change[early], until[joins]])[order]
+        self._set(*_intervals(len(nodes), *_changes(nodes, churn)))
+
+    @classmethod
+    def of_changes(cls, nodes: int, node: IntArray, time: FloatArray, joins: BoolArray) -> Uptime:
+        """Of so many nodes, known by number, and their changes in any order."""
+        order = np.lexsort((time, node))
+        return cls.of_intervals(*_intervals(nodes, node[order], time[order], joins[order]))
+
+    @classmethod
+    def of_intervals(cls, node: IntArray, begin: FloatArray, end: FloatArray) -> Uptime:
+        """Of intervals in any order; nodes are numbers."""
+        made = cls.__new__(cls)
+        order = np.lexsort((begin, node))
+        made._set(node[order], begin[order], end[order])
+        return made
+
+    def _set(self, node: IntArray, begin: FloatArray, end: FloatArray) -> None:
+        self._node, self._begin, self._end = node, begin, end
         # (node, begin) as one growing number, by which to find intervals.
         self._begins = np.unique(self._begin)
         self._keys = self._key(self._node, self._begin)
+
+    @property
+    def intervals(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """(node, begin, end), by node, then begin."""
+        return self._node, self._begin, self._end
 
     def throughout(self, node: IntArray, start: FloatArray, end: FloatArray) -> BoolArray:
         """Whether each node is up, without interruption, from `start` to `end`, both included."""
@@ -55,6 +65,24 @@ class Uptime:
 
     def _key(self, node: IntArray, time: FloatArray) -> IntArray:
         return node * (len(self._begins) + 1) + np.searchsorted(self._begins, time, side="right")
+
+
+def _intervals(
+    nodes: int, node: IntArray, time: FloatArray, joins: BoolArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """(node, begin, end), by node, then begin, from changes by node, then time."""
+    new_node = np.diff(node, prepend=-1) != 0
+    until = np.where(np.append(new_node[1:], True), np.inf, np.append(time[1:], np.inf))
+    up_at_start = np.full(nodes, True)
+    up_at_start[node[new_node & joins]] = False
+    first_change = np.full(nodes, np.inf)
+    first_change[node[new_node]] = time[new_node]
+    early = np.flatnonzero(up_at_start)
+    begin = np.concatenate([np.full(len(early), -np.inf), time[joins]])
+    owner = np.concatenate([early, node[joins]])
+    end = np.concatenate([first_change[early], until[joins]])
+    order = np.lexsort((begin, owner))
+    return owner[order], begin[order], end[order]
 
 
 def _changes(nodes: pa.Array, churn: pa.Table | None) -> tuple[IntArray, FloatArray, BoolArray]:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from topicweave.errors import BadInput
 from topicweave.measures.summary import measure_run
-from topicweave.pipeline.measure import measure_on_spark
+from topicweave.pipeline.measuring.api import measure_one
 from topicweave.pipeline.places import Place
 from topicweave.pipeline.recorded_lists import wanted_on_spark
 from topicweave.pipeline.session import is_local
@@ -195,7 +195,7 @@ def _on_spark(spark: SparkSession, one: Due, windows: Windows) -> dict[str, floa
         churn = None if one.workload.churn is None else spark.read.parquet(str(one.workload.churn))
     else:
         wishes, churn = wanted_on_spark(read(LISTS), options["start"], options["end"])
-    return measure_on_spark(tables, wishes, churn=churn, **options)
+    return measure_one(tables, wishes, churn=churn, **options)
 
 
 def _receptions(span: Span, windows: Windows) -> tuple[float, float]:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from topicweave.errors import BadInput
-from topicweave.measures.summary import measure_run
-from topicweave.pipeline.measure import IN_MEMORY, TABLES, measure_on_spark, read_tables, rows_in, runs_in
+from topicweave.measures.summary import Scope, measure_run
+from topicweave.pipeline.measuring.api import IN_MEMORY, rows_in
 from topicweave.pipeline.parts import read_files
+from topicweave.pipeline.places import Place
 from topicweave.pipeline.recorded_lists import wanted_on_spark
 from topicweave.pipeline.staging import table_files
 from topicweave.telemetry.interests import load_interests, wanted_between
@@ -29,32 +30,36 @@ if TYPE_CHECKING:
 
 def measure_recorded(
     telemetry: Path,
+    files: dict[str, list[Place]],
     session: Callable[[], AbstractContextManager[SparkSession]],
     *,
     run: str | None = None,
     in_memory: bool = True,
     **options: Any,
 ) -> dict[str, dict[str, float]]:
-    """Measures by run of a folder of telemetry, each by what its own nodes wanted."""
+    """Measures by run of a folder of telemetry, each by what its own nodes wanted; `files` are those of its tables."""
     if not (telemetry / file_name("interests")).exists():
         raise BadInput(
             f"{telemetry}: its nodes did not record who wants what; give the --workload that was run"
         )
-    paths = [str(telemetry / file_name(name)) for name in (*TABLES, "interests")]
-    if in_memory and rows_in(paths) <= IN_MEMORY:
+    lists = table_files(telemetry, "interests")
+    if in_memory and rows_in({**files, "interests": lists}) <= IN_MEMORY:
         return _in_memory(telemetry, run, options)
+    from topicweave.pipeline.measuring.sources import chunks_of
+    from topicweave.pipeline.measuring.spark import last_published, measured, of_chunks, of_frames, together
+
     start, end = _scope(options)
     with session() as spark:
-        from pyspark.sql import functions as sf
-
-        frames = read_tables(spark, telemetry)
-        lists = read_files(spark, table_files(telemetry, "interests"))
-        answers = {}
-        for name in [run] if run is not None else runs_in(frames):
-            last = frames["publishes"].where(sf.col("run") == name).selectExpr("max(time)").first()
-            stay = math.inf if last is None or last[0] is None else float(last[0])
-            wishes, churn = wanted_on_spark(lists.where(sf.col("run") == name), start, end, stay)
-            answers[name] = measure_on_spark(frames, wishes, run=name, churn=churn, **options)
+        source, interests = of_chunks(spark, chunks_of(files)), read_files(spark, lists)
+        last = last_published(spark, source)
+        answers: dict[str, dict[str, float]] = {}
+        for name in [run] if run is not None else sorted(last):
+            published = last.get(name, -math.inf)
+            stay = published if published > -math.inf else math.inf
+            mine = interests.where(interests["run"] == name)
+            wishes, churn = wanted_on_spark(mine, start, end, stay)
+            both = together(source, of_frames({"subscriptions": wishes, "churn": churn}))
+            answers |= measured(spark, both, name, Scope(**options))
         return answers
 
 

@@ -1,0 +1,298 @@
+"""`topicweave graph …`: what overlays, interests and sessions look like, at any size, on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from topicweave.cli.options import Format
+from topicweave.cli.spark import Conf, Master, Verbose
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from topicweave.pipeline.measuring.spark import TableSource
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Graphs of any size: overlays, interests, sessions."
+)
+
+Telemetry = Annotated[Path, typer.Argument(metavar="DIR", help="A folder with links.parquet.")]
+Lists = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A workload: a folder with subscriptions.parquet.")
+]
+OfTopics = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Cut the graph by the topics of this workload; else it is one graph."),
+]
+OfRun = Annotated[str | None, typer.Option(metavar="NAME", help="Which run, if the links are of several.")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Also write all rows as a table.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a table that is there.")]
+Least = Annotated[int, typer.Option(metavar="N", help="Leave out pairs that fewer nodes want.")]
+SHOWN = 20
+
+
+@app.command()
+def components(
+    telemetry: Telemetry,
+    workload: OfTopics = None,
+    run: OfRun = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    format: Format = "table",  # noqa: A002
+    master: Master = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Connected components of the last snapshot, of every topic's own links if a workload is given.
+
+    \b
+    Example:
+      topicweave graph components out/telemetry --workload workloads/mine
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline.graphs.api import named_components
+
+    with spark_for("graph components", master, conf, verbose) as spark:
+        rows = named_components(spark, _overlay(spark, telemetry, workload, run)).persist()
+        _keep(rows, "components", out, overwrite, ("topic", "node"))
+        parts = rows.groupBy("topic", "component").count()
+        found = (
+            parts.groupBy("topic")
+            .agg({"count": "sum", "component": "count"})
+            .toDF("topic", "nodes", "components")
+        )
+        _show(found.orderBy("components", ascending=False), format)
+
+
+@app.command()
+def diameter(
+    telemetry: Telemetry,
+    workload: OfTopics = None,
+    run: OfRun = None,
+    registers: Annotated[
+        int, typer.Option(metavar="N", help="Bytes for each node and topic: more, and estimates are better.")
+    ] = 64,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the estimate.")] = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    format: Format = "table",  # noqa: A002
+    master: Master = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Distances in the last snapshot by HyperANF: a diameter (at least), the effective one (90%), and the mean.
+
+    \b
+    Example:
+      topicweave graph diameter out/telemetry --workload workloads/mine
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline.graphs.api import named_distances
+
+    with spark_for("graph diameter", master, conf, verbose) as spark:
+        rows = named_distances(spark, _overlay(spark, telemetry, workload, run), registers, seed)
+        _keep(rows, "distances", out, overwrite, ("topic",))
+        _show(rows.orderBy("diameter", ascending=False), format)
+
+
+@app.command()
+def similar(
+    workload: Lists,
+    threshold: Annotated[float, typer.Option(metavar="S", help="How alike (Jaccard), from 0 to 1.")] = 0.5,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the hash functions.")] = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    format: Format = "table",  # noqa: A002
+    master: Master = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Pairs of nodes with like interests, by MinHash: 87% of those at 0.5 are found, nearly all above 0.7.
+
+    \b
+    Example:
+      topicweave graph similar workloads/mine --threshold 0.7 --out out/similar
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline.graphs.api import named_similar
+
+    with spark_for("graph similar", master, conf, verbose) as spark:
+        rows, crowded = named_similar(spark, _files(spark, workload, "subscriptions"), threshold, seed)
+        if crowded:
+            typer.echo(f"{crowded:,} groups were too large to compare all of their pairs", err=True)
+        _keep(rows, "similar", out, overwrite, ("node", "other"))
+        _show(rows.orderBy("similarity", ascending=False), format)
+
+
+@app.command()
+def cooccurrence(
+    workload: Lists,
+    least: Least = 1,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    format: Format = "table",  # noqa: A002
+    master: Master = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Pairs of topics, and how many nodes want both.
+
+    \b
+    Example:
+      topicweave graph cooccurrence workloads/mine --least 10
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline.graphs.api import named_cooccurrence
+
+    with spark_for("graph cooccurrence", master, conf, verbose) as spark:
+        rows, left_out = named_cooccurrence(spark, _files(spark, workload, "subscriptions"), least)
+        _tell_left_out(left_out)
+        _keep(rows, "cooccurrence", out, overwrite, ("topic", "other"))
+        _show(rows.orderBy("nodes", ascending=False), format)
+
+
+@app.command()
+def communities(
+    workload: Lists,
+    least: Least = 1,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    format: Format = "table",  # noqa: A002
+    master: Master = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Communities of topics that the same nodes want, by label propagation.
+
+    \b
+    Example:
+      topicweave graph communities workloads/mine --least 10 --out out/communities
+    """
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline.graphs.api import named_communities
+
+    with spark_for("graph communities", master, conf, verbose) as spark:
+        rows, left_out = named_communities(spark, _files(spark, workload, "subscriptions"), least)
+        _tell_left_out(left_out)
+        rows = rows.persist()
+        _keep(rows, "communities", out, overwrite, ("community", "topic"))
+        _show(
+            rows.groupBy("community").count().toDF("community", "topics").orderBy("topics", ascending=False),
+            format,
+        )
+
+
+@app.command()
+def survival(
+    workload: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with churn.parquet.")],
+    resolution: Annotated[
+        float, typer.Option(metavar="S", help="Lengths are counted in units of this.")
+    ] = 1.0,
+    end: Annotated[
+        float | None, typer.Option(metavar="S", help="When the record ends; its last change.")
+    ] = None,
+    format: Format = "table",  # noqa: A002
+    master: Master = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> None:
+    """How long sessions last (Kaplan and Meier): those that go on when the record ends count as lasting longer.
+
+    \b
+    Example:
+      topicweave graph survival workloads/mine --resolution 60
+    """
+    from topicweave.cli.output import print_json
+    from topicweave.cli.spark import spark_for
+    from topicweave.pipeline.graphs.api import sessions_survival
+
+    with spark_for("graph survival", master, conf, verbose) as spark:
+        found = sessions_survival(spark, _files(spark, workload, "churn"), resolution, end)
+    if format == "json":
+        print_json(
+            {name: column.tolist() for name, column in found._asdict().items()} | {"median": found.median}
+        )
+        return
+    typer.echo(
+        f"{found.ended.sum():,} sessions ended, {found.lasting.sum():,} go on; half last longer than {found.median:g} s"
+    )
+    step = max(1, len(found.seconds) // SHOWN)
+    rows = zip(found.seconds[::step].tolist(), found.longer[::step].tolist(), strict=True)
+    _table(("seconds", "last longer"), [(f"{seconds:g}", f"{share:.4f}") for seconds, share in rows])
+
+
+def _overlay(spark: SparkSession, telemetry: Path, workload: Path | None, run: str | None) -> TableSource:
+    """The last moment of a run's links, and the workload's lists if they are asked for."""
+    from topicweave.pipeline.graphs.api import at_moment, last_moment, tables_in
+
+    files = {"links": _parts(telemetry, "links")}
+    if workload is not None:
+        files["subscriptions"] = _parts(workload, "subscriptions")
+    source = tables_in(spark, files)
+    return at_moment(source, *last_moment(spark, source, run))
+
+
+def _files(spark: SparkSession, folder: Path, table: str) -> TableSource:
+    from topicweave.pipeline.graphs.api import tables_in
+
+    return tables_in(spark, {table: _parts(folder, table)})
+
+
+def _parts(folder: Path, table: str) -> list[Any]:
+    from topicweave.errors import BadInput
+    from topicweave.pipeline.staging import table_files
+
+    if not (found := table_files(folder, table)):
+        raise BadInput(f"{folder}: no {table}.parquet")
+    return found
+
+
+def _tell_left_out(nodes: int) -> None:
+    if nodes:
+        typer.echo(f"{nodes:,} nodes have so many topics that they were left out", err=True)
+
+
+def _keep(rows: DataFrame, name: str, out: Path | None, overwrite: bool, order: Sequence[str]) -> None:
+    if out is None:
+        return
+    from topicweave.pipeline.graphs.api import TABLES
+    from topicweave.pipeline.parts import write_table
+    from topicweave.pipeline.staging import staged, write_about
+
+    plan: Mapping[str, Any] = {"command": f"graph {name}"}
+    with staged(out, plan, overwrite) as staging:
+        write_table(rows, staging.table(name), TABLES[name], order[0], order)
+        write_about(staging, plan)
+
+
+def _show(rows: DataFrame, format_: str) -> None:
+    """The first rows: all of them are in --out."""
+    from topicweave.cli.output import print_json
+
+    first = rows.limit(SHOWN).toArrow()
+    if format_ == "json":
+        print_json(first.to_pylist())
+        return
+    cells = [[_cell(value) for value in row.values()] for row in first.to_pylist()]
+    _table(first.column_names, cells)
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.table import Table
+
+    from topicweave.cli.output import show
+
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row)
+    show(table)

@@ -1,0 +1,224 @@
+"""TopicDistances in all topics' graphs by HyperANF (Boldi, Rosa and Vigna, WWW 2011).
+
+Every vertex keeps a HyperLogLog counter of the vertices within so many steps of it: the counter of one step more is the
+maximum, register by register, of its own and its neighbours'. What changes in a step gives the number of pairs at that
+distance. With m registers of a byte each a count is off by about 1.04 / sqrt(m). The last step in which a register grew is at
+most the diameter, because no counter grows beyond it; it is less only if all that is at the largest distance left no mark.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from topicweave.model.arrays import FloatArray, IntArray
+from topicweave.pipeline.graphs.links import offered, take_edges, take_vertices, taken
+from topicweave.pipeline.rounds import TOLD, Inbox, Letter, Loop, Work, mixed, spread
+
+Registers = npt.NDArray[np.uint8]
+
+REGISTERS = 64
+_PIECE = 1 << 18
+_PARTS = 1024
+
+
+class TopicDistances(NamedTuple):
+    """Of one topic (or of the whole graph)."""
+
+    vertices: int
+    diameter: int
+    """At least so much, and almost always exactly."""
+    effective: float
+    """Within so many steps are nine tenths of the pairs that are connected at all, interpolated."""
+    mean: float
+    """Over connected pairs."""
+
+
+def counters(vertex: IntArray, registers: int, seed: int) -> Registers:
+    """A counter for each vertex that has seen only itself."""
+    made = np.zeros((len(vertex), registers), np.uint8)
+    bits = mixed(np.int64(seed), vertex).view(np.uint64)
+    rest = bits >> np.uint64(16)  # 48 bits
+    leading = 48 - np.floor(np.log2(np.maximum(rest, 1).astype(np.float64))).astype(np.int64)
+    made[np.arange(len(vertex)), (bits % np.uint64(registers)).astype(np.int64)] = leading
+    return made
+
+
+def estimates(registers: Registers) -> FloatArray:
+    """How many different vertices each counter has seen (Flajolet, Fusy, Gandouet and Meunier 2007)."""
+    count = registers.shape[1]
+    alpha = {16: 0.673, 32: 0.697, 64: 0.709}.get(count, 0.7213 / (1 + 1.079 / count))
+    powers = np.exp2(-np.arange(64.0))
+    raw: FloatArray = alpha * count**2 / powers[registers].sum(axis=1)
+    empty = np.count_nonzero(registers == 0, axis=1)
+    few = (raw <= 2.5 * count) & (empty > 0)
+    raw[few] = count * np.log(count / empty[few])
+    return raw
+
+
+def _sent(
+    round_: int,
+    vertex: IntArray,
+    edges: tuple[IntArray, IntArray],
+    registers: Registers,
+    grown: Any,
+    tasks: int,
+) -> Iterator[Letter]:
+    """The counters that have grown, each once to every task that has a neighbour of its vertex."""
+    place = np.searchsorted(vertex, edges[0])
+    moves = grown[place]
+    key = np.stack([place[moves], (edges[1][moves].view(np.uint64) % np.uint64(tasks)).astype(np.int64)])
+    once = np.unique(key[0] * tasks + key[1])
+    row, task = once // tasks, once % tasks
+    for number in np.unique(task).tolist():
+        here = row[task == number]
+        columns = {"vertex": vertex[here], "registers": _as_words(registers[here])}
+        yield from _by_word(round_, number, columns)
+
+
+def _as_words(registers: Registers) -> npt.NDArray[np.uint64]:
+    return np.ascontiguousarray(registers).view(np.uint64)
+
+
+def _by_word(round_: int, task: int, columns: dict[str, Any]) -> Iterator[Letter]:
+    words = columns["registers"]
+    flat = {f"w{at}": words[:, at] for at in range(words.shape[1])}
+    yield Letter(round_, task, "counters", {"vertex": columns["vertex"], **flat})
+
+
+def _registers(columns: dict[str, Any], registers: int) -> Registers:
+    words = np.empty((len(columns["vertex"]), registers // 8), np.uint64)
+    for at in range(words.shape[1]):
+        words[:, at] = columns[f"w{at}"]
+    return words.view(np.uint8)
+
+
+def _state(
+    round_: int, tasks: int, edges: Any, vertices: dict[str, Any], registers: Registers
+) -> Iterator[Letter]:
+    yield from spread(round_, "edges", edges[0], tasks, {"vertex": edges[0], "other": edges[1]})
+    words = _as_words(registers)
+    columns = {**vertices, **{f"w{at}": words[:, at] for at in range(words.shape[1])}}
+    yield from spread(round_, "state", vertices["vertex"], tasks, columns)
+
+
+def _told(topic: IntArray, counts: FloatArray, grown: Any) -> Letter:
+    topics, code = np.unique(topic, return_inverse=True)
+    pairs = np.zeros(len(topics), np.int64)
+    np.add.at(
+        pairs, code, np.rint(counts * _PARTS).astype(np.int64)
+    )  # whole numbers: the same in whatever order
+    columns = {
+        "topic": topics,
+        "pairs": pairs,
+        "grown": np.bincount(code[grown], minlength=len(topics)),
+        "vertices": np.bincount(code, minlength=len(topics)),
+    }
+    return Letter(TOLD, 0, "pairs", columns)
+
+
+def started(tasks: int, registers: int, seed: int) -> Work:
+    """Round 2: counters."""
+
+    def work(inbox: Inbox) -> Iterator[Letter]:
+        edges, vertices = take_edges(inbox), take_vertices(inbox)
+        made = counters(vertices["vertex"], registers, seed)
+        counts = estimates(made)
+        yield _told(vertices["topic"], counts, np.zeros(len(counts), np.bool_))
+        everyone = np.ones(len(made), np.bool_)
+        yield from _sent(3, vertices["vertex"], edges, made, everyone, tasks)
+        yield from _state(3, tasks, edges, vertices, made)
+
+    return work
+
+
+def one_step(tasks: int, registers: int) -> Work:
+    def work(inbox: Inbox) -> Iterator[Letter]:
+        words = {f"w{at}": np.uint64 for at in range(registers // 8)}
+        state = inbox.take("state", vertex=np.int64, topic=np.int64, node=np.int64, **words)
+        order = np.argsort(state["vertex"])
+        state = {name: column[order] for name, column in state.items()}
+        vertex, mine = state["vertex"], _registers(state, registers)
+        came = inbox.take("counters", vertex=np.int64, **words)
+        order = np.argsort(came["vertex"])
+        came = {name: column[order] for name, column in came.items()}
+        edges = take_edges(inbox)
+        wider = _widened(vertex, mine, came["vertex"], _registers(came, registers), edges)
+        grown = (wider != mine).any(axis=1)
+        yield _told(state["topic"], estimates(wider), grown)
+        yield from _sent(1, vertex, edges, wider, grown, tasks)
+        kept = {name: state[name] for name in ("vertex", "topic", "node")}
+        yield from _state(1, tasks, edges, kept, wider)
+
+    return work
+
+
+def _widened(
+    vertex: IntArray, mine: Registers, senders: IntArray, theirs: Registers, edges: Any
+) -> Registers:
+    """Each counter, with what neighbours have sent taken in."""
+    wider = mine.copy()
+    if not len(senders):
+        return wider
+    place = np.minimum(np.searchsorted(senders, edges[1]), len(senders) - 1)
+    sent = senders[place] == edges[1]
+    row, sender = np.searchsorted(vertex, edges[0][sent]), place[sent]
+    order = np.argsort(row, kind="stable")
+    row, sender = row[order], sender[order]
+    for start in range(
+        0, len(row), _PIECE
+    ):  # edges at a time: each takes as many bytes as there are registers
+        here = row[start : start + _PIECE]
+        firsts = np.flatnonzero(np.append(True, here[1:] != here[:-1]))
+        most = np.maximum.reduceat(theirs[sender[start : start + _PIECE]], firsts, axis=0)
+        wider[here[firsts]] = np.maximum(wider[here[firsts]], most)
+    return wider
+
+
+def distances(
+    loop: Loop, registers: int = REGISTERS, seed: int = 0, most_steps: int = 1000
+) -> dict[int, TopicDistances]:
+    """By topic (its hash), of what `links.scan_links` has sent."""
+    pairs: dict[int, list[int]] = defaultdict(list)
+    sizes: dict[int, int] = {}
+    diameter: dict[int, int] = defaultdict(int)
+    told = loop.step(offered(loop.tasks), taken(loop.tasks), started(loop.tasks, registers, seed))
+    for step in range(most_steps):
+        found, vertices, grown = (_by_topic(told, name) for name in ("pairs", "vertices", "grown"))
+        for topic, amount in found.items():
+            pairs[topic].append(amount)
+            sizes[topic] = vertices[topic]
+            if grown[topic]:
+                diameter[topic] = step
+        if step and not any(grown.values()):
+            break
+        told = loop.step(one_step(loop.tasks, registers))
+    return {topic: _summary(sizes[topic], diameter[topic], pairs[topic]) for topic in sorted(pairs)}
+
+
+def _by_topic(told: Sequence[Letter], name: str) -> dict[int, int]:
+    sums: dict[int, int] = defaultdict(int)
+    for message in told:
+        for topic, amount in zip(
+            message.columns["topic"].tolist(), message.columns[name].tolist(), strict=True
+        ):
+            sums[topic] += amount
+    return sums
+
+
+def _summary(vertices: int, diameter: int, pairs: Sequence[int]) -> TopicDistances:
+    """`pairs`: how many are within 0, 1, 2, … steps; the first is each vertex with itself."""
+    at_least = np.maximum.accumulate(np.array(pairs[: diameter + 1]) - pairs[0])
+    total = float(at_least[-1])
+    if total <= 0:
+        return TopicDistances(vertices, diameter, 0.0, float("nan"))
+    wanted = 0.9 * total
+    step = int(np.searchsorted(at_least, wanted))
+    below = float(at_least[step - 1]) if step else 0.0
+    effective = step - 1 + (wanted - below) / (float(at_least[step]) - below) if step else 0.0
+    mean = float((np.arange(1, len(at_least)) * np.diff(at_least)).sum() / total)
+    return TopicDistances(vertices, diameter, effective, mean)
