@@ -10,6 +10,7 @@ from rich.console import Console
 from benchmarks import (
     designs,
     found,
+    graphs,
     kernel,
     magnet,
     messages,
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "selection": selection.run,
     "scale": scale.run,
     "pipeline": pipeline.run,
+    "graphs": graphs.run,
     "designs": designs.run,
     "vitis": vitis.run,
     "rappel": rappel.run,

@@ -46,6 +46,8 @@ class Step(NamedTuple):
     engine: str
     rows: int
     seconds: float
+    cpu: float
+    """Processor seconds of all its processes: what a busy machine changes least."""
     peak_mib: float
 
 
@@ -60,6 +62,7 @@ def run(quick: bool) -> list[Sheet]:
         Column("engine"),
         Column("rows", ",d"),
         Column("seconds", ".1f", "less"),
+        Column("CPU s", ".1f", "less"),
         Column("rows per s", ",.0f", "more"),
         Column("peak MiB", ",.0f", "less"),
     )
@@ -72,7 +75,9 @@ def run(quick: bool) -> list[Sheet]:
             *(step for rows in receptions for step in _measured(folder, rows, settings)),
         ]
     for step in steps:
-        sheet.add(step.name, step.engine, step.rows, step.seconds, step.rows / step.seconds, step.peak_mib)
+        sheet.add(
+            step.name, step.engine, step.rows, step.seconds, step.cpu, step.rows / step.seconds, step.peak_mib
+        )
     return [sheet]
 
 
@@ -81,13 +86,13 @@ def _generated(folder: Path, sizes: tuple[int, ...], settings: Settings) -> list
     for nodes in sizes:
         out = folder / f"generated-{nodes}"
         label = f"generate vitis-low, {nodes:,} nodes x 50"
-        steps.append(_step(label, "Spark", generate_on_spark, settings, nodes, str(out)))
-        steps.append(_step("… read and write the same table", "DuckDB", copy_in_duckdb, str(out)))
+        steps.append(step_of(label, "Spark", generate_on_spark, settings, nodes, str(out)))
+        steps.append(step_of("… read and write the same table", "DuckDB", copy_in_duckdb, str(out)))
     largest = str(folder / f"generated-{sizes[-1]}")
     steps.append(
-        _step("list sizes and popularity of the last", "Spark", histograms_on_spark, settings, largest)
+        step_of("list sizes and popularity of the last", "Spark", histograms_on_spark, settings, largest)
     )
-    steps.append(_step("list sizes and popularity of the last", "DuckDB", histograms_in_duckdb, largest))
+    steps.append(step_of("list sizes and popularity of the last", "DuckDB", histograms_in_duckdb, largest))
     return steps
 
 
@@ -97,8 +102,8 @@ def _imported(folder: Path, settings: Settings) -> list[Step]:
     if not data:
         return []
     return [
-        _step("import all real traces", "Spark", import_on_spark, settings, data, str(folder / "imported")),
-        _step("describe all of them", "Spark", describe_on_spark, settings, str(folder / "imported")),
+        step_of("import all real traces", "Spark", import_on_spark, settings, data, str(folder / "imported")),
+        step_of("describe all of them", "Spark", describe_on_spark, settings, str(folder / "imported")),
     ]
 
 
@@ -107,8 +112,8 @@ def _measured(folder: Path, rows: int, settings: Settings) -> list[Step]:
     make_telemetry(telemetry, rows)
     label = f"all measures of {rows:,} deliveries"
     steps = [
-        _step(label, "Spark", measure_on_spark, settings, str(telemetry), rows),
-        _step(label, "DuckDB", measure_in_duckdb, str(telemetry), rows),
+        step_of(label, "Spark", measure_on_spark, settings, str(telemetry), rows),
+        step_of(label, "DuckDB", measure_in_duckdb, str(telemetry), rows),
     ]
     shutil.rmtree(telemetry)
     return steps
@@ -328,15 +333,16 @@ def measure_in_duckdb(folder: str, rows: int) -> int:
     return rows
 
 
-def _step(name: str, engine: str, function: Callable[..., int], *arguments: Any) -> Step:
+def step_of(name: str, engine: str, function: Callable[..., int], *arguments: Any) -> Step:
     """A fresh process for each, and an eye on what it and its children take."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         root = pool.submit(os.getpid).result()
-        stop, peak = threading.Event(), [0.0]
+        stop, peak, cpu = threading.Event(), [0.0], [0.0]
 
         def watch() -> None:
             while not stop.wait(0.1):
-                peak[0] = max(peak[0], _tree_mib(root))
+                mib, seconds = _tree(root)
+                peak[0], cpu[0] = max(peak[0], mib), max(cpu[0], seconds)
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
@@ -345,14 +351,15 @@ def _step(name: str, engine: str, function: Callable[..., int], *arguments: Any)
         seconds = time.perf_counter() - start
         stop.set()
         watcher.join()
-    return Step(name, engine, rows, seconds, peak[0])
+    return Step(name, engine, rows, seconds, cpu[0], peak[0])
 
 
-def _tree_mib(root: int) -> float:
-    """The resident memory of a process and all below it; pages they share count once for each."""
-    total = 0
+def _tree(root: int) -> tuple[float, float]:
+    """The resident memory (MiB) and processor seconds of a process and all below it; shared pages count once for each."""
+    memory = cpu = 0.0
     process = psutil.Process(root)
     for one in (process, *process.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):  # it has ended
-            total += one.memory_info().rss
-    return total / 2**20
+            memory += one.memory_info().rss
+            cpu += sum(one.cpu_times()[:4])  # its own, and that of those below it that have ended
+    return memory / 2**20, cpu
