@@ -172,6 +172,16 @@ def frames(session: SparkSession, recorded: Path) -> dict[str, Any]:
     return {name: session.read.parquet(str(recorded / f"{name}.parquet")) for name in SCHEMAS}
 
 
+def shuffled(session: SparkSession, recorded: Path) -> dict[str, Any]:
+    """In any order, and with a column that says which it was."""
+    made = {}
+    for name in SCHEMAS:
+        table = pq.read_table(recorded / f"{name}.parquet")
+        table = table.append_column("order", pa.array(range(len(table)), pa.int64()))
+        made[name] = session.createDataFrame(table.take(np.random.default_rng(1).permutation(len(table))))
+    return made
+
+
 def test_on_spark_files_and_frames_give_what_memory_gives(
     spark: SparkSession, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +213,7 @@ def test_on_spark_files_and_frames_give_what_memory_gives(
     for run, expected in measure_folder(told, None, spark_session).items():
         assert_equal(by_nodes[run], expected)
 
+    tables = shuffled(spark, recorded)
     nodes = spark.createDataFrame([(f"n{number}",) for number in range(20)], "node string")
     names = [f"n{number}" for number in range(20)]
     expected = measure_run(

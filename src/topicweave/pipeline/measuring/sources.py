@@ -116,7 +116,8 @@ def _conformed(rows: pa.Table, source: str, where: str) -> pa.Table:
     """Numbers in the schema's types; names as they come, text or numbered."""
     schema = SCHEMAS.get(source)
     for at, name in enumerate(rows.column_names):
-        wanted = schema.field(name).type if schema is not None and name not in _NAMES else None
+        known = schema is not None and name in schema.names and name not in _NAMES
+        wanted = schema.field(name).type if schema is not None and known else None
         wanted = pa.float64() if name == "time" else wanted
         if wanted is not None and rows[name].type != wanted:
             try:
