@@ -30,9 +30,11 @@ def at_rest(
     from topicweave.sim.simulation import Simulation
     from topicweave.systems.registry import find_system
     from topicweave.telemetry.writer import MemoryTelemetry
-    from topicweave.workloads import generate
+    from topicweave.workloads.catalogue import build
 
-    workload = generate(nodes, topics, popularity, size, size)
+    workload = build(
+        "spidercast", 0, nodes=nodes, topics=topics, popularity=popularity, min_size=size, max_size=size
+    )
     found = find_system(system)
     telemetry = MemoryTelemetry(
         run=system,
