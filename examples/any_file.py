@@ -66,8 +66,7 @@ def main(files: list[Path], out: Path) -> None:
         links = {
             entry.label: entry.measure("degree_mean") for entry in result.entries if entry.reaches_everybody
         }
-        best = min(links, key=links.__getitem__) if links else "none"
-        answer = f"`{best}`, {links[best]:.1f}" if links else "none of them"
+        answer = f"`{min(links, key=links.__getitem__)}`" if links else "none of them"
         print(
             f"| {file.name} | {understood} | {whole['nodes']:,}, {whole['topics']:,} | {answer} |", flush=True
         )
