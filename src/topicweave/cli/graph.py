@@ -57,14 +57,12 @@ def components(
     from topicweave.pipeline.graphs.api import named_components
 
     with spark_for("graph components", master, conf, verbose) as spark:
+        from pyspark.sql import functions as sf
+
         rows = named_components(spark, _overlay(spark, telemetry, workload, run)).persist()
         _keep(rows, "components", out, overwrite, ("topic", "node"))
         parts = rows.groupBy("topic", "component").count()
-        found = (
-            parts.groupBy("topic")
-            .agg({"count": "sum", "component": "count"})
-            .toDF("topic", "nodes", "components")
-        )
+        found = parts.groupBy("topic").agg(sf.sum("count").alias("nodes"), sf.count("*").alias("components"))
         _show(found.orderBy("components", ascending=False), format)
 
 
