@@ -124,7 +124,7 @@ class Profiles:
             known = self._known.get(peer)
             if known is None or known.topics is not topics or known.version != version:
                 known = self._note(peer, version, topics)
-            parts.append(_ENTRY.pack(peer, min(65_535, int(age * 10.0 + 0.999)), known.stamp))
+            parts.append(_ENTRY.pack(peer, max(0, min(65_535, int(age * 10.0 + 0.999))), known.stamp))
         return b"".join(parts)
 
     def unpack(self, sender: NodeId, packed: bytes, limit: int, then: Completed) -> None:

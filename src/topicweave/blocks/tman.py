@@ -14,7 +14,9 @@ Rules kept
 4. A partner that has not answered when the next period begins leaves the view, and older news of it is not
    believed. Descriptors older than `max_age` leave, so a dead peer is gone everywhere after that time.
 5. Nothing a peer sends makes the view or a message exceed the parameters.
-6. With `profiles` what peers want is told only to those who lack it (see `profiles`).
+6. A view that has not changed for `CALM` periods is exchanged ever more rarely, down to once per `rest_period`; with the first change it is
+   exchanged every period again, at once.
+7. With `profiles` what peers want is told only to those who lack it (see `profiles`).
 
 A node has one T-Man; what wants several topologies at once (Vitis: ring, small world, friends) says so in
 its ranking.
@@ -77,17 +79,21 @@ class TManParams(msgspec.Struct, frozen=True):
     message_size: int = 20
     psi: int = 10
     period: float = 1.0
+    rest_period: float = 0.0
+    """Between exchanges of a view that does not change; 0: as always."""
     max_age: float = 30.0
     max_topics: int = 16_384
 
     def __post_init__(self) -> None:
         if self.view_size < 1 or self.message_size < 1 or self.psi < 0:
             raise ValueError(f"need view_size, message_size >= 1 and psi >= 0, got {self}")
-        if not 0 < self.period < self.max_age:
-            raise ValueError(f"need 0 < period < max_age, got {self}")
+        if not 0 < self.period <= max(self.period, self.rest_period) < self.max_age:
+            raise ValueError(f"need 0 < period < max_age, and rest_period below it, too, got {self}")
 
 
 DEFAULTS = TManParams()
+CALM = 5
+"""Periods without a change after which a view is exchanged more rarely."""
 
 
 class TMan:
@@ -120,6 +126,7 @@ class TMan:
         self._obituaries = Obituaries(params.max_age)
         self._partner: NodeId | None = None  # who owes us a buffer
         self._samples: Sequence[Descriptor] = ()  # what we drew for that exchange
+        self._calm = 0  # periods without a change
 
     def start(self) -> None:
         """Begin to gossip, or go on after a restart that kept the memory."""
@@ -135,7 +142,7 @@ class TMan:
         """The peer is dead, as far as this node can tell: only news made from now on brings it back."""
         self._obituaries.report(peer, self.world.now)
         if self._view.entries.pop(peer, None) is not None:
-            self._on_change([], [peer])
+            self._changed([], [peer])
 
     def refresh(self, news: Descriptor) -> None:
         """First-hand news of a peer in the view, from a heartbeat, say (Vitis Alg. 7)."""
@@ -149,8 +156,16 @@ class TMan:
     def timers(self) -> Timers:
         return {TIMER: self._begin_period}
 
+    def _changed(self, entered: list[NodeId], left: list[NodeId]) -> None:
+        rested, self._calm = self._calm > CALM, 0
+        if rested and self.params.rest_period:
+            self.world.set_timer((TIMER,), self.world.random.uniform(0.0, self.params.period))
+        self._on_change(entered, left)
+
     def _begin_period(self, _key: TimerKey) -> None:
-        self.world.set_timer((TIMER,), self.params.period)
+        period, rest = self.params.period, self.params.rest_period
+        self.world.set_timer((TIMER,), max(period, min(rest, period * 2.0 ** (self._calm - CALM))))
+        self._calm = min(self._calm + 1, 2 * CALM)
         self._obituaries.expire(self.world.now)
         if self._partner is not None:
             self.forget(self._partner)
@@ -238,7 +253,7 @@ class TMan:
         after = {descriptor.id: descriptor for descriptor in ranked}
         self._view.entries = after
         if after.keys() != before.keys():
-            self._on_change(
+            self._changed(
                 [peer for peer in after if peer not in before],
                 [peer for peer in before if peer not in after],
             )
@@ -247,7 +262,7 @@ class TMan:
         before = self._view.entries
         self._view.age(self.world.now)
         if len(self._view.entries) < len(before):
-            self._on_change([], [peer for peer in before if peer not in self._view.entries])
+            self._changed([], [peer for peer in before if peer not in self._view.entries])
 
 
 def by_ring(own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:

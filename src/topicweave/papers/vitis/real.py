@@ -8,6 +8,7 @@ from topicweave.papers.study import Plan, Row, Scale, reported
 from topicweave.papers.vitis.churned import UnderChurn
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.settings import (
+    AS_PRINTED,
     HELD,
     READINGS,
     TABLE,
@@ -111,7 +112,7 @@ def fig11(scale: Scale, seed: int) -> Plan:
 
 def _churned(system: str, trace: TraceLists, seed: int, **how: Any) -> UnderChurn:
     """Alg. 1 has one period, of a second here, for exchanges and heartbeats."""
-    parameters = {"spreading": {"inline": 1}, "heartbeat_period": 1.0}
+    parameters: dict[str, Any] = {**AS_PRINTED, "spreading": {"inline": 1}, "heartbeat_period": 1.0}
     if system == "vitis":
         parameters["rates"] = "equal"
     return UnderChurn(system=system, parameters=parameters, workload=trace, seed=seed, **how)

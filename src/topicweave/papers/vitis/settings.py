@@ -55,6 +55,10 @@ def lists(scale: Scale, seed: int, pattern: str, alpha: float = 0.0) -> Correlat
     return CorrelatedLists(150, 100, pattern, 10, 10, alpha, seed)
 
 
+AS_PRINTED: dict[str, Any] = {"rest_period": 0.0, "names_first": False}
+"""Every exchange every period, and everything in each message."""
+
+
 def static(
     scale: Scale,
     seed: int,
@@ -95,7 +99,7 @@ def static(
         )
     return Dissemination(
         system=system,
-        parameters=given,
+        parameters=given if system == "opt" else AS_PRINTED | given,
         workload=workload,
         seed=seed,
         settle=settle,

@@ -20,12 +20,16 @@ from topicweave.port import Link
 class LinkEnd:
     """The other end of a link."""
 
-    __slots__ = ("chosen", "descriptor", "fades_at", "fan", "kind", "said")
+    __slots__ = ("chosen", "descriptor", "fades_at", "fan", "kind", "number", "said", "told")
 
     def __init__(self, descriptor: Descriptor) -> None:
         self.descriptor = descriptor
         self.said: object = None
         """The last profile message as it came: hearing the very same one again is no news."""
+        self.number = 0
+        """Of that message."""
+        self.told: object = None
+        """The last profile message that it was sent."""
         self.kind = "fan"
         self.chosen = False
         self.fan = False
@@ -76,7 +80,8 @@ class LinkTable:
         """Neither end wants the link any more."""
         neighbour = self._links[peer]
         if not neighbour.fading:
-            neighbour.said = None
+            neighbour.said = neighbour.told = None
+            neighbour.number = 0
             neighbour.fades_at = at
             self._fading[peer] = None
             self._router = None

@@ -17,6 +17,19 @@ class Profile(Message, frozen=True, array_like=True, tag="vitis-profile"):
     descriptor: Descriptor
     chosen: bool
     proposals: bytes = b""
+    number: int = 0
+    """Another one for each content, from one life of the sender to the next, too."""
+
+
+class Alive(Message, frozen=True, array_like=True, tag="vitis-alive"):
+    """I am alive, and all is as my profile of this number said."""
+
+    number: int
+    chosen: bool
+
+
+class TellProfile(Message, frozen=True, array_like=True, tag="vitis-tell"):
+    """That profile I do not have."""
 
 
 class Parted(Message, frozen=True, array_like=True, tag="vitis-parted"):

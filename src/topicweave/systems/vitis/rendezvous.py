@@ -15,13 +15,14 @@ from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import InterestNode
 from topicweave.blocks.newscast import Newscast
 from topicweave.blocks.notify_pull import NotifyPull
+from topicweave.blocks.profiles import Profiles
 from topicweave.blocks.relay_paths import RelayPaths
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.port import Link, Node, Receivers, Timers, World
+from topicweave.port import Block, Link, Node, Receivers, Timers, World
 from topicweave.systems.vitis.links import LinkEnd, LinkTable
-from topicweave.systems.vitis.messages import Gone, Parted, Profile, Refused
+from topicweave.systems.vitis.messages import Alive, Gone, Parted, Profile, Refused, TellProfile
 from topicweave.systems.vitis.parameters import RendezvousParameters
 from topicweave.systems.vitis.selection import TableSelection, Utilities
 
@@ -40,8 +41,10 @@ class RendezvousNode(InterestNode):
         super().__init__(world, node_id, subscriptions)
         self.parameters = parameters
         self.table = LinkTable(node_id)
-        self._profiles: dict[bool, Profile] = {}
-        self.sampling = Newscast(world, node_id, self._interest, parameters.sampling)
+        self._own_profiles: dict[bool, Profile] = {}
+        self._profile_number = 0
+        book = Profiles(world, node_id) if parameters.names_first else None
+        self.sampling = Newscast(world, node_id, self._interest, parameters.sampling, book)
         self._selection = TableSelection(
             world, self.sampling, self.table, parameters, small_world, self._utilities()
         )
@@ -54,12 +57,14 @@ class RendezvousNode(InterestNode):
                 view_size=parameters.table_size,
                 message_size=parameters.message_size,
                 period=parameters.period,
+                rest_period=parameters.rest_period,
                 # What is in the table is refreshed by heartbeats; silence is the failure detector's to judge.
                 max_age=_MAX_AGE * parameters.heartbeat_period,
                 max_topics=parameters.max_topics,
             ),
             self._table_changed,
             self._selection.partner,
+            book,
         )
         self._detector = FailureDetector(
             world, parameters.heartbeat_period, parameters.suspect_after, self._beat, self._silent
@@ -68,12 +73,17 @@ class RendezvousNode(InterestNode):
         self.relays = RelayPaths(
             world, node_id, self.table.router, self._topics_to_relay, parameters.relay, self._events.appeared
         )
-        for block in (self.sampling, self.tman, self._detector, self.relays, self._events, self):
+        gossip: tuple[Block, ...] = (
+            (self.sampling, self.tman) if book is None else (book, self.sampling, self.tman)
+        )
+        for block in (*gossip, self._detector, self.relays, self._events, self):
             self.use(block)
 
     def receivers(self) -> Receivers:
         return {
             Profile: self._receive_profile,
+            Alive: self._receive_alive,
+            TellProfile: self._receive_tell,
             Parted: self._receive_parted,
             Refused: self._receive_refused,
             Gone: self._receive_gone,
@@ -229,32 +239,56 @@ class RendezvousNode(InterestNode):
     # Profiles (Alg. 6, 7).
 
     def _profile_is_out_of_date(self) -> None:
-        self._profiles.clear()
+        self._own_profiles.clear()
 
     def _profile(self, chosen: bool) -> Profile:
         """Made once for all neighbours, as long as nothing in it changes."""
-        profile = self._profiles.get(chosen)
+        profile = self._own_profiles.get(chosen)
         own = self.sampling.own()
         if profile is None or profile.descriptor.version != own.version:
-            profile = self._profiles[chosen] = Profile(own, chosen, self._proposals())
+            self._profile_number = max(self._profile_number, int(self.world.now * 1000.0)) + 1
+            profile = Profile(own, chosen, self._proposals(), self._profile_number)
+            self._own_profiles[chosen] = profile
         return profile
 
     def _send_profile(self, peer: NodeId) -> None:
         neighbour = self.table.get(peer)
         if neighbour is not None and not neighbour.fading:
-            self.world.send(peer, self._profile(neighbour.chosen))
+            neighbour.told = profile = self._profile(neighbour.chosen)
+            self.world.send(peer, profile)
 
     def _beat(self, _watched: Iterable[NodeId]) -> None:
         for peer in self.table.faded(self.world.now):
             self._end_link(peer)
         self._before_beat()
-        table, send = self.table, self.world.send
+        table, send, brief = self.table, self.world.send, self.parameters.names_first
         # Equal messages in a row: the world need not measure each anew.
         for chosen in (True, False):
             profile = self._profile(chosen)
+            alive = Alive(profile.number, chosen)
             for peer, neighbour in table.items():
                 if neighbour.chosen is chosen and not neighbour.fading:
-                    send(peer, profile)
+                    send(peer, alive if brief and neighbour.told is profile else profile)
+                    neighbour.told = profile
+
+    def _receive_alive(self, sender: NodeId, message: Alive) -> None:
+        self._detector.heard(sender)
+        neighbour = self.table.get(sender)
+        if (
+            neighbour is None
+            or neighbour.number != message.number
+            or neighbour.fan is not message.chosen
+            or neighbour.fading
+        ):
+            self.world.send(sender, TellProfile())
+        elif neighbour.chosen:
+            self.tman.refresh(neighbour.descriptor)
+
+    def _receive_tell(self, sender: NodeId, _message: TellProfile) -> None:
+        if sender in self.table:
+            self._send_profile(sender)
+        else:
+            self.world.send(sender, Parted())
 
     def _receive_profile(self, sender: NodeId, message: Profile) -> None:
         self._detector.heard(sender)
@@ -285,7 +319,7 @@ class RendezvousNode(InterestNode):
             self.world.send(sender, Parted())
         self._note(neighbour, descriptor)
         if not neighbour.fading:
-            neighbour.said = message
+            neighbour.said, neighbour.number = message, message.number
             self._heard(sender, message)
 
     def _meet(self, sender: NodeId, message: Profile) -> LinkEnd | None:
