@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicweave.blocks.relay_paths import RelayEnd, RelayParameters, RelayPaths, RelayRequest
+from topicweave.blocks.relay_paths import RelayAgain, RelayEnd, RelayParameters, RelayPaths, RelayRequest
 from topicweave.blocks.small_world import Router
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.testing import VirtualNetwork
@@ -84,6 +84,22 @@ def test_the_same_request_again_keeps_all_its_topics_and_another_only_its_own() 
         assert (300 in relay.paths.neighbours(TOPIC)) == (time < 14.0)
     net.run(30.0)
     assert relay.paths.topics == 0
+
+
+def test_what_has_not_changed_is_asked_for_in_a_word_and_who_forgot_asks() -> None:
+    net = VirtualNetwork()
+    nodes = line(net)
+    router = Router(0, nodes[0].links)
+    nodes[0].paths._router = lambda: router  # type: ignore[method-assign]
+    nodes[0].ask(TOPIC)
+    net.run(10.0)
+    net.listen()
+    net.run(20.0)
+    assert {type(message) for _, sender, _, message in net.log if sender == 0} == {RelayAgain}
+    nodes[100] = Relay(net, 100)
+    net.run(25.0)
+    assert nodes[100].paths.neighbours(TOPIC) == [0, 200]
+    assert len(net.sent(RelayRequest, sender=0)) == 1
 
 
 def test_what_is_asked_for_follows_links_and_wishes() -> None:

@@ -8,7 +8,7 @@ Rules kept
    sender as a child of the topic and, if it has no path itself yet, sends a request on. Where the lookup
    ends is the rendezvous.
 2. All of it is soft state. Whoever wants a path or has children asks again every `refresh` seconds, over the links it
-   has then; what is not asked for again is forgotten after `expire` seconds, at both ends. So a path that
+   has then, in a word where nothing has changed; what is not asked for again is forgotten after `expire` seconds, at both ends. So a path that
    moves works at its old place until it works at the new one.
 3. Who needs a path no more says so, as in Scribe: a relay left without children tells its own parent, and so a path is gone
    within a few hops' time. Left to expire it would go hop by hop, each waiting for the one before: a minute, during which
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
+from zlib import crc32
 
 import msgspec
 
@@ -37,6 +38,16 @@ class RelayRequest(Message, frozen=True, array_like=True, tag="relay-request"):
     """Relay these topics for me."""
 
     topics: tuple[TopicId, ...]
+
+
+class RelayAgain(Message, frozen=True, array_like=True, tag="relay-again"):
+    """Relay for me what my last request named; its topics have this mark."""
+
+    mark: int
+
+
+class RelayTell(Message, frozen=True, array_like=True, tag="relay-tell"):
+    """That request I do not have: which topics?"""
 
 
 class RelayEnd(Message, frozen=True, array_like=True, tag="relay-end"):
@@ -55,6 +66,10 @@ class RelayParameters(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not 0 < self.refresh < self.expire:
             raise ValueError(f"need 0 < refresh < expire, got {self}")
+
+
+def mark_of(topics: tuple[TopicId, ...]) -> int:
+    return crc32(msgspec.msgpack.encode(topics))
 
 
 class _Term:
@@ -113,7 +128,12 @@ class RelayPaths:
         self._world.set_timer((TIMER,), self._world.random.uniform(0.0, self._parameters.refresh))
 
     def receivers(self) -> Receivers:
-        return {RelayRequest: self._receive_request, RelayEnd: self._receive_end}
+        return {
+            RelayRequest: self._receive_request,
+            RelayEnd: self._receive_end,
+            RelayAgain: self._receive_again,
+            RelayTell: self._receive_tell,
+        }
 
     def timers(self) -> Timers:
         return {TIMER: self._refresh}
@@ -187,6 +207,15 @@ class RelayPaths:
         for topic, parent in new:
             self._appeared(topic, parent)
 
+    def _send_again(self, requests: list[tuple[_Term, RelayRequest]]) -> None:
+        """Nothing has changed: a word to each parent will do."""
+        until = self._world.now + self._parameters.expire
+        for term, request in requests:
+            term.until = until
+            # Of several requests to one parent, which are long ones, it keeps only the last in mind.
+            long = len(request.topics) == MOST_TOPICS
+            self._world.send(term.peer, request if long else RelayAgain(mark_of(request.topics)))
+
     def lost(self, peer: NodeId) -> None:
         """A peer is dead: nobody's child any more, and replaced where it was the parent."""
         self._latest.pop(peer, None)
@@ -214,9 +243,10 @@ class RelayPaths:
             moved, self._moved = self._moved, []
             plan = self._plan = _Plan(router, wanted, self._changes, self._requests(list(topics), router))
             unneeded = [topic for topic in self._parents if topic not in topics]
+            self._send(plan.requests)
         else:
             moved, self._moved, unneeded = self._moved, [], []
-        self._send(plan.requests)
+            self._send_again(plan.requests)
         ends = [(topic, self._parents.pop(topic).peer) for topic in unneeded]
         self._end([*ends, *(move for move in moved if self.parent(move[0]) != move[1])])
 
@@ -293,6 +323,17 @@ class RelayPaths:
         self.request(orphans)
         for topic in new:
             self._appeared(topic, sender)
+
+    def _receive_again(self, sender: NodeId, message: RelayAgain) -> None:
+        latest = self._latest.get(sender)
+        if latest is not None and latest[1].until > self._world.now and mark_of(latest[0]) == message.mark:
+            latest[1].until = self._world.now + self._parameters.expire
+        else:
+            self._world.send(sender, RelayTell())
+
+    def _receive_tell(self, sender: NodeId, _message: RelayTell) -> None:
+        if self._plan is not None:
+            self._send([(term, request) for term, request in self._plan.requests if term.peer == sender])
 
     def _receive_end(self, sender: NodeId, message: RelayEnd) -> None:
         self._latest.pop(sender, None)  # what it asked for last, it does not ask for whole any more
