@@ -64,6 +64,16 @@ class _Known(NamedTuple):
     topics: Interest
 
 
+_UNKNOWN = (-1, -1, None)
+_OLD = 65_535
+"""Tenths of seconds: the greatest age that is told."""
+
+
+@lru_cache(maxsize=256)
+def _entries(count: int) -> struct.Struct:
+    return struct.Struct("<" + count * "QHQ")
+
+
 class _Pending(NamedTuple):
     asked: float
     news: dict[NodeId, tuple[float, int]]
@@ -119,24 +129,29 @@ class Profiles:
 
     def pack(self, descriptors: Iterable[Descriptor]) -> bytes:
         """What is said of these peers, without what they want."""
-        parts = []
-        for peer, age, version, topics in map(_fields, descriptors):
-            known = self._known.get(peer)
-            if known is None or known.topics is not topics or known.version != version:
-                known = self._note(peer, version, topics)
-            parts.append(_ENTRY.pack(peer, max(0, min(65_535, int(age * 10.0 + 0.999))), known.stamp))
-        return b"".join(parts)
+        values: list[int] = []
+        find = self._known.get
+        for descriptor in descriptors:
+            peer, version, topics = descriptor.id, descriptor.version, descriptor.profile
+            stamped, of_version, of_topics = find(peer, _UNKNOWN)
+            if of_topics is not topics or of_version != version:
+                stamped = self._note(peer, version, topics).stamp
+            tenths = int(descriptor.age * 10.0 + 0.999)
+            # News of somebody heard just now may be younger than nothing, for a moment.
+            values += (peer, tenths if 0 <= tenths < _OLD else min(max(tenths, 0), _OLD), stamped)
+        return _entries(len(values) // 3).pack(*values)
 
     def unpack(self, sender: NodeId, packed: bytes, limit: int, then: Completed) -> None:
         """Hand over the news: what is complete at once, the rest when the sender has told what it lacks."""
         complete: list[Descriptor] = []
         lacking: dict[NodeId, tuple[float, int]] = {}
         packed = packed[: limit * _ENTRY.size]
+        find, used = self._known.get, self._known.move_to_end
         for peer, tenths, said in _ENTRY.iter_unpack(packed[: len(packed) - len(packed) % _ENTRY.size]):
-            known = self._known.get(peer)
-            if known is not None and known.stamp == said:
-                self._known.move_to_end(peer)
-                complete.append(Descriptor(peer, tenths / 10.0, known.version, known.topics))
+            stamped, version, topics = find(peer, _UNKNOWN)
+            if stamped == said and topics is not None:
+                used(peer)
+                complete.append(Descriptor(peer, tenths / 10.0, version, topics))
             elif peer == self._id:
                 # A rumour of a life of its own that it does not remember: the version is enough to outbid it.
                 complete.append(Descriptor(peer, tenths / 10.0, said >> DIGEST_BITS, frozenset()))
@@ -197,7 +212,3 @@ class Profiles:
             _, gone = self._known.popitem(last=False)
             self._topics -= len(gone.topics)
         return known
-
-
-def _fields(descriptor: Descriptor) -> tuple[NodeId, float, int, Interest]:
-    return descriptor.id, descriptor.age, descriptor.version, descriptor.profile
