@@ -90,7 +90,7 @@ def test_what_has_not_changed_is_asked_for_in_a_word_and_who_forgot_asks() -> No
     net = VirtualNetwork()
     nodes = line(net)
     router = Router(0, nodes[0].links)
-    nodes[0].paths._router = lambda: router  # type: ignore[method-assign]
+    nodes[0].paths._router = lambda: router
     nodes[0].ask(TOPIC)
     net.run(10.0)
     net.listen()
