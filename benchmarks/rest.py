@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from benchmarks.sheet import Column, Sheet
 
-SYSTEMS = ("spidercast", "rappel", "omen", "gossipsub")
+SYSTEMS = ("spidercast", "rappel", "omen", "gossipsub", "vitis", "magnet", "rvr", "strawman", "scribe")
 SETTLED, MEASURED = 60.0, 20.0
 WORKLOADS = {
     "300 nodes, 10 of 100 topics": (300, 100, "rss", 10),
