@@ -9,7 +9,7 @@ lot from sample to sample, so there are several. At smoke scale everything is sy
 from __future__ import annotations
 
 from topicweave.papers.omen.backups import fig3, fig4, fig5
-from topicweave.papers.omen.by_messages import levels
+from topicweave.papers.omen.by_messages import levels, trace
 from topicweave.papers.omen.choices import choices
 from topicweave.papers.omen.costs import fig10, fig11, fig12
 from topicweave.papers.omen.degrees import fig9, table1
@@ -29,6 +29,7 @@ _TITLES = {
     fig12: ("messages per churn event", "§6.8, Figure 12"),
     choices: ("what the paper leaves open, one choice changed at a time", "§4, §5"),
     levels: ("by messages and as arrays: the same overlays", "ours"),
+    trace: ("the Google trace by messages and as arrays", "§6.1, ours"),
     table1: ("which degrees each approach keeps low", "§1, Table 1"),
 }
 

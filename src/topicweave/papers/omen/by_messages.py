@@ -16,8 +16,8 @@ from topicweave.measures.overlay import connectivity_measures, degree_measures
 from topicweave.model.workload import Workload
 from topicweave.papers.levels import beside
 from topicweave.papers.omen.mending import Mended
-from topicweave.papers.omen.workloads import SyntheticLists
-from topicweave.papers.study import Plan, Row, Scale
+from topicweave.papers.omen.workloads import SocialSample, SyntheticLists
+from topicweave.papers.study import Plan, Row, Scale, reported
 from topicweave.runs.run import OnSystem, Result
 from topicweave.sim.churn import Change, Churn
 from topicweave.sim.simulation import Simulation
@@ -159,3 +159,41 @@ def levels(scale: Scale, seed: int) -> Plan:
         return rows
 
     return Plan(runs, judge)
+
+
+def trace(scale: Scale, seed: int) -> Plan:
+    """The Google trace by messages, its idle time squeezed: all events at 200 nodes, the first 200 at 1,000; and as arrays.
+
+    Messages are counted as they are sent; as arrays they are worked out from the shadow set and its new links.
+    """
+    churn: Literal["google", "random"] = "random" if scale == "smoke" else "google"
+    sizes = {60: 6} if scale == "smoke" else {200: 1_000_000, 1000: 200}
+    lists: dict[int, SyntheticLists | SocialSample] = {
+        nodes: SyntheticLists(nodes, 40, "zipf", 5, 20, seed=seed)
+        if scale == "smoke"
+        else SocialSample("facebook", nodes, seed)
+        for nodes in sizes
+    }
+    runs: dict[Any, Mended | MendedByMessages] = {}
+    for nodes, rounds in sizes.items():
+        same: dict[str, Any] = {"workload": lists[nodes], "seed": seed, "rounds": rounds, "churn": churn}
+        runs["arrays", nodes] = Mended(system="omen", looks=4, labels=True, diameters=True, **same)
+        runs["messages", nodes] = MendedByMessages(parameters={"resilience": 1}, **same)
+
+    def judge(results: Any) -> list[Row]:
+        rows = []
+        for nodes in sizes:
+            arrays, messages = results["arrays", nodes], results["messages", nodes]
+            where = {"system": "omen", "nodes": nodes}
+            rows += beside(where, messages, arrays, OVER_THE_TRACE)
+            rows += [
+                reported({**where, "level": level}, measure, None, float(result[measure]))
+                for level, result in (("messages", messages), ("arrays", arrays))
+                for measure in (*OVER_THE_TRACE, "rounds")
+            ]
+        return rows
+
+    return Plan(runs, judge)
+
+
+OVER_THE_TRACE = ("degree_max_mean", "degree_mean_mean", "partitioned_topics", "messages_per_event")
