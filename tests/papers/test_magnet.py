@@ -31,7 +31,12 @@ def test_every_figure_has_its_experiments(study: Any, scale: Scale) -> None:
 
 
 def made_up(relays: float, wrong: int = 0) -> dict[str, Any]:
-    return {"relays_per_topic": relays, "relays_by_rate": relays, "wrong_trees": wrong}
+    return {
+        "relays_per_topic": relays,
+        "relays_by_rate": relays,
+        "wrong_trees": wrong,
+        "overlay_degree": 19.0,
+    }
 
 
 def test_savings_that_do_not_rise_or_are_none_are_reported_as_such() -> None:

@@ -23,6 +23,7 @@ NAMES = [
     "fig12",
     "choices",
     "levels",
+    "trace",
     "table1",
 ]
 

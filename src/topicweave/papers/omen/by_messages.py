@@ -17,7 +17,7 @@ from topicweave.model.workload import Workload
 from topicweave.papers.levels import beside
 from topicweave.papers.omen.mending import Mended
 from topicweave.papers.omen.workloads import SocialSample, SyntheticLists
-from topicweave.papers.study import Plan, Row, Scale, reported
+from topicweave.papers.study import Plan, Row, Scale, at_most, reported
 from topicweave.runs.run import OnSystem, Result
 from topicweave.sim.churn import Change, Churn
 from topicweave.sim.simulation import Simulation
@@ -189,8 +189,10 @@ def trace(scale: Scale, seed: int) -> Plan:
             rows += [
                 reported({**where, "level": level}, measure, None, float(result[measure]))
                 for level, result in (("messages", messages), ("arrays", arrays))
-                for measure in (*OVER_THE_TRACE, "rounds")
+                for measure in ("degree_max_mean", "degree_mean_mean", "messages_per_event", "rounds")
             ]
+            parted = float(messages["partitioned_topics"])
+            rows.append(at_most({**where, "level": "messages"}, "partitioned_topics", 0, parted))
         return rows
 
     return Plan(runs, judge)

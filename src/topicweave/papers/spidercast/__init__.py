@@ -21,9 +21,9 @@ _TITLES = {
     fig11: ("churn: connectivity, degree, messages per join or leave", "§3.8, Figure 11"),
     fig12: ("mean degree against similarity and random overlays", "§3.9.1, Table 12"),
     fig13: ("connected components against similarity and random overlays", "§3.9.1, Figure 13"),
+    fig14: ("mean degree against a ring per topic", "§3.9.2, Figure 14"),
     disconnect: ("DISCONNECT to the letter beside ours", "§2.3.1"),
     links: ("topics that a greedy and a random link serve", "§2.1"),
-    fig14: ("mean degree against a ring per topic", "§3.9.2, Figure 14"),
 }
 
 STUDIES = [
