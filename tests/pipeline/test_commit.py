@@ -15,11 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import rows
+from topicweave.data.places import Place
 from topicweave.errors import TopicweaveError
 from topicweave.pipeline import parts
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.parts import add_part, finish, finished, write_table
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import mark_of, read_about, staged, table_files, write_about
 
 NUMBERS = pa.schema([("name", pa.string()), ("value", pa.int64())])
@@ -30,7 +30,7 @@ from hashlib import sha256
 from pathlib import Path
 from tests.pipeline.folders import contents
 from topicweave.pipeline import generate as module
-from topicweave.pipeline.places import Place
+from topicweave.data.places import Place
 from topicweave.pipeline.packing import code_mark
 
 code_mark()  # once for all

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
 from tests.pipeline.standalone import free_port
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.pipeline import sample
 from topicweave.pipeline.describe import describe
 from topicweave.pipeline.generate import generate
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import mark_of, read_about
 
 pytest.importorskip("moto")

@@ -20,13 +20,13 @@ from pyspark.sql import SparkSession
 
 from tests.live import together
 from tests.pipeline.test_measure import assert_equal
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.live.swarm import run_swarm
 from topicweave.measures import measure_run
 from topicweave.model.workload import Workload
 from topicweave.pipeline import parts, stream_landing, stream_windows
 from topicweave.pipeline import stream as streams
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.stream import streaming
 from topicweave.pipeline.stream_landing import Landing
 from topicweave.pipeline.stream_progress import Progress, Windows

@@ -35,12 +35,13 @@ def generate_model(
     seed: int,
     out: Path,
     overwrite: bool,
+    table: str | None,
     master: str | None,
     conf: Sequence[str] | None,
     verbose: bool,
 ) -> None:
     from topicweave.cli.progress import progress
-    from topicweave.cli.spark import spark_for
+    from topicweave.cli.spark import in_catalog, spark_for
     from topicweave.pipeline.generate import generate
     from topicweave.pipeline.staging import refuse_losing
     from topicweave.workloads.catalogue import find_model
@@ -51,13 +52,14 @@ def generate_model(
     refuse_losing(out, overwrite)
     parameters = _complete(model, parameters)
     with progress(model) as report:
-        if master is None and settings.nodes <= SMALL:
+        if master is None and table is None and settings.nodes <= SMALL:
             made = generate(model, parameters, seed, out, overwrite=overwrite, progress=report)
         else:
             with spark_for("generate", master, conf, verbose) as spark:
                 made = generate(
                     model, parameters, seed, out, spark=spark, overwrite=overwrite, progress=report
                 )
+                in_catalog(spark, out, table, overwrite)
     typer.echo(
         f"{out}: {made.nodes:,} nodes, {made.topics:,} topics, {made.subscriptions:,} subscriptions"
         + (" (went on with what was there)" if made.resumed else "")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from topicweave.cli.options import Format
-from topicweave.cli.spark import Conf, Master, Verbose
+from topicweave.cli.spark import Conf, InCatalog, Master, Verbose
 
 
 def measure(
@@ -32,6 +32,7 @@ def measure(
         Path | None, typer.Option(metavar="DIR", help="Also write a table: run, measure, value.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a table that is there.")] = False,
+    table: InCatalog = None,
     format: Format = "table",  # noqa: A002
     master: Master = None,
     conf: Conf = None,
@@ -51,17 +52,20 @@ def measure(
     from rich.table import Table
 
     from topicweave.cli.output import print_json, show
-    from topicweave.cli.spark import spark_for
+    from topicweave.cli.spark import in_catalog, spark_for
+    from topicweave.errors import BadInput
     from topicweave.pipeline.measuring.api import measure_folder, write_measures
     from topicweave.pipeline.staging import mark_of, refuse_losing
 
     if out is not None:
         refuse_losing(out, overwrite)
+    elif table is not None:
+        raise BadInput("--table: give --out as well; the catalog's table is made of that one")
     options = {"start": start, "end": end, "grace": grace, "window": window}
     answers = measure_folder(
         telemetry,
         workload,
-        partial(spark_for, "measure", master, conf, verbose),
+        partial(spark_for, "measure", master, conf, verbose, steps=True),
         run=run,
         in_memory=master is None,
         **options,
@@ -70,15 +74,18 @@ def measure(
         sources = {str(folder): mark_of(folder) for folder in (telemetry, workload) if folder}
         plan = {"command": "measure", "run": run, **options, "window": str(window), "sources": sources}
         write_measures(answers, out, plan, overwrite)
+        if table is not None:
+            with spark_for("measure", master, conf, verbose) as spark:
+                in_catalog(spark, out, table, overwrite)
     if format == "json":
         print_json(answers)
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("measure")
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column("measure")
     for name in answers:
-        table.add_column(name, justify="right")
+        shown.add_column(name, justify="right")
     for measure_name in dict.fromkeys(one for found in answers.values() for one in found):
-        table.add_row(
+        shown.add_row(
             measure_name, *(f"{found.get(measure_name, float('nan')):.6g}" for found in answers.values())
         )
-    show(table)
+    show(shown)

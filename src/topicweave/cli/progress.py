@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
 
 from topicweave.runs.runner import Progress as Report
@@ -100,3 +108,33 @@ class _Log:
         left = elapsed / max(1, done - self._before) * (total - done)
         said = f", about {_clock(left)} left" if left >= WORTH_SAYING else ""
         typer.echo(f"{done}/{total} {what}{said}", err=True)
+
+
+@contextmanager
+def step_progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Gives a function to be called with (step, finished parts of it, parts of it so far): a bar, or a line per step."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        said: list[str] = []
+
+        def say(step: str, _done: int, _total: int) -> None:
+            if said[-1:] != [step]:
+                said.append(step)
+                typer.echo(f"{title}: {step}", err=True)
+
+        yield say
+        return
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+    )
+    with bar:
+        task = bar.add_task(title, total=None)
+        yield lambda step, done, total: bar.update(
+            task, description=f"{title}: {step}", completed=done, total=total or None
+        )

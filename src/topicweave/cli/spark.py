@@ -31,6 +31,14 @@ Conf = Annotated[
 Verbose = Annotated[
     bool, typer.Option("--verbose", help="Show what Spark says, and where an error came from.")
 ]
+InCatalog = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="DB.NAME",
+        help="Also save the result in Spark's catalog: as DB.NAME, or DB.NAME_TABLE where there are several tables.",
+    ),
+]
 Elsewhere = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Run on Spark there, one task per run: 'local[*]', spark://…, yarn."),
@@ -46,9 +54,14 @@ Runs = Annotated[
 
 @contextmanager
 def spark_for(
-    command: str, master: str | None, conf: Sequence[str] | None, verbose: bool
+    command: str, master: str | None, conf: Sequence[str] | None, verbose: bool, steps: bool = False
 ) -> Iterator[SparkSession]:
-    """A session for the length of a command, its workers looked at before it starts."""
+    """A session for the length of a command, its workers looked at before it starts.
+
+    With `steps` its user sees what it is at; other commands have a progress of their own.
+    """
+    from topicweave.cli.progress import step_progress
+    from topicweave.pipeline import watching
     from topicweave.pipeline.packing import ship_project
     from topicweave.pipeline.session import VERBOSE, is_local, spark_session
     from topicweave.pipeline.workers import check_python, described
@@ -66,7 +79,21 @@ def spark_for(
         if not is_local(spark.sparkContext.master):
             ship_project(spark)
             check_python(spark)
-        yield spark
+        if not steps or verbose:
+            yield spark
+            return
+        with step_progress(command) as report, watching.steps(spark, report):
+            yield spark
+
+
+def in_catalog(spark: SparkSession, folder: Path, name: str | None, overwrite: bool) -> None:
+    """Save a folder's tables under a name, if one is given."""
+    if name is None:
+        return
+    from topicweave.pipeline import catalog
+
+    for table, rows in catalog.save(spark, folder, name, overwrite).items():
+        typer.echo(f"{table}: {rows:,} rows", err=True)
 
 
 @contextmanager

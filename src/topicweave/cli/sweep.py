@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from topicweave.cli.spark import Conf, Master, Runs, Verbose
+from topicweave.cli.spark import Conf, InCatalog, Master, Runs, Verbose
 
 MEASURES = "degree_mean,degree_max,partitioned_topics,hit_ratio,noise,hops_mean,latency_p50,control_messages"
 
@@ -25,6 +25,7 @@ def sweep(
         typer.Option(metavar="DIR", help="Also keep what happened in each run, for `measure` and `stream`."),
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
+    table: InCatalog = None,
     runs: Runs = None,
     master: Master = None,
     conf: Conf = None,
@@ -57,7 +58,7 @@ def sweep(
     """
     from topicweave.cli.output import print_json, show
     from topicweave.cli.progress import progress
-    from topicweave.cli.spark import spark_for
+    from topicweave.cli.spark import in_catalog, spark_for
     from topicweave.pipeline import sweep as sweeping
     from topicweave.pipeline.executor import SparkExecutor
     from topicweave.pipeline.grid import read_grid
@@ -70,6 +71,7 @@ def sweep(
         executor = SparkExecutor(spark)
         done = sweeping.sweep(cells, out, store, executor, retry=retry, progress=report, telemetry=telemetry)
         rows = sweeping.summary(spark, out, cells, wanted)
+        in_catalog(spark, out, table, overwrite=True)
     if format == "json":
         print_json({"runs": done.runs, "failures": done.failures, "rows": rows})
     else:

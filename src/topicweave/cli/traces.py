@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from topicweave.cli.options import Seed, sharing
-from topicweave.cli.spark import Conf, Master, Verbose
+from topicweave.cli.spark import Conf, InCatalog, Master, Verbose, in_catalog
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a folder of tables that is there.")]
@@ -65,6 +65,7 @@ def import_(
         float, typer.Option(min=0, max=1, metavar="SHARE", help="More wrong lines than this stop the import.")
     ] = 0.01,
     overwrite: Overwrite = False,
+    table: InCatalog = None,
     master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
@@ -89,8 +90,9 @@ def import_(
     find_format(format)
     source_files(path)
     refuse_losing(out, overwrite)
-    with spark_for("import", master, conf, verbose) as spark:
+    with spark_for("import", master, conf, verbose, steps=True) as spark:
         counts = import_trace(spark, format, path, out, options, overwrite=overwrite)
+        in_catalog(spark, out, table, overwrite)
     typer.echo(
         f"{out}: " + ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items())
     )
@@ -122,14 +124,14 @@ def describe(
 
     from topicweave.cli.output import print_json, show
     from topicweave.cli.spark import spark_for
+    from topicweave.data.places import Place
     from topicweave.errors import BadInput
     from topicweave.pipeline import describe as describing
-    from topicweave.pipeline.places import Place
     from topicweave.report.files import write_whole
 
     if Place(folder).local is not None and not folder.is_dir():
         raise BadInput(f"{folder}: no such folder; give one that generate, import or sample made")
-    with spark_for("describe", master, conf, verbose) as spark:
+    with spark_for("describe", master, conf, verbose, steps=True) as spark:
         description = describing.describe(spark, folder, sample=sample, d=d, seed=seed)
     if html is not None:
         from topicweave.report.workload_page import workload_page
@@ -149,6 +151,7 @@ def describe(
 def _sampling(
     seed: Seed = 0,
     overwrite: Overwrite = False,
+    table: InCatalog = None,
     master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
@@ -158,8 +161,9 @@ def _sampling(
     def make(sampler: Callable[..., Any], folder: Path, out: Path, **how: Any) -> None:
         from topicweave.cli.spark import spark_for
 
-        with spark_for("sample", master, conf, verbose) as spark:
+        with spark_for("sample", master, conf, verbose, steps=True) as spark:
             made = sampler(spark, folder, out=out, seed=seed, overwrite=overwrite, **how)
+            in_catalog(spark, out, table, overwrite)
         changes = f", {made.changes:,} joins and leaves" if made.changes else ""
         typer.echo(
             f"{out}: {made.nodes:,} nodes, {made.topics:,} topics, {made.subscriptions:,} subscriptions{changes}"

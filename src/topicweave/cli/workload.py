@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topicweave.cli.spark import Conf, Verbose
+from topicweave.cli.spark import Conf, InCatalog, Verbose
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +57,7 @@ def generate(
             help="Draw on Spark there: 'local[*]', spark://…; if not given, here and only large ones on Spark.",
         ),
     ] = None,
+    table: InCatalog = None,
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
@@ -71,13 +72,13 @@ def generate(
       topicweave workload generate vitis-high --nodes 1000000 --out workloads/large --master 'local[*]'
       topicweave workload generate magnet-multi-modal --set chosen=5 --set categories=50 --out workloads/modes
     """
-    if model is not None or changes or master:
+    if model is not None or changes or master or table:
         from topicweave.cli.generating import generate_model, given_options
 
         options = {"nodes": nodes, "topics": topics, "popularity": popularity}
         options |= {"min_size": min_size, "max_size": max_size}
         given = given_options(ctx, options, changes or [])
-        generate_model(model or "spidercast", given, seed, out, overwrite, master, conf, verbose)
+        generate_model(model or "spidercast", given, seed, out, overwrite, table, master, conf, verbose)
         return
     from topicweave.errors import BadInput
     from topicweave.workloads import generate as draw

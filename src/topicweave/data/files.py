@@ -15,7 +15,7 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
 
 VARIABLE = "TOPICWEAVE_DATA"
@@ -53,23 +54,22 @@ def data_file(name: str) -> Path:
     return path
 
 
-def source_files(path: Path) -> list[Path]:
-    """The file, or the files of a folder by name; hidden ones are not meant."""
-    if not path.exists():
+def source_files(path: Path) -> list[Place]:
+    """The file, or the files of a folder by name; hidden ones are not meant. The path may be a URI."""
+    place = Place(path)
+    if not place.exists():
         raise BadInput(f"{path}: no such file; give the file or folder to import")
-    if not path.is_dir():
-        return [path]
-    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    files = place.files()
     if not files:
         raise BadInput(f"{path}: an empty folder; give the file or folder to import")
     return files
 
 
-def first_line(path: Path) -> str:
+def first_line(path: Path | Place) -> str:
     """The first line of a file (of the first member of an archive), for its header."""
     try:
-        if is_tar(path):
-            with tarfile.open(path) as archive:
+        if is_tar(str(path)):
+            with raw(str(path)) as packed, tarfile.open(fileobj=packed) as archive:
                 for member in archive:
                     if (stream := archive.extractfile(member)) is not None:
                         return _line_of(stream)
@@ -82,14 +82,6 @@ def first_line(path: Path) -> str:
 
 def _line_of(stream: IO[bytes]) -> str:
     return stream.readline(LONGEST_LINE).decode("utf-8-sig").rstrip("\r\n")
-
-
-def fingerprint(files: list[Path]) -> list[list[Any]]:
-    """What tells that files are still the same: name, size, time of change."""
-    try:
-        return [[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files]
-    except OSError as error:
-        raise BadInput(f"{error.filename}: {error.strerror}; give a file that can be read") from None
 
 
 def contents(file: Path) -> list[Any]:
@@ -107,6 +99,11 @@ def _hash(file: Path, _size: int, _changed: int) -> str:
         raise unreadable(str(file), error) from None
 
 
+def fingerprint(files: Iterable[Path | Place]) -> list[list[Any]]:
+    """What tells that files are still the same: name, size, time of change."""
+    return [Place(str(file)).mark() for file in files]
+
+
 def unreadable(file: str, error: BaseException) -> BadInput:
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return BadInput(
@@ -114,31 +111,45 @@ def unreadable(file: str, error: BaseException) -> BadInput:
     )
 
 
-def is_tar(file: Path) -> bool:
-    return re.search(r"\.(tar(\.(gz|xz|bz2))?|tgz)$", file.name) is not None
+def is_tar(file: str) -> bool:
+    return re.search(r"\.(tar(\.(gz|xz|bz2))?|tgz)$", Place(file).name) is not None
 
 
 @contextmanager
 def opened(file: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked as its ending says."""
-    if file.endswith(".gz"):
-        with gzip.open(file, "rb") as unpacked:
-            yield io.BufferedReader(unpacked, BLOCK_BYTES)
-    elif file.endswith(".xz"):
-        with lzma.open(file, "rb") as stream:
+    """The bytes of a file, by path or URI, unpacked as its ending says."""
+    name = Place(file).name
+    with raw(file) as stream:
+        if name.endswith(".gz"):
+            with gzip.open(stream, "rb") as unpacked:
+                yield io.BufferedReader(unpacked, BLOCK_BYTES)
+        elif name.endswith(".xz"):
+            with lzma.open(stream, "rb") as unpacked:
+                yield unpacked
+        elif name.endswith(".bz2"):
+            with bz2.open(stream, "rb") as unpacked:
+                yield unpacked
+        elif name.endswith(".zst"):
+            with pa.input_stream(stream, compression="zstd") as unpacked:
+                yield io.BufferedReader(unpacked, BLOCK_BYTES)
+        elif name.endswith(".zip"):
+            with zipfile.ZipFile(stream) as archive, archive.open(_only_member(file, archive)) as member:
+                yield member
+        else:
             yield stream
-    elif file.endswith(".bz2"):
-        with bz2.open(file, "rb") as stream:
+
+
+@contextmanager
+def raw(file: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file as they lie there."""
+    place = Place(file)
+    if place.local is not None:
+        with place.local.open("rb") as stream:
             yield stream
-    elif file.endswith(".zst"):
-        with pa.input_stream(file, compression="zstd") as stream:
-            yield io.BufferedReader(stream, BLOCK_BYTES)
-    elif file.endswith(".zip"):
-        with zipfile.ZipFile(file) as archive, archive.open(_only_member(file, archive)) as member:
-            yield member
     else:
-        with open(file, "rb") as stream:
-            yield stream
+        system, path = place.opened()
+        with system.open_input_file(path) as remote:
+            yield io.BufferedReader(remote, BLOCK_BYTES)
 
 
 def _only_member(file: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:

@@ -18,6 +18,7 @@ from topicweave.data import parsing
 from topicweave.data.files import first_line
 from topicweave.data.lines import Parse
 from topicweave.data.parsing import WHITESPACE
+from topicweave.data.places import Place
 from topicweave.errors import BadInput, UnknownName
 
 Direction = Literal["follows", "followed", "both"]
@@ -48,10 +49,10 @@ class Format:
     summary: str
     delimiter: str
     columns: pa.Schema
-    build: Callable[[LineOptions, str, Path], Parse]
+    build: Callable[[LineOptions, str, Path | Place], Parse]
     """(options, delimiter, a first file): what reads the lines."""
 
-    def parse(self, options: LineOptions, file: Path) -> Parse:
+    def parse(self, options: LineOptions, file: Path | Place) -> Parse:
         """What reads the lines of files like this one."""
         return self.build(options, delimiter_sign(options.delimiter or self.delimiter), file)
 
@@ -70,14 +71,14 @@ def delimiter_sign(text: str) -> str:
     return words.get(text, text)
 
 
-def _header(options: LineOptions, delimiter: str, file: Path) -> list[str]:
+def _header(options: LineOptions, delimiter: str, file: Path | Place) -> list[str]:
     if options.columns:
         return list(options.columns)
     line = first_line(file)
     return [name.strip() for name in (line.split() if delimiter == WHITESPACE else line.split(delimiter))]
 
 
-def _place(names: list[str], name: str | None, default: int, file: Path) -> int:
+def _place(names: list[str], name: str | None, default: int, file: Path | Place) -> int:
     if name is None:
         if default >= len(names):
             raise BadInput(
@@ -89,22 +90,22 @@ def _place(names: list[str], name: str | None, default: int, file: Path) -> int:
     return names.index(name)
 
 
-def _edges(options: LineOptions, delimiter: str, _file: Path) -> Parse:
+def _edges(options: LineOptions, delimiter: str, _file: Path | Place) -> Parse:
     return parsing.pair_lines(delimiter, 2, 0, 1, None, options.header)
 
 
-def _adjacency(_options: LineOptions, delimiter: str, _file: Path) -> Parse:
+def _adjacency(_options: LineOptions, delimiter: str, _file: Path | Place) -> Parse:
     return parsing.adjacency_lines("\t" if delimiter == WHITESPACE else delimiter, ",")
 
 
-def _pairs(options: LineOptions, delimiter: str, file: Path) -> Parse:
+def _pairs(options: LineOptions, delimiter: str, file: Path | Place) -> Parse:
     named = options.header or options.columns
     names = _header(options, delimiter, file) if named else ["node", "topic"]
     node, topic = _place(names, options.node, 0, file), _place(names, options.topic, 1, file)
     return parsing.pair_lines(delimiter, len(names), node, topic, None, options.header)
 
 
-def _edits(options: LineOptions, delimiter: str, file: Path) -> Parse:
+def _edits(options: LineOptions, delimiter: str, file: Path | Place) -> Parse:
     named = options.header or options.columns
     names = _header(options, delimiter, file) if named else ["user", "page", "time"]
     places = [
@@ -114,19 +115,19 @@ def _edits(options: LineOptions, delimiter: str, file: Path) -> Parse:
     return parsing.pair_lines(delimiter, len(names), places[0], places[1], places[2], options.header)
 
 
-def _machine_events(_options: LineOptions, delimiter: str, _file: Path) -> Parse:
+def _machine_events(_options: LineOptions, delimiter: str, _file: Path | Place) -> Parse:
     return parsing.machine_event_lines(delimiter)
 
 
-def _availability(_options: LineOptions, delimiter: str, _file: Path) -> Parse:
+def _availability(_options: LineOptions, delimiter: str, _file: Path | Place) -> Parse:
     return parsing.availability_lines(delimiter)
 
 
-def _rtt(_options: LineOptions, delimiter: str, file: Path) -> Parse:
+def _rtt(_options: LineOptions, delimiter: str, file: Path | Place) -> Parse:
     return parsing.rtt_lines(delimiter, len(first_line(file).split(delimiter)))
 
 
-def _coordinates(options: LineOptions, delimiter: str, file: Path) -> Parse:
+def _coordinates(options: LineOptions, delimiter: str, file: Path | Place) -> Parse:
     names = _header(options, delimiter, file) if options.header or options.columns else ["node", "x", "y"]
     return parsing.place_lines(
         delimiter,
@@ -138,11 +139,11 @@ def _coordinates(options: LineOptions, delimiter: str, file: Path) -> Parse:
     )
 
 
-def _as_graph(_options: LineOptions, delimiter: str, file: Path) -> Parse:
+def _as_graph(_options: LineOptions, delimiter: str, file: Path | Place) -> Parse:
     return parsing.as_link_lines(delimiter, len(re.split(re.escape(delimiter), first_line(file))) > 2)
 
 
-def _no_lines(_options: LineOptions, _delimiter: str, _file: Path) -> Parse:
+def _no_lines(_options: LineOptions, _delimiter: str, _file: Path | Place) -> Parse:
     raise AssertionError("OPML is read file by file")
 
 

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topicweave.data.files import BLOCK_BYTES, LONGEST_LINE, UNREADABLE, opened, unreadable
+from topicweave.data.files import BLOCK_BYTES, LONGEST_LINE, UNREADABLE, opened, raw, unreadable
 from topicweave.errors import BadInput
 
 
@@ -68,7 +68,7 @@ def parsed_blocks(piece: Piece, parse: Parse) -> Iterator[LineBlock]:
     label = piece.file
     try:
         if piece.archive:
-            with tarfile.open(piece.file) as archive:
+            with raw(piece.file) as packed, tarfile.open(fileobj=packed) as archive:
                 for member in archive:
                     if (stream := archive.extractfile(member)) is not None:
                         label = f"{piece.file}:{member.name}"

@@ -37,7 +37,7 @@ def read_network(path: Path, unit: Unit | None = None) -> Distances:
     if path.is_dir():
         network = _imported(path)
         scale = scale if network.rtt_ms is None else 1.0  # an imported matrix knows its unit
-    elif is_tar(path):
+    elif is_tar(str(path)):
         slices = read_slices(path)
         network = _matrix(path, _numbered(slices.shape[1]), slices)
     else:

@@ -55,11 +55,11 @@ def _blocks(wanted: Format, path: Path, options: LineOptions) -> Iterator[LineBl
     files = source_files(path)
     if wanted.name == "opml":
         for file in files:
-            yield opml_block(str(file), reader_name(file, path))
+            yield opml_block(str(file), reader_name(Path(str(file)), path.absolute()))
         return
     parse = wanted.parse(options, files[0])
     for file in files:
-        yield from parsed_blocks(Piece(str(file), archive=is_tar(file)), parse)
+        yield from parsed_blocks(Piece(str(file), archive=is_tar(str(file))), parse)
 
 
 def refuse_too_many(path: Path, wanted: Format, wrong: int, every: int, share: float, first: Wrong) -> None:

@@ -19,6 +19,7 @@ from topicweave.errors import BadInput
 from topicweave.pipeline import likeness, power_law
 from topicweave.pipeline.parts import read_files
 from topicweave.pipeline.staging import read_about, table_files
+from topicweave.pipeline.workers import described
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +43,10 @@ def describe(
     if "counts" in about:
         description["import"] = about["counts"]
     if "subscriptions" in tables:
-        description |= _subscriptions(tables, sample, d, seed)
+        with described(spark, "sizes and popularity"):
+            description |= _sizes(tables)
+        with described(spark, f"compare {sample:,} nodes with all"):
+            description["likeness"] = likeness.measure(_wishes(tables), sample=sample, d=d, seed=seed)
     elif "hosts" in tables:
         description["nodes"] = tables["hosts"].count()
     if "churn" in tables:
@@ -58,8 +62,12 @@ def describe(
     return description
 
 
-def _subscriptions(tables: dict[str, DataFrame], sample: int, d: int, seed: int) -> dict[str, Any]:
-    wishes = tables["subscriptions"].selectExpr("cast(node as string) node", "cast(topic as string) topic")
+def _wishes(tables: dict[str, DataFrame]) -> DataFrame:
+    return tables["subscriptions"].selectExpr("cast(node as string) node", "cast(topic as string) topic")
+
+
+def _sizes(tables: dict[str, DataFrame]) -> dict[str, Any]:
+    wishes = _wishes(tables)
     lists = wishes.groupBy("node").count()
     audiences = wishes.groupBy("topic").count()
     list_sizes, popularity = _histogram(lists), _histogram(audiences)
@@ -76,7 +84,6 @@ def _subscriptions(tables: dict[str, DataFrame], sample: int, d: int, seed: int)
             **_distribution(*popularity, without=topics - int(popularity[1].sum())),
             "exponent": power_law.fit(*popularity)._asdict(),
         },
-        "likeness": likeness.measure(wishes, sample=sample, d=d, seed=seed),
     }
 
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topicweave.data.places import Place
 from topicweave.pipeline.parts import ROWS_PER_PART, Part, Target, finish, part_once
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import staged, write_about
 from topicweave.runs.runner import Progress
 from topicweave.workloads import hierarchy
@@ -70,18 +70,7 @@ def generate(
     given: dict[str, Any] = msgspec.to_builtins(settings)
     plan = {"command": "workload generate", "model": model_name, "parameters": given, "seed": seed}
     with staged(out, plan, overwrite) as staging:
-        moment = 0.0
-        if model.growth is not None:
-            growth = model.growth(settings)
-            moment = (
-                hierarchy.stopping_time(growth, seed)
-                if spark is None
-                else _stopping_time_on_spark(spark, growth, seed)
-            )
-        draw = Draw(model_name, given, seed, moment, NODES_PER_PART)
-        parts = {"topics": -(-topics_of(settings) // ROWS_PER_PART)}
-        parts["hosts"] = -(-settings.nodes // ROWS_PER_PART)
-        parts["subscriptions"] = -(-settings.nodes // NODES_PER_PART)
+        draw, parts = drawn(spark, model_name, parameters, seed)
         work = [(table, number) for table, count in parts.items() for number in range(count)]
         tables = {table: staging.table(table) for table in parts}
         told = _make_all(spark, draw, tables, work, progress or (lambda _done, _of, _what: None))
@@ -92,17 +81,41 @@ def generate(
     return made
 
 
+def drawn(
+    spark: SparkSession | None, model_name: str, parameters: dict[str, Any], seed: int
+) -> tuple[Draw, dict[str, int]]:
+    """What is to be drawn, and in how many parts by table."""
+    model = find_model(model_name)
+    settings = model.settings(**parameters)
+    model.check(settings)
+    moment = 0.0
+    if model.growth is not None:
+        growth = model.growth(settings)
+        moment = (
+            hierarchy.stopping_time(growth, seed)
+            if spark is None
+            else _stopping_time_on_spark(spark, growth, seed)
+        )
+    parts = {
+        "topics": -(-topics_of(settings) // ROWS_PER_PART),
+        "hosts": -(-settings.nodes // ROWS_PER_PART),
+        "subscriptions": -(-settings.nodes // NODES_PER_PART),
+    }
+    return Draw(model_name, msgspec.to_builtins(settings), seed, moment, NODES_PER_PART), parts
+
+
 def make_part(draw: Draw, target: Target, table: str, number: int) -> Part:
     """Draw one part and write it, unless it is there."""
 
     def rows() -> tuple[pa.Schema, list[pa.Table]]:
-        drawn = _rows(draw, table, number)
-        return drawn.schema, [drawn]
+        table_of_part = rows_of_part(draw, table, number)
+        return table_of_part.schema, [table_of_part]
 
     return part_once(target, number, rows)
 
 
-def _rows(draw: Draw, table: str, number: int) -> pa.Table:
+def rows_of_part(draw: Draw, table: str, number: int) -> pa.Table:
+    """All rows of a part, as they are drawn."""
     model = find_model(draw.model)
     return _ROWS[table](model, model.settings(**draw.parameters), draw, number)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,11 +14,13 @@ import pyarrow as pa
 from topicweave.data.files import fingerprint, source_files
 from topicweave.data.formats import Format, LineOptions, find_format
 from topicweave.data.lines import Wrong
+from topicweave.data.places import Place
 from topicweave.data.reading import refuse_too_many
 from topicweave.errors import BadInput
 from topicweave.pipeline import tables_of
 from topicweave.pipeline.lines import COUNT, REJECT, ROW, UNREADABLE, parsed_lines
 from topicweave.pipeline.opml import parsed_opml
+from topicweave.pipeline.parquet_input import parsed_parquet
 from topicweave.pipeline.parts import Target, read, spill, write_table
 from topicweave.pipeline.staging import Staging, staged, write_about
 
@@ -66,7 +70,8 @@ def import_trace(
         "command": "workload import",
         "format": format_name,
         "options": asdict(options),
-        "files": fingerprint(files),
+        # A hash: there may be a million of them.
+        "files": hashlib.sha256(json.dumps(fingerprint(files)).encode()).hexdigest(),
     }
     with staged(out, plan, overwrite) as staging:
         parsed = _parsed(spark, wanted, files, path, options, staging)
@@ -99,14 +104,21 @@ def import_trace(
 
 
 def _parsed(
-    spark: SparkSession, wanted: Format, files: list[Path], path: Path, options: LineOptions, staging: Staging
+    spark: SparkSession,
+    wanted: Format,
+    files: list[Place],
+    path: Path,
+    options: LineOptions,
+    staging: Staging,
 ) -> DataFrame:
     """Every line read once, and kept on disk between the stages."""
     scratch = staging.scratch("parsed")
     if scratch.exists():
         return read(spark, scratch)
     if wanted.name == "opml":
-        lines = parsed_opml(spark, [file.absolute() for file in files], path.absolute())
+        lines = parsed_opml(spark, [Path(str(file)) for file in files], path.absolute())
+    elif all(file.name.endswith(".parquet") for file in files):
+        lines = parsed_parquet(spark, files, wanted, options)
     else:
         lines = parsed_lines(spark, files, wanted.parse(options, files[0]), wanted.columns)
     return spill(lines, scratch)

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from topicweave.data.places import Place
 from topicweave.errors import TopicweaveError
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.workers import described, here
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def spill(rows: DataFrame, target: Target) -> DataFrame:
     if finished(target) is None:
         schema = to_arrow_schema(rows.schema)
         placed = rows.select(sf.spark_partition_id().alias("part"), "*")
-        with described(spark, f"keep {target.folder.name}"):
+        with described(spark, f"keep {target.folder.name.removeprefix('scratch-')}"):
             told = run_writer(placed, _part_writer(target, schema))
             finish(target, told or [add_part(target, 0, schema, [])])
     return read(spark, target)

@@ -6,6 +6,7 @@ same seed gives the same sample.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,7 +52,7 @@ def chance(seed: int, column: Column) -> Column:
 
 def breadth_first(
     spark: SparkSession,
-    source: Path,
+    source: Path | DataFrame,
     out: Path,
     *,
     nodes: int,
@@ -72,7 +73,13 @@ def breadth_first(
 
 
 def followed(
-    spark: SparkSession, source: Path, out: Path, *, nodes: int, seed: int = 0, overwrite: bool = False
+    spark: SparkSession,
+    source: Path | DataFrame,
+    out: Path,
+    *,
+    nodes: int,
+    seed: int = 0,
+    overwrite: bool = False,
 ) -> SampledTables:
     """Vitis §IV-E: random users and all whom they follow, with all links among these."""
     from pyspark.sql import functions as sf
@@ -92,7 +99,7 @@ def followed(
         return _write_among(staging, plan, tables, first.where(sf.col("first") <= last[0]).select("node"))
 
 
-def _refuse_no_graph(tables: dict[str, DataFrame], source: Path, nodes: int) -> None:
+def _refuse_no_graph(tables: dict[str, DataFrame], source: Path | DataFrame, nodes: int) -> None:
     """Raise unless every topic is a node, and there are enough of them."""
     users = tables["nodes"].select(tables["nodes"]["node"].alias("topic"))
     stranger = tables["subscriptions"].join(users, "topic", "left_anti").agg({"topic": "min"}).first()
@@ -172,7 +179,7 @@ def _smallest(rows: DataFrame, seed: int, count: int, by: Column | None = None) 
 
 def universe(
     spark: SparkSession,
-    source: Path,
+    source: Path | DataFrame,
     out: Path,
     *,
     seeds: int,
@@ -273,7 +280,13 @@ def _most_in_common(wishes: DataFrame, everyone: DataFrame, kept: DataFrame, nee
 
 
 def random_topics(
-    spark: SparkSession, source: Path, out: Path, *, topics: int, seed: int = 0, overwrite: bool = False
+    spark: SparkSession,
+    source: Path | DataFrame,
+    out: Path,
+    *,
+    topics: int,
+    seed: int = 0,
+    overwrite: bool = False,
 ) -> SampledTables:
     """Magnet §4.5: random topics, and everybody who wants one of them."""
     from pyspark.sql import functions as sf
@@ -290,7 +303,7 @@ def random_topics(
 
 def with_churn(
     spark: SparkSession,
-    source: Path,
+    source: Path | DataFrame,
     trace: Path,
     out: Path,
     *,
@@ -357,8 +370,12 @@ def _numbered(rows: DataFrame, key: Column, scratch: Target) -> DataFrame:
     )
 
 
-def _plan(source: Path, kind: str, **more: Any) -> dict[str, Any]:
-    return {"command": f"workload sample {kind}", "source": str(source), "mark": mark_of(source), **more}
+def _plan(source: Path | DataFrame, kind: str, **more: Any) -> dict[str, Any]:
+    """What the sample depends on. Nothing tells whether rows that somebody computes are the same the next time."""
+    if isinstance(source, Path):
+        return {"command": f"workload sample {kind}", "source": str(source), "mark": mark_of(source), **more}
+    mark = secrets.token_hex(8)
+    return {"command": f"workload sample {kind}", "source": "a DataFrame", "mark": mark, **more}
 
 
 def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame | None:
@@ -366,10 +383,14 @@ def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame | None:
     return read_files(spark, files) if files else None
 
 
-def _tables(spark: SparkSession, folder: Path) -> dict[str, DataFrame]:
+def _tables(spark: SparkSession, folder: Path | DataFrame) -> dict[str, DataFrame]:
     """subscriptions, nodes and topics of a workload, whichever of its tables are there."""
     from pyspark.sql import functions as sf
 
+    if not isinstance(folder, Path):
+        wishes = folder.selectExpr("cast(node as string) node", "cast(topic as string) topic")
+        rated = wishes.select("topic").distinct().withColumn("rate", sf.lit(1.0))
+        return {"subscriptions": wishes, "nodes": wishes.select("node").distinct(), "topics": rated}
     subscriptions = _read(spark, folder, "subscriptions")
     if subscriptions is None:
         raise BadInput(f"{folder}: no subscriptions.parquet; give the folder of a workload")

@@ -23,10 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.model.committed import ABOUT, WORK
 from topicweave.pipeline.parts import Part, Target, note_of
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.session import is_local
 from topicweave.pipeline.workers import ask_all, described, here
 

@@ -35,9 +35,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline.parts import look_at_all, write_numbered, write_part
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import only_one
 from topicweave.pipeline.stream_landing import Group, Landing
 from topicweave.pipeline.stream_progress import LISTS, Progress, Span, Windows

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline.parts import Part, Target, look_at_all, write_numbered
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.stream_progress import LISTS, Span, Windows
 from topicweave.pipeline.workers import described
 from topicweave.telemetry.schema import RECORDED

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.measures.summary import measure_run
 from topicweave.pipeline.measuring.api import measure_one
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.recorded_lists import wanted_on_spark
 from topicweave.pipeline.session import is_local
 from topicweave.pipeline.stream_landing import Landing

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.measures.intervals import half_width_of
 from topicweave.model.committed import ABOUT
 from topicweave.pipeline.grid import Cell
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import made_now
 from topicweave.runs.recorded import Recording, manifest
 from topicweave.runs.run import Result

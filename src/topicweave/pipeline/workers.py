@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -92,12 +92,18 @@ def cores(spark: SparkSession) -> int:
     return slots or int(spark.sparkContext.defaultParallelism)
 
 
+listeners: list[Callable[[str], None]] = []
+"""Whoever wants to hear what a session is at, in the words that its jobs go by."""
+
+
 @contextmanager
 def described(spark: SparkSession, what: str) -> Iterator[None]:
     """Jobs of the block go by this name on Spark's page."""
     context = spark.sparkContext
     before = context.getLocalProperty("spark.job.description")
     context.setJobDescription(what)
+    for listener in listeners:
+        listener(what)
     try:
         yield
     finally:

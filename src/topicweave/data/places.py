@@ -1,4 +1,4 @@
-"""Files and folders by path or URI: all that the pipeline does with storage, on whatever file system.
+"""Files and folders by path or URI: on whatever file system.
 
 Paths are this machine's, or those of a disk that all machines mount under one path. URIs (`s3://bucket/w`, `gs://…`,
 `hdfs://…`) go through PyArrow's file systems. Nothing is ever renamed from one name that readers look at to another:
@@ -84,6 +84,21 @@ class Place:
         system, path = self.opened()
         bytes_: int | None = system.get_file_info(path).size
         return bytes_
+
+    def files(self) -> list[Place]:
+        """Itself, if it is a file; of a folder all files in it and below, by path, hidden ones left out."""
+        system, path = self.opened()
+        if system.get_file_info(path).type != fs.FileType.Directory:
+            return [self] if self.exists() else []
+        found = system.get_file_info(fs.FileSelector(path, recursive=True))
+        inside = (one.path[len(path) :].strip("/") for one in found if one.type == fs.FileType.File)
+        return [self / name for name in sorted(inside) if not name.rpartition("/")[2].startswith(".")]
+
+    def mark(self) -> list[Any]:
+        """What tells that a file is still the same: its size, and when it was changed."""
+        system, path = self.opened()
+        info = system.get_file_info(path)
+        return [str(self), info.size, info.mtime_ns]
 
     def names(self) -> list[str]:
         """What is in a folder, sorted; nothing if it is not there."""
