@@ -142,7 +142,8 @@ def test_when_the_time_is_up_runs_under_way_are_ended(spark: SparkSession, tmp_p
 @pytest.mark.parametrize("torn", [b"", b"{", b'{"result": [1]}', b"\xff\xfe"])
 def test_what_cannot_be_read_is_run_again(spark: SparkSession, tmp_path: Path, torn: bytes) -> None:
     first = run_all({"a": TINY}, tmp_path, SparkExecutor(spark))
-    path = ResultStore(tmp_path).path(key(TINY))
+    path = ResultStore(tmp_path).path(key(TINY)).local
+    assert path is not None
     whole = path.read_bytes()
     path.write_bytes(torn)
     assert run_all({"a": TINY}, tmp_path, SparkExecutor(spark)) == first

@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from topicweave.data.places import Place
 from topicweave.errors import TopicweaveError
 from topicweave.pipeline.workers import described, here
 from topicweave.runs.registry import decode, encode
@@ -44,10 +44,9 @@ class SparkExecutor:
 
     def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         """Large runs should come first. The list is as long as there are runs, a few hundred bytes each."""
-        store.folder.mkdir(parents=True, exist_ok=True)
         for key in todo:
             store.clear(key)
-            _begun(store, key).unlink(missing_ok=True)  # of a sweep that was stopped, no fault of the run's
+            store.begun(key).delete()  # of a sweep that was stopped, no fault of the run's
         table = pa.table(
             {
                 "number": pa.array(range(len(todo)), pa.int64()),
@@ -57,11 +56,11 @@ class SparkExecutor:
         )
         waiting = dict.fromkeys(todo)
         mark = store.folder / f".seen-by-all-{os.uname().nodename}-{os.getpid()}"
-        mark.touch()
+        mark.put(b"")
         try:
             self._run(table, store, mark, waiting, finished)
         finally:
-            mark.unlink(missing_ok=True)
+            mark.delete()
         if not self._out_of_time:
             for key in waiting:
                 finished(key, RunFailed("it left no result"))
@@ -71,11 +70,11 @@ class SparkExecutor:
         return self._until is not None and time.perf_counter() >= self._until
 
     def _run(
-        self, table: pa.Table, store: ResultStore, mark: Path, waiting: dict[str, None], finished: Finished
+        self, table: pa.Table, store: ResultStore, mark: Place, waiting: dict[str, None], finished: Finished
     ) -> None:
-        with closing(self._until_done(table, mark)) as looks:
+        with closing(self._until_done(table, store.folder, mark)) as looks:
             for _ in looks:
-                for key in {name.partition(".")[0] for name in os.listdir(store.folder)} & waiting.keys():
+                for key in {name.partition(".")[0] for name in store.folder.names()} & waiting.keys():
                     outcome = store.get(key)
                     error = store.failure(key) if outcome is None else None
                     if outcome is not None or error is not None:
@@ -84,7 +83,7 @@ class SparkExecutor:
                 if self._out_of_time:
                     return
 
-    def _until_done(self, table: pa.Table, mark: Path) -> Generator[None]:
+    def _until_done(self, table: pa.Table, folder: Place, mark: Place) -> Generator[None]:
         """Comes back every now and then while the job runs, and once more when it is done; leaving it early ends the job."""
         from pyspark import InheritableThread
 
@@ -98,7 +97,7 @@ class SparkExecutor:
                 context.setJobGroup(group, "runs", interruptOnCancel=True)
                 # Ranges of one: tasks start in the order given, and a slow one holds up nobody but itself.
                 frame = self._spark.createDataFrame(table).repartitionByRange(table.num_rows, "number")
-                frame.mapInArrow(_task(str(mark)), "runs long").agg({"runs": "sum"}).first()
+                frame.mapInArrow(_task(folder, mark), "runs long").agg({"runs": "sum"}).first()
             except Exception as error:
                 failures.append(error)
             finally:
@@ -141,10 +140,9 @@ def seconds_on(spark: SparkSession, runs: Sequence[Run]) -> list[float]:
     return [row["seconds"] for row in sorted(told.to_pylist(), key=lambda row: int(row["number"]))]
 
 
-def _task(mark: str):  # type: ignore[no-untyped-def]  # Spark's own type is a bare function
+def _task(folder: Place, mark: Place):  # type: ignore[no-untyped-def]  # Spark's own type is a bare function
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        folder = Path(mark).parent
-        if not Path(mark).exists():
+        if not mark.exists():
             raise TopicweaveError(
                 f"worker {here()}: does not see {folder}; results must go to one place for all machines"
             )
@@ -158,16 +156,10 @@ def _task(mark: str):  # type: ignore[no-untyped-def]  # Spark's own type is a b
     return task
 
 
-def _begun(store: ResultStore, key: str) -> Path:
-    """Where attempts at a run leave a mark before they begin."""
-    return store.path(key).with_suffix(".begun")
-
-
 def _attempt(store: ResultStore, key: str, encoded: str) -> None:
-    marks = _begun(store, key)
-    with marks.open("a") as file:
-        file.write(".")
-    before = marks.stat().st_size - 1
+    marks = store.begun(key)
+    before = len(marks.read() or b"")
+    marks.put(b"." * (before + 1))
     if before < _ATTEMPTS:
         try:
             run = decode(encoded)
@@ -178,4 +170,4 @@ def _attempt(store: ResultStore, key: str, encoded: str) -> None:
             store.put(key, run, result)
     else:
         store.put_failure(key, f"its process was killed {before} times (out of memory?)")
-    marks.unlink(missing_ok=True)
+    marks.delete()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,12 +24,12 @@ from topicweave.errors import BadInput
 from topicweave.measures.intervals import half_width_of
 from topicweave.model.committed import ABOUT
 from topicweave.pipeline.grid import Cell
-from topicweave.pipeline.staging import made_now
+from topicweave.pipeline.parts import read_files
+from topicweave.pipeline.staging import made_now, table_files
 from topicweave.runs.recorded import Recording, manifest
 from topicweave.runs.run import Result
 from topicweave.runs.runner import Executor, Progress, run_all
 from topicweave.runs.sources import StoredWorkload
-from topicweave.runs.store import whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,45 +68,53 @@ def sweep(
 
     `telemetry` is a folder where the runs leave their tables, under the names that they have in the results.
     """
-    out = out.absolute()
+    if telemetry is not None and Place(telemetry).local is None:
+        raise BadInput(
+            f"--telemetry {telemetry}: runs leave their tables in folders only; give one that all machines see"
+        )
+    place = Place(out)
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        if place.local is not None:
+            place.local.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{out}: cannot make this folder ({error.strerror}); choose another --out") from None
     by_id = {cell.id: cell for cell in cells}
-    dropped = _drop_others(out, by_id.keys())
-    failed = _failed(out)
+    dropped = _drop_others(place, by_id.keys())
+    failed = _failed(place)
     if retry:
         for name in failed:
-            _part(out, "failures", name).unlink(missing_ok=True)
+            _part(place, "failures", name).delete()
         failed = set()
     runs = {name: cell.run for name, cell in by_id.items() if name not in failed}
+    there = _names(place, "results.parquet")
 
     def finished(name: str, outcome: Result | str) -> None:
-        _write(out, by_id[name], outcome)
+        if name not in there:
+            _write(place, by_id[name], outcome)
 
     record = None if telemetry is None else Recording(telemetry, lambda label, _mark: str(label))
     run_all(runs, store, executor, progress, {}, finished, record)
     parents = _parents(cells)
-    _write_about(out, "sweep", parents, {file: _manifest(out / file) for file in _FILES})
+    _write_about(place, "sweep", parents, {file: _manifest(place / file) for file in _FILES})
     if telemetry is not None:
         write_about_recorded(telemetry, "sweep --telemetry", parents)
-    return Swept(len(cells), len(_failed(out)), dropped)
+    return Swept(len(cells), len(_failed(place)), dropped)
 
 
 _FILES = ("results.parquet", "failures.parquet")
 
 
-def _drop_others(out: Path, names: Collection[str]) -> int:
+def _names(out: Place, table: str) -> set[str]:
+    """The runs that a table holds."""
+    parts = (name for name in (out / table).names() if name.startswith("part-"))
+    return {name.removeprefix("part-").removesuffix(".parquet") for name in parts}
+
+
+def _drop_others(out: Place, names: Collection[str]) -> int:
     """Take out of the tables what is not of this grid and code: a run's name depends on both."""
-    others = [
-        file
-        for table in _FILES
-        for file in (out / table).glob("part-*.parquet")
-        if file.stem.removeprefix("part-") not in names
-    ]
-    for file in others:
-        file.unlink()
+    others = [(table, name) for table in _FILES for name in _names(out, table) - set(names)]
+    for table, name in others:
+        _part(out, table.removesuffix(".parquet"), name).delete()
     return len(others)
 
 
@@ -115,38 +124,41 @@ def _parents(cells: Sequence[Cell]) -> dict[str, str]:
     return {source.folder: source.fingerprint for source in sources if isinstance(source, StoredWorkload)}
 
 
-def _manifest(table: Path) -> dict[str, Any]:
-    parts = [
-        {
-            "name": file.name,
-            "rows": pq.read_metadata(file).num_rows,
-            "bytes": file.stat().st_size,
-            "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+def _manifest(table: Place) -> dict[str, Any]:
+    def part(name: str) -> dict[str, Any]:
+        content = (table / name).read() or b""
+        rows = pq.read_metadata(pa.BufferReader(content)).num_rows
+        return {
+            "name": name,
+            "rows": rows,
+            "bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
         }
-        for file in sorted(table.glob("part-*.parquet"))
-    ]
-    return {"rows": sum(part["rows"] for part in parts), "parts": parts}
+
+    with ThreadPoolExecutor(8) as pool:
+        parts = list(pool.map(part, (name for name in table.names() if name.startswith("part-"))))
+    return {"rows": sum(one["rows"] for one in parts), "parts": parts}
 
 
-def _write_about(folder: Path, command: str, parents: Mapping[str, str], tables: Mapping[str, Any]) -> None:
+def _write_about(folder: Place, command: str, parents: Mapping[str, str], tables: Mapping[str, Any]) -> None:
     about = {"command": command, "made": made_now(parents), "tables": tables}
-    (Place(folder) / ABOUT).put((json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+    (folder / ABOUT).put((json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def write_about_recorded(folder: Path, command: str, parents: Mapping[str, str]) -> None:
     """Say which parts of a folder of recorded runs count, and what made them."""
-    _write_about(folder, command, parents, manifest(folder))
+    _write_about(Place(folder), command, parents, manifest(folder))
 
 
-def _failed(out: Path) -> set[str]:
-    return {file.stem.removeprefix("part-") for file in (out / "failures.parquet").glob("part-*.parquet")}
+def _failed(out: Place) -> set[str]:
+    return _names(out, "failures.parquet")
 
 
-def _part(out: Path, table: str, name: str) -> Path:
+def _part(out: Place, table: str, name: str) -> Place:
     return out / f"{table}.parquet" / f"part-{name}.parquet"
 
 
-def _write(out: Path, cell: Cell, outcome: Result | str) -> None:
+def _write(out: Place, cell: Cell, outcome: Result | str) -> None:
     """A run's rows, in a file that gets its name when it is whole."""
     who = dict(zip((name for name, _ in _WHO), cell[:-1], strict=True))
     if isinstance(outcome, str):
@@ -155,10 +167,9 @@ def _write(out: Path, cell: Cell, outcome: Result | str) -> None:
         numbers = sorted(numbers_in(outcome).items())
         rows = [{**who, "measure": name, "value": value} for name, value in numbers]
         schema, path = RESULTS, _part(out, "results", cell.id)
-        if path.exists():
-            return
     made = pa.Table.from_pylist(rows, schema=schema)
-    whole(path, lambda partial: pq.write_table(made, partial, compression="zstd", store_schema=False))
+    with path.filling() as partial:
+        pq.write_table(made, partial, compression="zstd", store_schema=False)
 
 
 def numbers_in(result: Mapping[str, Any]) -> dict[str, float]:
@@ -179,10 +190,11 @@ def summary(
     """
     from pyspark.sql import functions as sf
 
-    if not (out / "results.parquet").exists():
+    files = table_files(out, "results")
+    if not files:
         return []
     mine = spark.createDataFrame(pa.table({"run": [cell.id for cell in cells]}))
-    results = spark.read.parquet(str((out / "results.parquet").absolute())).join(mine, "run", "left_semi")
+    results = read_files(spark, files).join(mine, "run", "left_semi")
     if measures:
         results = results.where(sf.col("measure").isin(*measures))
     points = (
@@ -205,5 +217,6 @@ def summary(
 
 def failures(out: Path, most: int = 5) -> list[dict[str, Any]]:
     """The first few failed runs, with their errors."""
-    files = sorted((out / "failures.parquet").glob("part-*.parquet"))[:most]
-    return [row for file in files for row in pq.read_table(file).to_pylist()]
+    table = Place(out) / "failures.parquet"
+    contents = [(table / name).read() or b"" for name in table.names()[:most]]
+    return [row for content in contents for row in pq.read_table(pa.BufferReader(content)).to_pylist()]

@@ -17,6 +17,7 @@ import msgspec
 
 from topicweave.data.files import contents, data_file
 from topicweave.data.formats import find_real
+from topicweave.data.places import Place
 from topicweave.errors import TopicweaveError
 from topicweave.runs.fingerprint import fingerprint
 from topicweave.runs.registry import encode
@@ -71,26 +72,26 @@ def whole(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 class ResultStore:
-    """A folder of results, one file each, written whole or not at all."""
+    """A folder of results, by path or URI, one file each, written whole or not at all."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()
+    def __init__(self, folder: Path | Place) -> None:
+        self.folder = Place(str(folder))
 
-    def path(self, key: str) -> Path:
+    def path(self, key: str) -> Place:
         """The file that holds, or will hold, a result."""
         return self.folder / f"{key}.json"
 
     def get(self, key: str) -> Result | None:
         """None: it is not there, or not what `put` wrote."""
         try:
-            stored = json.loads(self.path(key).read_bytes())["result"]
+            stored = json.loads(self.path(key).read() or b"")["result"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return stored if isinstance(stored, dict) else None
 
     def put(self, key: str, run: Run, result: Result) -> None:
         self._write(self.path(key), json.dumps({"run": json.loads(encode(run)), "result": result}))
-        self._failed(key).unlink(missing_ok=True)
+        self._failed(key).delete()
 
     def put_failure(self, key: str, error: str) -> None:
         """Not under the result's own name: the next attempt runs it again."""
@@ -99,22 +100,27 @@ class ResultStore:
     def failure(self, key: str) -> str | None:
         """What the last attempt failed with."""
         try:
-            return self._failed(key).read_text()
+            content = self._failed(key).read()
         except OSError:
             return None
+        return None if content is None else content.decode()
 
     def clear(self, key: str) -> None:
         """Forget what became of earlier attempts, and what cannot be read."""
-        self.path(key).unlink(missing_ok=True)
-        self._failed(key).unlink(missing_ok=True)
+        self.path(key).delete()
+        self._failed(key).delete()
 
-    def _failed(self, key: str) -> Path:
+    def begun(self, key: str) -> Place:
+        """Where attempts at a run leave a mark before they begin."""
+        return self.folder / f"{key}.begun"
+
+    def _failed(self, key: str) -> Place:
         return self.folder / f"{key}.failed"
 
-    def _write(self, path: Path, text: str) -> None:
+    def _write(self, path: Place, text: str) -> None:
         try:
-            whole(path, lambda partial: partial.write_text(text))
+            path.put(text.encode())
         except OSError as error:
             raise TopicweaveError(
-                f"cannot keep a result in {self.folder}: {error.strerror}; make room or choose another --runs"
+                f"cannot keep a result in {self.folder}: {error.strerror or error}; make room or choose another --runs"
             ) from error
