@@ -66,14 +66,15 @@ def import_trace(
     if not 0 <= options.max_rejects <= 1:
         raise BadInput(f"share of rejects {options.max_rejects}: out of range; choose one from 0 to 1")
     files = source_files(path)
+    # A hash: there may be a million of them.
+    mark = hashlib.sha256(json.dumps(fingerprint(files)).encode()).hexdigest()
     plan = {
         "command": "workload import",
         "format": format_name,
         "options": asdict(options),
-        # A hash: there may be a million of them.
-        "files": hashlib.sha256(json.dumps(fingerprint(files)).encode()).hexdigest(),
+        "files": mark,
     }
-    with staged(out, plan, overwrite) as staging:
+    with staged(out, plan, overwrite, {str(path): mark}) as staging:
         parsed = _parsed(spark, wanted, files, path, options, staging)
         rows = parsed.where(f"kind = {ROW}")
         rejects = parsed.where(f"kind = {REJECT}").select(*REJECTS.names)

@@ -7,7 +7,7 @@ same seed gives the same sample.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,7 +65,7 @@ def breadth_first(
     check_search(nodes, seeds)
     tables = _tables(spark, source)
     plan = _plan(source, "bfs", nodes=nodes, seeds=seeds, follow=follow, seed=seed)
-    with staged(out, plan, overwrite) as staging:
+    with staged(out, plan, overwrite, parents_of(plan)) as staging:
         _refuse_no_graph(tables, source, nodes)
         links = _links(tables["subscriptions"], follow)
         visited = _search(spark, staging, links, tables["nodes"], nodes, seeds, seed)
@@ -87,7 +87,7 @@ def followed(
     check_search(nodes, 1)
     tables = _tables(spark, source)
     plan = _plan(source, "followed", nodes=nodes, seed=seed)
-    with staged(out, plan, overwrite) as staging:
+    with staged(out, plan, overwrite, parents_of(plan)) as staging:
         _refuse_no_graph(tables, source, nodes)
         itself = tables["nodes"].select("node", chance(seed, sf.col("node")).alias("first"))
         by_follower = tables["subscriptions"].select(
@@ -193,7 +193,7 @@ def universe(
     check_universe(seeds, publishers)
     tables = _tables(spark, source)
     plan = _plan(source, "universe", seeds=seeds, publishers=publishers, seed=seed)
-    with staged(out, plan, overwrite) as staging:
+    with staged(out, plan, overwrite, parents_of(plan)) as staging:
         wishes = tables["subscriptions"]
         journals = _smallest(wishes.select("topic").distinct(), seed, seeds, sf.col("topic"))
         users = wishes.join(journals, "topic", "left_semi").select("node").distinct()
@@ -215,7 +215,7 @@ def neighbourhood(
     check_search(count, 1)
     tables = _tables(spark, source)
     plan = _plan(source, "neighbourhood", nodes=count, seed=seed)
-    with staged(out, plan, overwrite) as staging:
+    with staged(out, plan, overwrite, parents_of(plan)) as staging:
         population = tables["nodes"].count()
         if count > population:
             raise too_few_nodes(str(source), population, count)
@@ -295,7 +295,7 @@ def random_topics(
     plan = _plan(source, "topics", topics=topics, seed=seed)
     wanted = tables["subscriptions"].select("topic").distinct()
     check_topics(str(source), wanted.count(), topics)
-    with staged(out, plan, overwrite) as staging:
+    with staged(out, plan, overwrite, parents_of(plan)) as staging:
         chosen = _smallest(wanted, seed, topics, sf.col("topic"))
         wishes = tables["subscriptions"].join(chosen, "topic", "left_semi")
         return _write(staging, plan, tables, wishes.select("node").distinct(), wishes)
@@ -323,8 +323,9 @@ def with_churn(
         raise BadInput(f"{trace}: no churn in it; import a trace (machine-events, availability) there first")
     if seconds is not None and not seconds > 0:
         raise BadInput(f"{seconds} seconds: too short; scale to a positive length")
-    plan = {**_plan(source, "churn", seconds=seconds, seed=seed), "trace": str(trace)}
-    with staged(out, plan, overwrite) as staging:
+    plan = _plan(source, "churn", seconds=seconds, seed=seed)
+    plan |= {"trace": str(trace), "trace_mark": mark_of(trace)}
+    with staged(out, plan, overwrite, parents_of(plan)) as staging:
         length = changes.agg(sf.max("time")).first()
         span = float(length[0]) if length and length[0] else 1.0
         scale = 1.0 if seconds is None else seconds / span
@@ -376,6 +377,12 @@ def _plan(source: Path | DataFrame, kind: str, **more: Any) -> dict[str, Any]:
         return {"command": f"workload sample {kind}", "source": str(source), "mark": mark_of(source), **more}
     mark = secrets.token_hex(8)
     return {"command": f"workload sample {kind}", "source": "a DataFrame", "mark": mark, **more}
+
+
+def parents_of(plan: Mapping[str, Any]) -> dict[str, str]:
+    """What a sample is made from, with what names its contents."""
+    trace = {plan["trace"]: plan["trace_mark"]} if "trace" in plan else {}
+    return {plan["source"]: plan["mark"], **trace}
 
 
 def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame | None:

@@ -37,8 +37,10 @@ import pyarrow as pa
 
 from topicweave.data.places import Place
 from topicweave.errors import BadInput, TopicweaveError
+from topicweave.model.committed import ABOUT
+from topicweave.pipeline.packing import code_mark
 from topicweave.pipeline.parts import look_at_all, write_numbered, write_part
-from topicweave.pipeline.staging import only_one
+from topicweave.pipeline.staging import made_now, mark_of, only_one
 from topicweave.pipeline.stream_landing import Group, Landing
 from topicweave.pipeline.stream_progress import LISTS, Progress, Span, Windows
 from topicweave.pipeline.stream_windows import WorkloadTables, measured_all
@@ -233,7 +235,11 @@ def streaming(
         raise BadInput(f"{out}: cannot make this folder ({error.strerror}); choose another --out") from None
     with only_one(out):
         lists = None if workload is None else str(workload.absolute())
-        _same_plan(out, {"folder": str(folder.absolute()), "workload": lists, **windows._asdict()})
+        plan = {"folder": str(folder.absolute()), "workload": lists, **windows._asdict(), "code": code_mark()}
+        _same_plan(out, plan)
+        parents = {} if workload is None else {str(workload): mark_of(workload)}
+        about = {"command": "stream", "plan": plan, "made": made_now(parents)}
+        (Place(out) / ABOUT).put((json.dumps(about, indent=2) + "\n").encode())
         stream = Stream(spark, out, windows, wanted, told)
         if stream.last() is not None and not (out / "checkpoint").is_dir():
             raise BadInput(f"{out}: its checkpoint is gone; begin anew in another --out")
@@ -252,7 +258,7 @@ def streaming(
 
 
 def _same_plan(out: Path, plan: dict[str, Any]) -> None:
-    """What has been counted was counted in these windows; others need another folder."""
+    """What has been measured was measured in these windows by this code; others need another folder."""
     note = out / "plan.json"
     if not note.exists():
         whole(note, lambda partial: partial.write_text(json.dumps(plan, indent=2)))
