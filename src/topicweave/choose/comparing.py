@@ -11,7 +11,8 @@ from typing import Any, Unpack
 from topicweave.choose.budget import Budget
 from topicweave.choose.channel import Channel, Note
 from topicweave.choose.facts import facts, in_short, told_sample
-from topicweave.choose.places import RUNS
+from topicweave.choose.large import read_on_executors
+from topicweave.choose.places import RUNS, own_folder
 from topicweave.choose.question import Options, Question, ask
 from topicweave.choose.running import Engine, carry_out, run_for, store
 from topicweave.choose.sources import Named, Source, named_workload
@@ -75,10 +76,13 @@ def compare(
         for reason in SYSTEMS.broken.values():
             channel.note(reason)
     place = None if out is None else Path(out)
-    subject = named_workload(subscriptions, place, channel.note, question.reading)
     kept = Path(runs) if runs is not None else RUNS if place is None else beside(place)
     recorded = None if telemetry is None else Path(telemetry)
     with Engine(workers, spark, recorded) as engine:
+        if isinstance(subscriptions, str | Path) and spark is not None:
+            place = own_folder("compare", subscriptions) if place is None else place
+            subscriptions = read_on_executors(Path(subscriptions), place, engine, question.seed, channel.note)
+        subject = named_workload(subscriptions, place, channel.note, question.reading)
         found = answer(question, subject, kept, engine, channel, began)
         if recorded is not None:
             from topicweave.pipeline.sweep import write_about_recorded
