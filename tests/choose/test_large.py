@@ -12,7 +12,7 @@ from topicweave.pipeline.generate import generate
 
 
 class OnACluster(Engine):
-    is_cluster = True  # type: ignore[assignment]
+    is_cluster = True
 
 
 def test_executors_draw_what_the_driver_reads(

@@ -309,7 +309,7 @@ def company(
     nodes: int,
     seed: int = 0,
     overwrite: bool = False,
-) -> Sampled:
+) -> SampledTables:
     """At most so many of those who want one of a few random topics, with all their topics: nodes with something in common."""
     from pyspark.sql import functions as sf
 
