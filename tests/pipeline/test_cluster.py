@@ -198,8 +198,8 @@ def test_import_sample_and_describe(driver: Driver, spark: SparkSession, tmp_pat
     for place, run in (("there", lambda *words: told(driver.run(*words))), ("here", here)):
         raw, few = str(tmp_path / place / "raw"), str(tmp_path / place / "few")
         run("workload", "import", "edges", str(tmp_path / "edges.txt"), "--out", raw)
-        run("workload", "sample", "bfs", raw, "--nodes", "15", "--seeds", "2", "--out", few)
-        described = json.loads(run("workload", "describe", few, "--format", "json"))
+        run("workload", "sample", "topics", raw, "--topics", "15", "--out", few)
+        described = json.loads(run("workload", "describe", few, "--sample", "2", "--format", "json"))
         (tmp_path / place / "described.json").write_text(json.dumps({**described, "folder": ""}))
     assert contents(tmp_path / "there" / "raw") == contents(tmp_path / "here" / "raw")
     tables = [
@@ -214,7 +214,7 @@ def test_import_sample_and_describe(driver: Driver, spark: SparkSession, tmp_pat
     one, other = (
         json.loads((tmp_path / place / "described.json").read_text()) for place in ("there", "here")
     )
-    assert one["nodes"] == other["nodes"] == 15
+    assert one["topics"] == other["topics"] == 15
     assert close(one["likeness"]["tdi_20"], other["likeness"]["tdi_20"])
 
 
@@ -268,7 +268,7 @@ def test_compare_plans_by_the_cluster_and_outlives_an_executor(
     driver: Driver, cluster: Cluster, tmp_path: Path
 ) -> None:
     """Pilots and runs are tasks; how many go on at a time is what the cluster has. An executor is lost meanwhile."""
-    told(driver.run("workload", "generate", "--nodes", "500", "--out", str(tmp_path / "w")))
+    told(driver.run("workload", "generate", "--nodes", "410", "--out", str(tmp_path / "w")))
     words = (
         "compare",
         str(tmp_path / "w"),
