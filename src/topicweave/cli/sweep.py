@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -100,16 +101,33 @@ def _table(rows: list[dict[str, Any]]) -> Any:
         table.add_column(heading)
     for heading in ("mean", "± 95 %", "runs"):
         table.add_column(heading, justify="right")
+    workloads = short_names([row["workload"] for row in rows])
     for row in rows:
         interval = "–" if math.isnan(row["ci95"]) else f"{row['ci95']:.4g}"
         table.add_row(
             row["measure"],
-            row["workload"],
+            workloads[row["workload"]],
             row["system"],
-            row["parameters"],
-            row["settings"],
+            _settings(row["parameters"]),
+            _settings(row["settings"]),
             f"{row['mean']:.4g}",
             interval,
             str(row["replications"]),
         )
     return table
+
+
+def short_names(paths: list[str]) -> dict[str, str]:
+    """Paths without the folders that they lie in, where that tells them apart.
+
+    >>> short_names(["/data/a/facebook", "vitis-low nodes=20", "/data/b/x", "/data/c/x"])["/data/a/facebook"]
+    'facebook'
+    >>> short_names(["/data/b/x", "/data/c/x"])["/data/b/x"]
+    '/data/b/x'
+    """
+    last = {path: path.rpartition("/")[2] for path in paths}
+    return {path: name if list(last.values()).count(name) == 1 else path for path, name in last.items()}
+
+
+def _settings(text: str) -> str:
+    return " ".join(f"{name}={value}" for name, value in json.loads(text).items())

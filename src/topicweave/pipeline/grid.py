@@ -110,7 +110,7 @@ def read_grid(path: Path) -> list[Cell]:
         except BadInput as error:
             raise BadInput(f"{path}: {error}") from None
         cell = Cell(
-            hashlib.sha1(f"{study}\0{key(run)}".encode(), usedforsecurity=False).hexdigest()[:20],
+            hashlib.sha1(f"{study}\0{key(run)}".encode(), usedforsecurity=False).hexdigest()[:12],
             study,
             system,
             workload,
