@@ -21,13 +21,13 @@ from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.runs.strangers import a_package
 from topicweave.errors import BadInput, TopicweaveError
-from topicweave.pipeline.executor import SparkExecutor
+from topicweave.pipeline.executor import SparkExecutor, attempt, sign_of
 from topicweave.pipeline.grid import Cell, read_grid
 from topicweave.pipeline.measuring.api import measure_folder
 from topicweave.pipeline.sweep import Swept, failures, numbers_in, summary, sweep
 from topicweave.runs import Processes, carry_out, run_all
 from topicweave.runs.overlay import SettledOverlay
-from topicweave.runs.registry import from_plain
+from topicweave.runs.registry import encode, from_plain
 from topicweave.runs.runner import finished_runs
 from topicweave.runs.sources import GeneratedWorkload
 from topicweave.runs.store import ResultStore, key
@@ -293,3 +293,20 @@ def test_runs_leave_telemetry_that_measures_the_same(tmp_path: Path) -> None:
 
 def no_spark() -> Any:
     raise AssertionError("so little is measured in memory")
+
+
+def test_executors_that_went_away_are_no_fault_of_the_run(tmp_path: Path) -> None:
+    """Three that were never heard of again cost nothing; three that went on with other runs tell of a run that kills."""
+    store, name = ResultStore(tmp_path), key(TINY)
+    marks = json.dumps([["one", 1], ["two", 5], ["three", 2]]).encode()
+    store.begun(name).put(marks)
+    attempt(store, name, encode(TINY).decode())
+    assert store.get(name) == carry_out(TINY)
+
+    store.clear(name)
+    store.begun(name).put(marks)
+    for executor, turns in (("one", 2), ("two", 6), ("three", 9)):
+        sign_of(store, executor).put(str(turns).encode())
+    attempt(store, name, encode(TINY).decode())
+    assert store.get(name) is None
+    assert store.failure(name) == "its process was killed 3 times (out of memory?)"

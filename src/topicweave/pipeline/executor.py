@@ -7,18 +7,21 @@ that says why; also one that takes its process with it (out of memory, say), whe
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import os
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from topicweave.data.places import Place
 from topicweave.errors import TopicweaveError
+from topicweave.pipeline.session import MOST_ATTEMPTS
 from topicweave.pipeline.workers import described, here
 from topicweave.runs.registry import decode, encode
 from topicweave.runs.run import Run, carry_out
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
 _GROUPS = itertools.count()
 _PERIOD = 0.5
 _ATTEMPTS = 3
-"""One less than the attempts that Spark gives a task: the last one says what happened to the others."""
+"""One less than the attempts that Spark gives a task in local mode: the last one says what happened to the others."""
+_SIGN = ".turns-"
 
 
 class SparkExecutor:
@@ -61,6 +65,9 @@ class SparkExecutor:
             self._run(table, store, mark, waiting, finished)
         finally:
             mark.delete()
+            for name in store.folder.names():
+                if name.startswith(_SIGN):
+                    (store.folder / name).delete()
         if not self._out_of_time:
             for key in waiting:
                 finished(key, RunFailed("it left no result"))
@@ -150,17 +157,28 @@ def _task(folder: Place, mark: Place):  # type: ignore[no-untyped-def]  # Spark'
         for batch in batches:
             for key, run in zip(batch["key"].to_pylist(), batch["run"].to_pylist(), strict=True):
                 if store.get(key) is None:
-                    _attempt(store, key, run)
+                    attempt(store, key, run)
             yield pa.RecordBatch.from_pydict({"runs": pa.array([batch.num_rows], pa.int64())})
 
     return task
 
 
-def _attempt(store: ResultStore, key: str, encoded: str) -> None:
-    marks = store.begun(key)
-    before = len(marks.read() or b"")
-    marks.put(b"." * (before + 1))
-    if before < _ATTEMPTS:
+class _Begun(NamedTuple):
+    """An attempt at a run that has begun: where, and the how manieth there."""
+
+    executor: str
+    turn: int
+
+
+def attempt(store: ResultStore, key: str, encoded: str) -> None:
+    """Carry a run out and keep what came of it, unless it has taken its process with it too often."""
+    marks, me = store.begun(key), here()
+    earlier = [_Begun(*mark) for mark in json.loads(marks.read() or b"[]")]
+    crashes = sum(_turns(store, mark.executor) > mark.turn or mark.executor == me for mark in earlier)
+    turn = _turns(store, me) + 1
+    sign_of(store, me).put(str(turn).encode())
+    marks.put(json.dumps([*earlier, _Begun(me, turn)]).encode())
+    if crashes < _ATTEMPTS and len(earlier) < MOST_ATTEMPTS:
         try:
             run = decode(encoded)
             result = carry_out(run)
@@ -169,5 +187,17 @@ def _attempt(store: ResultStore, key: str, encoded: str) -> None:
         else:
             store.put(key, run, result)
     else:
-        store.put_failure(key, f"its process was killed {before} times (out of memory?)")
+        store.put_failure(key, f"its process was killed {len(earlier)} times (out of memory?)")
     marks.delete()
+
+
+def _turns(store: ResultStore, executor: str) -> int:
+    """How many runs an executor has begun. One that goes on after an attempt ended without a word has outlived it: the run was
+    at fault. One that was never heard of again went away with it, as spot machines do.
+    """
+    return int(sign_of(store, executor).read() or b"0")
+
+
+def sign_of(store: ResultStore, executor: str) -> Place:
+    """Where an executor counts the runs that it begins."""
+    return store.folder / f"{_SIGN}{hashlib.sha256(executor.encode()).hexdigest()[:12]}"

@@ -49,7 +49,11 @@ _ALWAYS = {
 }
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
+MOST_ATTEMPTS = 11
+"""At a run on a cluster, whatever it ended by; Spark gives a task one more. Machines that go away cost attempts, too."""
+
 _UNLESS_SET = {"spark.ui.showConsoleProgress": "false"}
+_CLUSTER = {"spark.task.maxFailures": str(MOST_ATTEMPTS + 1)}
 
 _LOCAL = {
     # Nobody else has business with an embedded Spark, and a laptop's host name need not resolve.
@@ -154,7 +158,7 @@ def is_local(master: str | None) -> bool:
 
 def _settings(master: str, app: str, given: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
     """What we tell Spark, beside what it is told by its own means (`given`)."""
-    ours = {**_UNLESS_SET, **(_LOCAL if is_local(master) else {}), "spark.app.name": app}
+    ours = {**_UNLESS_SET, **(_LOCAL if is_local(master) else _CLUSTER), "spark.app.name": app}
     return {
         **{name: value for name, value in ours.items() if name not in given},
         **_ALWAYS,
