@@ -110,7 +110,7 @@ class Place:
         """A small file's contents; None if it is not there."""
         system, path = self.opened()
         try:
-            with system.open_input_stream(path) as stream:
+            with system.open_input_stream(path, compression=None) as stream:
                 content: bytes = stream.read()
         except FileNotFoundError:
             return None
@@ -153,7 +153,7 @@ class Place:
             _sync(self.local.parent)
             return
         system, path = self.opened()
-        with partial.open("rb") as source, system.open_output_stream(path) as target:
+        with partial.open("rb") as source, system.open_output_stream(path, compression=None) as target:
             shutil.copyfileobj(source, target, 8 << 20)
 
     def delete(self) -> None:
