@@ -301,37 +301,6 @@ def random_topics(
         return _write(staging, plan, tables, wishes.select("node").distinct(), wishes)
 
 
-def company(
-    spark: SparkSession,
-    source: Path | DataFrame,
-    out: Path,
-    *,
-    nodes: int,
-    seed: int = 0,
-    overwrite: bool = False,
-) -> SampledTables:
-    """At most so many of those who want one of a few random topics, with all their topics: nodes with something in common."""
-    from pyspark.sql import functions as sf
-
-    check_search(nodes, 1)
-    tables = _tables(spark, source)
-    plan = _plan(source, "company", nodes=nodes, seed=seed)
-    with staged(out, plan, overwrite, parents_of(plan)) as staging:
-        wishes = tables["subscriptions"]
-        audiences = (
-            _smallest(wishes.groupBy("topic").count(), seed, nodes, sf.col("topic")).toArrow().to_pylist()
-        )
-        enough, chosen = 0, []
-        for row in audiences:  # as many topics as nodes are asked for, at most
-            if enough < nodes:
-                chosen.append(row["topic"])
-                enough += row["count"]
-        topics = spark.createDataFrame(pa.table({"topic": pa.array(chosen, pa.string())}))
-        reached = wishes.join(sf.broadcast(topics), "topic", "left_semi").select("node").distinct()
-        kept = _smallest(reached, seed, nodes)
-        return _write(staging, plan, tables, kept, wishes.join(kept, "node", "left_semi"))
-
-
 def with_churn(
     spark: SparkSession,
     source: Path | DataFrame,
