@@ -25,7 +25,8 @@ def read_on_executors(source: Path, out: Path, engine: Engine, seed: int, note: 
     from topicweave.pipeline.staging import mark_of, table_files
 
     rows = rows_in(table_files(place, "subscriptions"))
-    if rows <= LARGE or not engine.is_cluster:
+    hosts = table_files(place, "hosts")
+    if rows <= LARGE or (hosts and rows_in(hosts) <= NODES) or not engine.is_cluster:
         return source
     mark = hashlib.sha256(f"{mark_of(place)} {seed} {NODES}".encode()).hexdigest()[:16]
     folder = out / "large" / mark
