@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -16,7 +15,6 @@ from pyspark.sql import SparkSession
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.pipeline.standalone import free_port
-from tests.pipeline.test_measure import assert_equal
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.pipeline import sample
@@ -25,7 +23,6 @@ from topicweave.pipeline.executor import SparkExecutor
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.grid import read_grid
 from topicweave.pipeline.importing import import_trace
-from topicweave.pipeline.measure import measure_folder
 from topicweave.pipeline.staging import mark_of, read_about
 from topicweave.pipeline.sweep import Swept, summary, sweep
 from topicweave.runs.runner import Processes
@@ -106,9 +103,7 @@ def test_what_is_there_is_replaced_only_when_told_and_then_wholly(bucket: Place)
     assert "_work" not in out.names()
 
 
-def test_a_trace_is_imported_from_there_and_measures_are_written_there(
-    spark: SparkSession, bucket: Place, tmp_path: Path
-) -> None:
+def test_a_trace_is_imported_from_there(spark: SparkSession, bucket: Place, tmp_path: Path) -> None:
     lines = "".join(f"{one} {(one * 7 + step) % 40}\n" for one in range(40) for step in range(5))
     for name, content in (("edges.txt", lines.encode()), ("more.txt.gz", gzip.compress(b"1 39\n2 39\n"))):
         (tmp_path / "raw").mkdir(exist_ok=True)
@@ -120,14 +115,11 @@ def test_a_trace_is_imported_from_there_and_measures_are_written_there(
     assert mark_of(bucket / "graph") == mark_of(tmp_path / "graph")
 
 
-def test_a_sweep_keeps_results_there_and_telemetry_is_measured_there(
-    spark: SparkSession, bucket: Place, tmp_path: Path
-) -> None:
+def test_a_sweep_keeps_results_there(spark: SparkSession, bucket: Place, tmp_path: Path) -> None:
     (tmp_path / "grid.toml").write_text(GRID)
     cells = read_grid(tmp_path / "grid.toml")
     out, runs = Path(str(bucket / "swept")), Path(str(bucket / "runs"))
-    telemetry = tmp_path / "telemetry"
-    assert sweep(cells, out, runs, SparkExecutor(spark), telemetry=telemetry) == Swept(3, 0)
+    assert sweep(cells, out, runs, SparkExecutor(spark)) == Swept(3, 0)
     assert sweep(cells, tmp_path / "swept", tmp_path / "runs", Processes(1)) == Swept(3, 0)
     assert contents(fetched(bucket / "swept" / "results.parquet", tmp_path / "fetched")) == contents(
         tmp_path / "swept" / "results.parquet"
@@ -135,10 +127,3 @@ def test_a_sweep_keeps_results_there_and_telemetry_is_measured_there(
     (found,) = summary(spark, out, cells, ["degree_mean"])
     (expected,) = summary(spark, tmp_path / "swept", cells, ["degree_mean"])
     assert (found["replications"], found["mean"]) == (3, pytest.approx(expected["mean"]))
-    for file in Place(telemetry).files():
-        (bucket / "telemetry" / str(file).removeprefix(f"{telemetry}/")).put(file.read() or b"")
-    session = lambda: nullcontext(spark)  # noqa: E731
-    one = cells[0].id
-    (measured,) = measure_folder(Path(str(bucket / "telemetry")), None, session, run=one).values()
-    (local,) = measure_folder(telemetry, None, session, run=one).values()
-    assert_equal(measured, local)

@@ -21,12 +21,12 @@ def read_on_executors(source: Path, out: Path, engine: Engine, seed: int, note: 
     if not (place / "subscriptions.parquet").exists():
         return source
     from topicweave.pipeline import sample
-    from topicweave.pipeline.measure import rows_in
+    from topicweave.pipeline.measuring.api import rows_in
     from topicweave.pipeline.staging import mark_of, table_files
 
-    rows = rows_in(table_files(place, "subscriptions"))
+    rows = rows_in({"subscriptions": table_files(place, "subscriptions")})
     hosts = table_files(place, "hosts")
-    if rows <= LARGE or (hosts and rows_in(hosts) <= NODES) or not engine.is_cluster:
+    if rows <= LARGE or (hosts and rows_in({"hosts": hosts}) <= NODES) or not engine.is_cluster:
         return source
     mark = hashlib.sha256(f"{mark_of(place)} {seed} {NODES}".encode()).hexdigest()[:16]
     folder = out / "large" / mark

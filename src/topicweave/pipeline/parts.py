@@ -302,40 +302,6 @@ def read_files(spark: SparkSession, files: Sequence[Place]) -> DataFrame:
     return names.repartitionByRange(len(files), "file").mapInArrow(load, from_arrow_schema(schema))
 
 
-def read_ordered(spark: SparkSession, files: Sequence[Place], columns: Sequence[str]) -> DataFrame:
-    """Columns of Parquet files of one form, and `order`, which grows from file to file and from row to row."""
-    from pyspark.sql import functions as sf
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    places = pa.array([at << 40 for at in range(len(files))], pa.int64())
-    if all(file.local for file in files):
-        rows = spark.read.parquet(*map(str, files)).select(
-            *columns,
-            sf.col("_metadata.file_name").alias("file"),
-            sf.col("_metadata.row_index").alias("index"),
-        )
-        names = spark.createDataFrame(pa.table({"file": [file.name for file in files], "place": places}))
-        order = (sf.col("place") + sf.col("index")).cast("long").alias("order")
-        return rows.join(sf.broadcast(names), "file").select(*columns, order)
-    system, path = files[0].opened()
-    found = pq.read_schema(path, filesystem=system)
-    schema = pa.schema([*(_plain(found.field(name)) for name in columns), pa.field("order", pa.int64())])
-
-    def load(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for name, place in zip(batch["file"].to_pylist(), batch["place"].to_pylist(), strict=True):
-                system, path = Place(name).opened()
-                with pq.ParquetFile(path, filesystem=system) as file:
-                    for piece in file.iter_batches(1 << 16, columns=list(columns)):
-                        index = pa.array(range(place, place + piece.num_rows), pa.int64())
-                        place += piece.num_rows
-                        cells = [piece[column].cast(schema.field(column).type) for column in columns]
-                        yield pa.RecordBatch.from_arrays([*cells, index], schema=schema)
-
-    names = spark.createDataFrame(pa.table({"file": [str(file) for file in files], "place": places}))
-    return names.repartitionByRange(len(files), "file").mapInArrow(load, from_arrow_schema(schema))
-
-
 def _plain(field: pa.Field) -> pa.Field:
     return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
 

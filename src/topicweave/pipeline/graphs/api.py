@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.pipeline.graphs.components import components
 from topicweave.pipeline.graphs.cooccurrence import communities, cooccurrence
@@ -27,7 +28,6 @@ from topicweave.pipeline.graphs.survival import Survival, scan_churn, survival
 from topicweave.pipeline.measuring.scan import names_of
 from topicweave.pipeline.measuring.sources import Scan, chunks_of
 from topicweave.pipeline.measuring.spark import TableSource, of_chunks, of_frames
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.rounds import Letter, LoopOnSpark, batches_by_bytes, here, unpacked
 from topicweave.pipeline.workers import cores
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.measures.summary import Scope, measure_run
 from topicweave.model.committed import counted_parts
 from topicweave.pipeline.parts import add_part, finish
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.staging import staged, table_files, write_about
 from topicweave.telemetry.schema import SCHEMAS, file_name
 from topicweave.telemetry.tables import Tables

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.measures.summary import Scope, measure_run
 from topicweave.pipeline.measuring.api import IN_MEMORY, rows_in
 from topicweave.pipeline.parts import read_files
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.recorded_lists import wanted_on_spark
 from topicweave.pipeline.staging import table_files
 from topicweave.telemetry.interests import load_interests, wanted_between

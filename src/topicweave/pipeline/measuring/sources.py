@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from topicweave.data.places import Place
 from topicweave.errors import BadInput
-from topicweave.pipeline.places import Place
 from topicweave.pipeline.rounds import MESSAGES, Letter, packed
 from topicweave.telemetry.schema import SCHEMAS
 
