@@ -270,10 +270,12 @@ def test_runs_leave_telemetry_that_measures_the_same(tmp_path: Path) -> None:
     measured = measure_folder(telemetry, None, no_spark, window=10.0)
     assert measured.keys() == {cell.id for cell in cells}
     for run, measures in measured.items():
-        for name in ("hops_mean", "noise", "duplicates", "latency_p50", "topic_diameter_mean"):
+        for name in ("hops_mean", "noise", "duplicates", "topic_diameter_mean"):
             assert measures[name] == pytest.approx(results[run, name], nan_ok=True), name
     (steady,) = (cell.id for cell in cells if json.loads(cell.settings)["churn"] == "")
-    assert measured[steady]["hit_ratio"] == results[steady, "hit_ratio"]
+    # Under churn a trial gives newcomers some time, which `measure` was not told of.
+    for name in ("hit_ratio", "latency_p50"):
+        assert measured[steady][name] == results[steady, name]
 
     about = json.loads((telemetry / "about.json").read_bytes())
     assert about["made"]["version"] == topicweave.__version__
