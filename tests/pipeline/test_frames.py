@@ -56,7 +56,7 @@ def test_tables_are_saved_in_the_catalog(spark: SparkSession, tmp_path: Path) ->
         generate("vitis-low", {"nodes": 30}, 1, tmp_path / "w")
         saved = catalog.save(spark, tmp_path / "w", "tw.mine")
         assert saved.keys() == {"tw.mine_subscriptions", "tw.mine_topics", "tw.mine_hosts"}
-        assert spark.sql("SELECT count(distinct node) FROM tw.mine_subscriptions").first()[0] == 30  # type: ignore[index]
+        assert spark.table("tw.mine_subscriptions").select("node").distinct().count() == 30
         with pytest.raises(BadInput, match=r"there is a table tw\.mine_"):
             catalog.save(spark, tmp_path / "w", "tw.mine")
         (tmp_path / "m").mkdir()
