@@ -10,6 +10,7 @@ import pytest
 
 from tests.blocks.directory_swarm import Swarm
 from topicweave.blocks.topic_directory import DirectoryParameters, carrier, rules
+from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, _Waiting, loads
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
     LEADS,
@@ -18,6 +19,7 @@ from topicweave.blocks.topic_directory.messages import (
     Announcement,
     Carry,
     Record,
+    Renewal,
     Unanswered,
 )
 from topicweave.model.ids import RING_SIZE, successor
@@ -312,3 +314,47 @@ def test_malformed_messages_change_nothing() -> None:
     node.receive(999, Carry(1, (Announcement(999, 1, 60.0, topics, bytes(5000)),)))
     node.receive(999, Carry(2, (Announcement(999, 1, 60.0, (5,), b""),)))
     assert node.directory.home.topics() == before
+
+
+def test_what_is_more_than_a_message_holds_goes_in_several_and_nothing_is_lost() -> None:
+    things = _Waiting()
+    things.announcements = [
+        Announcement(peer, 1, 60.0, tuple(range(peer, 50_000, 10)), bytes(len(range(peer, 50_000, 10))))
+        for peer in (1, 2)
+    ]
+    things.renewals = [Renewal(3, 1, 50.0, tuple(range(3000)))]
+    things.records = [Record(topic, 4, 1, 50.0, None, -1.0) for topic in range(3000)]
+    made = loads(things)
+    said: dict[int, list[int]] = {}
+    for load in made:
+        parts: list[Announcement | Renewal] = [*load.announcements, *load.renewals]
+        assert sum(len(part.topics) for part in parts) + len(load.records) <= MOST_ITEMS // 2
+        for part in parts:
+            said.setdefault(part.subscriber, []).extend(part.topics)
+        said.setdefault(4, []).extend(record.topic for record in load.records)
+    assert said[1] == list(range(1, 50_000, 10))
+    assert said[2] == list(range(2, 50_000, 10))
+    assert said[3] == said[4] == list(range(3000))
+    few = _Waiting()
+    few.announcements = [Announcement(1, 1, 60.0, (5,), b"\x00")]
+    few.records = things.records[:1]
+    assert len(loads(few)) == 1
+
+
+def test_a_renewal_says_so_in_few_bytes_and_keeps_records_alive_at_the_successors() -> None:
+    first, keeper, late = (Home(node, PARAMETERS, random.Random(node), 30.0) for node in (1, 2, 3))
+    said = Announcement(7, 1, 100.0, tuple(range(50)), bytes(50))
+    first.announced(said, 0.0)
+    keeper.learn(first.take_changed(0.0), 0.0)
+    assert first.take_renewed(lambda _topic: True, 0.0) == []
+    first.announced(said, 60.0)
+    assert first.take_changed(60.0) == []
+    [renewal] = first.take_renewed(lambda topic: topic != 49, 60.0)
+    assert renewal == Renewal(7, 1, 100.0, tuple(range(49)))
+    for other in (keeper, late):
+        other.learn_renewals([renewal], 60.0)
+        other.sweep(150.0)
+        assert sorted(other.topics()) == list(range(49))
+    # What is new is told in full.
+    first.announced(Announcement(7, 1, 100.0, (5,), bytes([LEADS])), 70.0)
+    assert [record.topic for record in first.take_changed(70.0)] == [5]

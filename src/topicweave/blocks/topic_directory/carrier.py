@@ -13,7 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from topicweave.blocks.topic_directory.messages import Announcement, Carry, Got, Record, Told, Unanswered
+import msgspec
+
+from topicweave.blocks.topic_directory.messages import (
+    Announcement,
+    Carry,
+    Got,
+    Record,
+    Renewal,
+    Told,
+    Unanswered,
+)
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.blocks.topic_directory.ring import HomesRing
 from topicweave.model.ids import NodeId, TopicId
@@ -23,7 +33,8 @@ TIMER = "dir-hop"
 SOON = "dir-soon"
 MOST_TRIES = 4
 MOST_ITEMS = 4096
-"""Of a message that brings more than so many things, the rest is not looked at."""
+"""A message that brings more than so many things is not looked at."""
+AT_ONCE = 2048
 DELAY = 0.02
 """Seconds within which urgent things for the same hop are put together."""
 MOST_HOPS = 64
@@ -39,13 +50,14 @@ class _Sent(NamedTuple):
 class _Waiting:
     """What goes to one hop next."""
 
-    __slots__ = ("announcements", "records", "reports", "told", "tries")
+    __slots__ = ("announcements", "records", "renewals", "reports", "told", "tries")
 
     def __init__(self) -> None:
         self.announcements: list[Announcement] = []
         self.told: list[Told] = []
         self.reports: list[Unanswered] = []
         self.records: list[Record] = []
+        self.renewals: list[Renewal] = []
         self.tries = 0
 
 
@@ -96,27 +108,24 @@ class Carrier:
     def report(self, reports: Iterable[Unanswered]) -> None:
         self._pass_on(Carry(0, reports=tuple(reports)), 0, urgent=False)
 
-    def records(self, peer: NodeId, records: Iterable[Record]) -> None:
+    def records(self, peer: NodeId, records: Iterable[Record], renewals: Iterable[Renewal] = ()) -> None:
         """To a ring neighbour, and no further."""
-        self._to(peer).records.extend(records)
+        waiting = self._to(peer)
+        waiting.records.extend(records)
+        waiting.renewals.extend(renewals)
 
     def flush(self) -> None:
         """Send all that waits."""
         waiting, self._waiting, self._urgent = self._waiting, {}, False
         now = self._world.now
         for peer, things in waiting.items():
-            self._number += 1
-            message = Carry(
-                self._number,
-                tuple(merged(things.announcements)),
-                tuple(things.told),
-                tuple(things.reports),
-                tuple(things.records),
-            )
-            if not self._sent:
-                self._world.set_timer((TIMER,), self._parameters.hop_timeout)
-            self._sent[self._number] = _Sent(now, peer, message, things.tries)
-            self._ring.send(peer, message)
+            for load in loads(things):
+                self._number += 1
+                message = msgspec.structs.replace(load, number=self._number)
+                if not self._sent:
+                    self._world.set_timer((TIMER,), self._parameters.hop_timeout)
+                self._sent[self._number] = _Sent(now, peer, message, things.tries)
+                self._ring.send(peer, message)
 
     def _to(self, peer: NodeId) -> _Waiting:
         waiting = self._waiting.get(peer)
@@ -164,10 +173,11 @@ class Carrier:
         self._ring.send(sender, Got(message.number))
         size = len(message.told) + len(message.reports) + len(message.records)
         size += sum(len(announcement.topics) for announcement in message.announcements)
+        size += sum(len(renewal.topics) for renewal in message.renewals)
         if size > MOST_ITEMS or not all(map(sound, message.announcements)):
             return
-        if message.records:
-            self._arrived(Carry(0, records=message.records))
+        if message.records or message.renewals:
+            self._arrived(Carry(0, records=message.records, renewals=message.renewals))
         urgent = bool(message.told) or any(urgent_to(one) for one in message.announcements)
         self._pass_on(message, 0, urgent)
 
@@ -190,6 +200,42 @@ class Carrier:
         if self._sent:
             due = min(sent.at for sent in self._sent.values()) + timeout
             self._world.set_timer(key, max(due - now, 1e-3))
+
+
+def loads(things: _Waiting) -> list[Carry]:
+    """What waits for a hop, in messages of at most half of what the hop looks at: a node may want thousands of topics."""
+    rest: list[Told | Unanswered | Record] = [*things.told, *things.reports, *things.records]
+    parts: list[tuple[list[Announcement], list[Renewal]]] = []
+    room = 0
+    long_ones: list[Announcement | Renewal] = [*merged(things.announcements), *things.renewals]
+    for thing in long_ones:
+        for first in range(0, max(1, len(thing.topics)), AT_ONCE):
+            places = list(range(first, min(first + AT_ONCE, len(thing.topics))))
+            if room < len(places):
+                parts.append(([], []))
+                room = AT_ONCE
+            room -= len(places)
+            if isinstance(thing, Announcement):
+                parts[-1][0].append(part_of(thing, places))
+            else:
+                topics = thing.topics[first : first + AT_ONCE]
+                parts[-1][1].append(Renewal(thing.subscriber, thing.epoch, thing.left, topics))
+    made = [Carry(0, tuple(said), renewals=tuple(renewals)) for said, renewals in parts]
+    for first in range(0, len(rest), AT_ONCE):
+        some = rest[first : first + AT_ONCE]
+        made.append(
+            Carry(
+                0,
+                told=tuple(one for one in some if isinstance(one, Told)),
+                reports=tuple(one for one in some if isinstance(one, Unanswered)),
+                records=tuple(one for one in some if isinstance(one, Record)),
+            )
+        )
+    if len(made) == 2 and sum(len(one.topics) for one in long_ones) + len(rest) <= AT_ONCE:
+        made = [
+            msgspec.structs.replace(made[1], announcements=made[0].announcements, renewals=made[0].renewals)
+        ]
+    return made
 
 
 def urgent_to(announcement: Announcement) -> bool:

@@ -171,9 +171,10 @@ class TopicDirectory:
     def _share_records(self, now: float) -> None:
         """What changed, to all who keep records with this node; and what single ones are yet to get, a part at a time."""
         changed = [record for record in self.home.take_changed(now) if self.ring.owns(record.topic)]
-        if changed:
+        renewed = self.home.take_renewed(self.ring.owns, now)
+        if changed or renewed:
             for peer in self._keepers:
-                self._carrier.records(peer, changed)
+                self._carrier.records(peer, changed, renewed)
         contacts = self.ring.contacts() if self._backlog else ()
         for peer, topics in list(self._backlog.items()):
             if peer not in contacts:
@@ -192,6 +193,8 @@ class TopicDirectory:
         now = self._world.now
         if carry.records:
             self.home.learn(carry.records, now)
+        if carry.renewals:
+            self.home.learn_renewals(carry.renewals, now)
         answers = []
         for announcement in carry.announcements:
             answers += self.home.announced(announcement, now)

@@ -15,7 +15,7 @@ Rules kept
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from topicweave.blocks.topic_directory import rules
 from topicweave.blocks.topic_directory.messages import (
@@ -25,6 +25,7 @@ from topicweave.blocks.topic_directory.messages import (
     WITHDRAWS,
     Announcement,
     Record,
+    Renewal,
     Told,
     TopicContact,
     Unanswered,
@@ -50,6 +51,10 @@ class _Kept:
     def __init__(self, epoch: int, until: float, label: NodeId | None, led_since: float | None) -> None:
         self.epoch, self.until = epoch, until
         self.label, self.led_since = label, led_since
+
+    def says(self, later: _Kept) -> bool:
+        """Whether a later one says the same, but for its term."""
+        return (self.epoch, self.label, self.led_since) == (later.epoch, later.label, later.led_since)
 
 
 def _contact(subscriber: NodeId, kept: _Kept, now: float) -> TopicContact:
@@ -84,6 +89,7 @@ class Home:
         self._topics: dict[TopicId, _Topic] = {}
         self._budgets: dict[NodeId, Bucket] = {}
         self.changed: dict[tuple[TopicId, NodeId], None] = {}
+        self.renewed: dict[NodeId, dict[TopicId, None]] = {}
 
     # Announcements.
 
@@ -160,9 +166,12 @@ class Home:
         until = now + min(announcement.term, MOST_TERM)
         if leads:
             since = old.led_since if old is not None and old.led_since is not None else now
-        kept[subscriber] = _Kept(announcement.epoch, until, leader, since if leads else None)
+        now_kept = kept[subscriber] = _Kept(announcement.epoch, until, leader, since if leads else None)
         self._topics[topic] = known
-        self.changed[topic, subscriber] = None
+        if old is not None and old.says(now_kept):
+            self.renewed.setdefault(subscriber, {})[topic] = None
+        else:
+            self.changed[topic, subscriber] = None
 
     def _choose(self, known: _Topic, asker: NodeId, now: float) -> list[TopicContact]:
         fresh = [peer for peer, record in known.kept.items() if peer != asker and record.until > now]
@@ -271,6 +280,35 @@ class Home:
         """What changed since the last time."""
         changed, self.changed = self.changed, {}
         return [self._record(topic, subscriber, now) for topic, subscriber in changed]
+
+    def take_renewed(self, owns: Callable[[TopicId], bool], now: float) -> list[Renewal]:
+        """What was announced again since the last time, and is otherwise as it was."""
+        renewed, self.renewed = self.renewed, {}
+        renewals = []
+        for subscriber, topics in renewed.items():
+            kept = {
+                topic: self._topics[topic].kept[subscriber]
+                for topic in topics
+                if topic in self._topics and subscriber in self._topics[topic].kept and owns(topic)
+            }
+            if kept:
+                left = min(record.until for record in kept.values()) - now
+                epoch = next(iter(kept.values())).epoch
+                renewals.append(Renewal(subscriber, epoch, max(0.0, left), tuple(kept)))
+        return renewals
+
+    def learn_renewals(self, renewals: Iterable[Renewal], now: float) -> None:
+        """Of records that this node keeps with a home. One that it lacks it gets to know without its label."""
+        for renewal in renewals:
+            missing = []
+            for topic in renewal.topics:
+                known = self._topics.get(topic)
+                kept = known.kept.get(renewal.subscriber) if known is not None else None
+                if kept is None:
+                    missing.append(Record(topic, renewal.subscriber, renewal.epoch, renewal.left, None, -1.0))
+                elif kept.epoch == renewal.epoch:
+                    kept.until = max(kept.until, now + min(renewal.left, MOST_TERM))
+            self.learn(missing, now)
 
     def _record(self, topic: TopicId, subscriber: NodeId, now: float) -> Record:
         known = self._topics.get(topic)

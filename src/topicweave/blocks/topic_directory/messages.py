@@ -117,6 +117,15 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """For how long it has led its part; negative: it does not."""
 
 
+class Renewal(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A subscriber announced these topics again and said nothing new; for those who keep records with a home."""
+
+    subscriber: NodeId
+    epoch: int
+    left: float
+    topics: tuple[TopicId, ...]
+
+
 class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
     """All that goes to one next hop."""
 
@@ -125,6 +134,7 @@ class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
     told: tuple[Told, ...] = ()
     reports: tuple[Unanswered, ...] = ()
     records: tuple[Record, ...] = ()
+    renewals: tuple[Renewal, ...] = ()
 
     def introduces(self) -> Iterator[NodeId]:
         for answer in self.told:
@@ -136,6 +146,8 @@ class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
             yield announcement.subscriber
         for record in self.records:
             yield record.subscriber
+        for renewal in self.renewals:
+            yield renewal.subscriber
 
 
 class Got(Message, frozen=True, array_like=True, tag="dir-got"):
