@@ -104,7 +104,9 @@ class TopicBeacons:
 
     def known_peers(self) -> set[NodeId]:
         """Peers named in labels and suspicions."""
-        return self._current().leaders() | {peer for peer, _ in self._suspicions.values()}
+        labels = self._current()
+        labels.expire(self._world.now)
+        return labels.leaders() | {peer for peer, _ in self._suspicions.values()}
 
     def tell(self, interest: Interest) -> LabelTable:
         """What a neighbour of this interest should know."""
