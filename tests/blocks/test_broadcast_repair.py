@@ -253,3 +253,18 @@ def test_what_was_lost_with_a_link_comes_over_the_next_one() -> None:
     assert len(swarm.sent_of(IHave)) == announced, "what is old is not brought up again"
     assert swarm.receivers(old) == {1: 1, 2: 1}
     assert swarm.timers() == []
+
+
+def test_who_took_part_later_does_not_ask_for_what_was_before() -> None:
+    swarm = Swarm(nx.Graph([(0, 1), (0, 2)]))
+    swarm.break_link(0, 2)
+    before, _ = swarm.publish(0, settle=1.0)
+    swarm.trees[2].topic_up(NEWS)
+    swarm.net.run(swarm.net.now + 0.5)
+    after, _ = swarm.publish(0, settle=1.0)
+    swarm.graph.add_edge(0, 2)
+    for node, peer in ((0, 2), (2, 0)):
+        swarm.trees[node].link_up(peer, frozenset({NEWS}))
+    swarm.net.run(swarm.net.now + 5.0)
+    assert swarm.receivers(before) == {1: 1}
+    assert swarm.receivers(after) == {1: 1, 2: 1}

@@ -17,7 +17,7 @@ FEW = [
     "--events",
     20,
     "--settle",
-    8,
+    60,
     "--seeds",
     1,
 ]

@@ -30,7 +30,7 @@ def test_a_table_that_is_none(tmp_path: Path) -> None:
     ended = call("compare", tmp_path, "--out", tmp_path / "out")
     assert ended.exit_code == 2
     assert only_line(ended.stderr).startswith(
-        f"error: {tmp_path}/subscriptions.parquet: not readable as Parquet"
+        f"error: {tmp_path}/subscriptions.parquet: cannot be read (Parquet magic bytes not found"
     )
 
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import shutil
 import socket
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,8 +18,8 @@ import topicweave
 from tests.live.test_hostile import Attacker, two_honest_nodes
 from tests.live.test_http import ask, asked
 from tests.live.together import eventually, linked, local, processes, run, secure, taken, wall
-from topicweave.blocks.descriptors import Descriptor
-from topicweave.blocks.peer_sampling import Offer
+from topicweave.blocks.peer_sampling import NamesOffer
+from topicweave.blocks.profiles import PeerProfile, TellProfiles, stamp
 from topicweave.errors import BadInput
 from topicweave.live import LiveNode, catch_up_messages
 from topicweave.live.authority import issue, new_swarm, revoke_certificates
@@ -371,7 +372,11 @@ def test_without_keys_an_address_is_dialled_a_few_times_however_many_are_said_to
                 attacker.writer.write(
                     addresses_frame([AddressOf(one, Address("127.0.0.1", port)) for one in fakes])
                 )
-                attacker.say(Offer(tuple(Descriptor(one, 0.0, 1, frozenset({topic})) for one in fakes)))
+                topics = frozenset({topic})
+                attacker.say(
+                    NamesOffer(b"".join(struct.pack("<QHQ", one, 0, stamp(1, topics)) for one in fakes))
+                )
+                attacker.say(TellProfiles(tuple(PeerProfile(one, 1, topics) for one in fakes)))
                 await asyncio.sleep(0.05)
             had = node.counters.messages_received
             await eventually(lambda: node.counters.messages_received > had)
@@ -432,7 +437,8 @@ def test_interests_beyond_the_memory_for_them_count_as_empty_and_one_peer_may_no
                 with contextlib.suppress(ConnectionError):
                     for peer in range(100):
                         topics = frozenset(range(peer * 2000, (peer + 1) * 2000))
-                        attacker.say(Offer((Descriptor(peer, 0.0, 1, topics),)))
+                        attacker.say(NamesOffer(struct.pack("<QHQ", peer, 0, stamp(1, topics))))
+                        attacker.say(TellProfiles((PeerProfile(peer, 1, topics),)))
                         await attacker.writer.drain()
                 await attacker.closed()
             held = sum(len(one) for one in node.transport.codec.names._interned.values())

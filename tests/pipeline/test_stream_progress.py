@@ -13,7 +13,7 @@ WINDOWS = Windows(window=10.0, wait=5.0, lateness=5.0)
 
 def rows(node: str, *times: float, run: str = "run") -> list[dict[str, Any]]:
     return [
-        {"run": run, "node": node, "place": math.floor(time / 10.0), "rows": 1, "latest": time}
+        {"run": run, "node": node, "place": math.floor(time / 10.0), "rows": 1, "lists": 0, "latest": time}
         for time in times
     ]
 

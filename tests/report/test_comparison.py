@@ -14,7 +14,18 @@ from topicweave.report import Entry
 def test_json_has_the_documented_keys_and_no_distributions() -> None:
     told = comparison(entry("alpha", {"k": 2})).to_json()
     assert told.keys() == {
-        *("version", "workload", "seeds", "events", "membership", "settle", "latency", "churn", "crash"),
+        *(
+            "version",
+            "workload",
+            "seeds",
+            "events",
+            "membership",
+            "settle",
+            "latency",
+            "churn",
+            "crash",
+            "loss",
+        ),
         *("cuts", "systems"),
     }
     [system] = told["systems"]

@@ -129,11 +129,11 @@ def test_what_was_finished_before_a_failure_is_kept(tmp_path: Path, runs: list[R
 def test_a_full_disk_is_named_and_leaves_nothing_half_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, text: str) -> int:
-        path.write_bytes(text.encode()[:10])
+    def full(path: Path, content: bytes) -> int:
+        path.write_text(content.decode()[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(TopicweaveError, match="No space left on device; make room"):
         run_all({"a": TINY}, tmp_path, ONE)
     assert list(tmp_path.iterdir()) == []

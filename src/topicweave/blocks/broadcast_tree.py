@@ -19,7 +19,8 @@ Rules kept
 4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
    those announced ahead of them are waited for. Whose graft was in vain, because the events came anyway, has more patience from
    then on (up to `MOST_PATIENCE` times the time set), and less again when a graft was needed.
-5. Over a new link the events of the last `LATE` seconds are announced: one that was lost with the link before comes over this one.
+5. Over a new link the events of the last `LATE` seconds are announced, with their ages: one that was lost with the link before comes
+   over this one. Who took part in the topic later than that does not ask: it has lost nothing.
 6. An event is handed to the application at most once, and passed on at most once, however often it comes.
 7. All memory is bounded: the cache that answers grafts, the announcements waited for, the streams seen. State
    is kept only for peers that a link leads to, and only for topics that this node takes part in.
@@ -92,9 +93,10 @@ class Push(EventMessage, frozen=True, array_like=True, tag="tree-push"):
 
 
 class IHave(Message, frozen=True, array_like=True, tag="tree-ihave"):
-    """These events can be had from me."""
+    """These events can be had from me; I had them so many seconds ago (`ages`, as many as runs), or just now (none)."""
 
     runs: tuple[EventRun, ...]
+    ages: tuple[float, ...] = ()
 
 
 class Graft(Message, frozen=True, array_like=True, tag="tree-graft"):
@@ -186,6 +188,9 @@ class BroadcastTree:
         # What was spread lately, with the time; and to whom it is to be announced.
         self._recent: deque[tuple[float, EventId]] = deque(maxlen=MOST_RUNS)
         self._new_links: dict[NodeId, frozenset[TopicId]] = {}
+        # Since when this node takes part: in all topics, and in those that it began with later.
+        self._since = world.now
+        self._topic_since: dict[TopicId, float] = {}
         self._reference: dict[TopicId, _Reference] = {}
         self._grafted: set[NodeId] = set()  # asked, and nothing has come from them since
         self._patience = 1.0
@@ -259,8 +264,13 @@ class BroadcastTree:
             runs = self._news.pop(stream)
             self._news.setdefault((*stream[:3], None), []).extend(runs)
 
+    def topic_up(self, topic: TopicId) -> None:
+        """From now on, this node takes part in the topic."""
+        self._topic_since[topic] = self._world.now
+
     def topic_down(self, topic: TopicId) -> None:
         """This node takes part in the topic no more."""
+        self._topic_since.pop(topic, None)
         self._lazy.pop(topic, None)
         self._reference.pop(topic, None)
         for stream in [stream for stream in self._missing if stream.topic == topic]:
@@ -281,6 +291,7 @@ class BroadcastTree:
         self._missing.clear()
         self._news.clear()
         self._new_links.clear()
+        self._since = self._world.now
 
     # What peers say.
 
@@ -333,8 +344,11 @@ class BroadcastTree:
         return self._parameters.prefer_short and self._world.now - at < self._parameters.graft_timeout
 
     def _receive_ihave(self, sender: NodeId, message: IHave) -> None:
+        ages = dict(zip(message.runs, message.ages, strict=False))
         for run in message.runs[:MOST_RUNS]:
             unseen = self._seen.unseen(*run)
+            if ages and self._is_older_than_interest(run.topic, ages.get(run, 0.0)):
+                continue
             if not unseen or not self._wants(run.topic) or sender not in self._links(run.topic):
                 continue
             first, last = unseen[0][0], unseen[-1][1]
@@ -353,6 +367,9 @@ class BroadcastTree:
                 missing.sources[sender] = _Source(first, last)
             else:
                 source.first, source.last = min(source.first, first), max(source.last, last)
+
+    def _is_older_than_interest(self, topic: TopicId, age: float) -> bool:
+        return self._world.now - age < max(self._since, self._topic_since.get(topic, self._since))
 
     def _receive_graft(self, sender: NodeId, message: Graft) -> None:
         left, bytes_left = MOST_ASKED, MOST_SENT
@@ -422,10 +439,12 @@ class BroadcastTree:
     def _announce_recent(self, _key: TimerKey) -> None:
         new, self._new_links = self._new_links, {}
         since = self._world.now - LATE
-        recent = [event for time, event in self._recent if time > since and self._wants(event.topic)]
+        recent = [(time, event) for time, event in self._recent if time > since and self._wants(event.topic)]
         for peer, interest in new.items():
-            if runs := tuple(EventRun.of(event) for event in recent if event.topic in interest):
-                self._world.send(peer, IHave(runs))
+            told = [(time, event) for time, event in recent if event.topic in interest]
+            if told:
+                ages = tuple(self._world.now - time for time, _ in told)
+                self._world.send(peer, IHave(tuple(EventRun.of(event) for _, event in told), ages))
 
     def _ask_for_missing(self, key: TimerKey) -> None:
         """The timer of one stream: ask for what did not come, unless it is coming."""

@@ -261,6 +261,8 @@ class OMenNode(ViewNode):
             self.world.send(peer, update)
         for topic in sorted(dropped):
             self._tree.topic_down(topic)
+        for topic in sorted(self._interest - before):
+            self._tree.topic_up(topic)
         self.coordinator.forget_topics(dropped)
         self.links_kept.own_interest_changed()
         self.coordinator.left_topics(held, neighbours)

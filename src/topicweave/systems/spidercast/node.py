@@ -220,6 +220,8 @@ class OverlayNode(ViewNode):
         super()._interest_changed(before)
         for topic in sorted(before - self._interest):
             self._tree.topic_down(topic)
+        for topic in sorted(self._interest - before):
+            self._tree.topic_up(topic)
         for task in self.tasks.values():
             task.interest_changed()
         update = InterestUpdate(*self._own_interest())
