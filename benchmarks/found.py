@@ -20,7 +20,7 @@ from topicweave.sim.host import Host
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
-from topicweave.telemetry.writer import MemoryTelemetry
+from topicweave.testing.toys import recorder
 from topicweave.workloads.catalogue import build
 
 SYSTEMS = ("spidercast", "rappel", "gossipsub", "omen", "ring-per-topic")
@@ -66,11 +66,7 @@ def served(simulation: Simulation, rng: random.Random) -> tuple[float, int]:
 def found(system: str, nodes: int, view: int, settled: float, **model: int) -> Found:
     workload = build("rare", 1, nodes=nodes, **model)
     known = find_system(system)
-    telemetry = MemoryTelemetry(
-        run=system,
-        node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
-        topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
-    )
+    telemetry = recorder(workload)
     simulation = Simulation(
         workload,
         known,

@@ -7,6 +7,7 @@ the nodes crashed: slower detection would be no saving.
 from __future__ import annotations
 
 from benchmarks.sheet import Column, Sheet
+from topicweave.live.settings import Preset
 
 SYSTEMS = ("spidercast", "rappel", "omen", "gossipsub", "vitis", "magnet", "rvr", "strawman", "scribe")
 SETTLED, MEASURED = 60.0, 20.0
@@ -19,7 +20,7 @@ QUICK = {"40 nodes, 10 of 100 topics": (40, 100, "rss", 10)}
 
 
 def at_rest(
-    system: str, nodes: int, topics: int, popularity: str, size: int, preset: str = "lan"
+    system: str, nodes: int, topics: int, popularity: str, size: int, preset: Preset = "lan"
 ) -> tuple[float, ...]:
     """Messages and bytes per node and second, those of membership, links per node, seconds until repaired."""
     from topicweave.blocks.membership import DIRECTORY
@@ -29,22 +30,18 @@ def at_rest(
     from topicweave.sim.latency_choice import parse_latency
     from topicweave.sim.simulation import Simulation
     from topicweave.systems.registry import find_system
-    from topicweave.telemetry.writer import MemoryTelemetry
+    from topicweave.testing.toys import recorder
     from topicweave.workloads.catalogue import build
 
     workload = build(
         "spidercast", 0, nodes=nodes, topics=topics, popularity=popularity, min_size=size, max_size=size
     )
     found = find_system(system)
-    telemetry = MemoryTelemetry(
-        run=system,
-        node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
-        topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
-    )
+    telemetry = recorder(workload)
     simulation = Simulation(
         workload,
         found,
-        Settings(insecure=True, preset=preset, system=system).system_parameters(found),  # type: ignore[arg-type]  # one of the names
+        Settings(insecure=True, preset=preset, system=system).system_parameters(found),
         seed=0,
         membership=DIRECTORY,
         telemetry=telemetry,
