@@ -22,6 +22,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a script, which ignores Ctrl-C. Tests press it, and commands that they start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Javas of tests live for seconds: what a better compiler or a second collector's thread would gain they never earn back.
+for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
 
 LONGEST = (
     "spark",
@@ -61,9 +64,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> "Iterator[SparkSession]":
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """A real Spark in this process's keeping: two cores, few partitions, nothing left behind."""
     from topicweave.pipeline.session import spark_session
+
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # Where groups are lost (pytest 9.2 with pytest-xdist 3.8), every process would start one, and nobody would notice.
+        Path(tmp_path_factory.getbasetemp().parent, "spark").touch(exist_ok=False)
 
     settings = {
         "spark.sql.shuffle.partitions": "2",
