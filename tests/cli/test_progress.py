@@ -4,7 +4,7 @@ import pytest
 from rich.progress import Progress
 
 from topicweave.cli import progress
-from topicweave.cli.progress import TimeLeft
+from topicweave.cli.progress import Reckoning, TimeLeft
 
 
 class Clock:
@@ -18,16 +18,17 @@ class Clock:
 def test_it_is_reckoned_from_what_this_run_has_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(progress, "time", clock)
-    left, bar = TimeLeft(), Progress()
+    reckoning, bar = Reckoning(), Progress()
+    left = TimeLeft(reckoning)
     bar.add_task("x", total=10)
     [task] = bar.tasks
-    left.start(6)  # Read from an earlier run, in no time.
+    reckoning.start(6)  # Read from an earlier run, in no time.
     task.completed = 6
     clock.now = 5.0
     assert left.render(task).plain == "0:05"
     clock.now = 60.0
     task.completed = 7
-    left.finished_one()
+    reckoning.finished_one()
     assert left.render(task).plain == "1:00, about 3:00 left"
     clock.now = 90.0
     assert left.render(task).plain == "1:30, about 2:30 left"
@@ -62,3 +63,16 @@ def test_a_log_says_the_time_left(
         "5/6 omen, about 0:11 left",
         "6/6 rappel",
     ]
+
+
+def test_the_time_left_ends_with_the_budget(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    with progress.progress("x", most=180.0) as report:
+        clock.now = 60.0  # Pilots.
+        report(0, 14, "")
+        clock.now = 90.0
+        report(1, 14, "vitis")
+    assert capsys.readouterr().err == "1/14 vitis, about 1:30 left\n"

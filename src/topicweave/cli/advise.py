@@ -58,7 +58,7 @@ def advise(
     from topicweave.cli.output import print_json
 
     out, runs = trying.places("advise", subscriptions, out, runs)
-    with trying.machinery(workers, master, conf, verbose) as machinery:
+    with trying.machinery(workers, master, conf, verbose, question["budget"]) as machinery:
         advice = topicweave.advise(
             subscriptions, prefer=prefer, systems=systems, out=out, runs=runs, **machinery, **question
         )

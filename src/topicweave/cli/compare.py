@@ -66,7 +66,7 @@ def compare(
     from topicweave.cli.output import print_json
 
     out, runs = trying.places("compare", subscriptions, out, runs)
-    with trying.machinery(workers, master, conf, verbose) as machinery:
+    with trying.machinery(workers, master, conf, verbose, question["budget"]) as machinery:
         comparison = topicweave.compare(
             subscriptions, systems=systems, out=out, runs=runs, telemetry=telemetry, **machinery, **question
         )

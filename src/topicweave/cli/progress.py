@@ -22,33 +22,46 @@ from rich.text import Text
 from topicweave.runs.runner import Progress as Report
 
 
-class TimeLeft(ProgressColumn):
-    """Reckoned from the parts finished in this run: those read from an earlier one took no time."""
+class Reckoning:
+    """Seconds left, from the parts finished in this run: those read from an earlier one took no time."""
 
-    max_refresh = 0.5
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._started = time.perf_counter()
-        self._finished_at = self._started
+    def __init__(self, most: float | None = None) -> None:
+        """most: seconds from here after which the work ends, finished or not."""
+        self.started = self._finished_at = time.perf_counter()
+        self._until = None if most is None else self.started + most
         self._done_before = 0.0
 
     def start(self, done: int) -> None:
-        self._started = self._finished_at = time.perf_counter()
+        self.started = self._finished_at = time.perf_counter()
         self._done_before = done
 
     def finished_one(self) -> None:
         self._finished_at = time.perf_counter()
 
-    def render(self, task: Task) -> Text:
+    def left(self, done: float, total: float | None) -> float | None:
+        """None while nothing can be told, and at the end."""
+        here = done - self._done_before
+        if total is None or not here or done >= total:
+            return None
         now = time.perf_counter()
-        elapsed = _clock(now - self._started)
-        done = task.completed - self._done_before
-        if task.total is None or not done or task.completed >= task.total:
-            return Text(elapsed)
-        per_part = (self._finished_at - self._started) / done
-        left = per_part * (task.total - task.completed) - (now - self._finished_at)
-        return Text(f"{elapsed}, about {_clock(max(left, 0.0))} left")
+        per_part = (self._finished_at - self.started) / here
+        left = per_part * (total - done) - (now - self._finished_at)
+        return max(0.0, left if self._until is None else min(left, self._until - now))
+
+
+class TimeLeft(ProgressColumn):
+    """Of a bar."""
+
+    max_refresh = 0.5
+
+    def __init__(self, reckoning: Reckoning) -> None:
+        super().__init__()
+        self._reckoning = reckoning
+
+    def render(self, task: Task) -> Text:
+        elapsed = _clock(time.perf_counter() - self._reckoning.started)
+        left = self._reckoning.left(task.completed, task.total)
+        return Text(elapsed if left is None else f"{elapsed}, about {_clock(left)} left")
 
 
 def _clock(seconds: float) -> str:
@@ -57,19 +70,22 @@ def _clock(seconds: float) -> str:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Report]:
-    """Gives a function to be called with (finished, of how many, what was finished last), first at the start."""
+def progress(title: str, most: float | None = None) -> Iterator[Report]:
+    """Gives a function to be called with (finished, of how many, what was finished last), first at the start.
+
+    most: seconds after which the work ends in any case
+    """
     console = Console(stderr=True)
+    reckoning = Reckoning(most)
     if not console.is_terminal:
-        yield _Log()
+        yield _log(reckoning)
         return
-    left = TimeLeft()
     # stdout is left alone: what a command prints goes where the user sent it.
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        left,
+        TimeLeft(reckoning),
         TextColumn("[dim]{task.fields[last]}"),
         console=console,
         transient=True,
@@ -80,9 +96,9 @@ def progress(title: str) -> Iterator[Report]:
 
         def report(done: int, total: int, what: str) -> None:
             if what:
-                left.finished_one()
+                reckoning.finished_one()
             else:
-                left.start(done)
+                reckoning.start(done)
             bar.update(task, completed=done, total=total, last=what)
 
         yield report
@@ -92,22 +108,21 @@ WORTH_SAYING = 10.0
 """Seconds left that a line in a log speaks of."""
 
 
-class _Log:
+def _log(reckoning: Reckoning) -> Report:
     """A line per finished part; with the time left, where it is worth a word."""
 
-    def __init__(self) -> None:
-        self._started, self._before = time.perf_counter(), 0
-
-    def __call__(self, done: int, total: int, what: str) -> None:
+    def report(done: int, total: int, what: str) -> None:
         if not what:
-            self._started, self._before = time.perf_counter(), done
+            reckoning.start(done)
             if done:
                 typer.echo(f"{done}/{total} finished in an earlier run", err=True)
             return
-        elapsed = time.perf_counter() - self._started
-        left = elapsed / max(1, done - self._before) * (total - done)
+        reckoning.finished_one()
+        left = reckoning.left(done, total) or 0.0
         said = f", about {_clock(left)} left" if left >= WORTH_SAYING else ""
         typer.echo(f"{done}/{total} {what}{said}", err=True)
+
+    return report
 
 
 @contextmanager

@@ -210,9 +210,14 @@ class Machinery(TypedDict):
 
 @contextmanager
 def machinery(
-    workers: int | None, master: str | None = None, conf: list[str] | None = None, verbose: bool = False
+    workers: int | None,
+    master: str | None = None,
+    conf: list[str] | None = None,
+    verbose: bool = False,
+    budget: str | None = None,
 ) -> Iterator[Machinery]:
     """Spark where a master is named, or where nobody asks for processes and it is there; progress and notes on stderr."""
+    from topicweave.choose.planning import parse_budget
     from topicweave.cli.progress import progress
     from topicweave.errors import BadInput
 
@@ -224,7 +229,7 @@ def machinery(
             spark = partial(spark_for, "compare", master, conf, verbose)
         else:
             note("no Spark or no Java here; running in processes of this machine")
-    with progress("comparing") as report:
+    with progress("comparing", most=None if budget is None else parse_budget(budget)) as report:
         yield {"workers": workers, "spark": spark, "progress": report, "note": note}
 
 
