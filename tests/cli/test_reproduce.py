@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import call
-from topicweave.cli.reproduce import choose_papers
 from topicweave.errors import UnknownName
 from topicweave.papers import STUDIES
+from topicweave.papers.catalogue import choose_papers
 
 STUDY = "spidercast/fig14"
 

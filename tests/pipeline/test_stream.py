@@ -255,9 +255,7 @@ def test_live_nodes_and_simulations_write_what_it_reads(spark: SparkSession, tmp
             await together.eventually(lambda: [len(together.taken(node)) for node in nodes] == [4, 3, 4, 1])
 
     together.run(live)
-    names = dict(zip(workload.node_ids, workload.node_names, strict=True))
-    topics = dict(zip(workload.topic_ids, workload.topic_names, strict=True))
-    with PartsTelemetry(folder, "simulated", names, topics, writer="simulator") as telemetry:
+    with PartsTelemetry(folder, "simulated", *workload.names(), writer="simulator") as telemetry:
         simulation = Simulation(workload, find_system("spidercast"), seed=1, telemetry=telemetry)
         simulation.run(5.0)
         simulation.snapshot()

@@ -41,11 +41,7 @@ def run(seed: int, folder: Path) -> None:
     """A small world in which everything happens that can happen."""
     workload = generate(NODES, TOPICS, min_size=1, max_size=6, seed=1)
     system = find_system("spidercast")
-    names = (
-        dict(zip(workload.node_ids, workload.node_names, strict=True)),
-        dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
-    )
-    with ParquetTelemetry(folder, "run", *names) as telemetry:
+    with ParquetTelemetry(folder, "run", *workload.names()) as telemetry:
         simulation = Simulation(
             workload,
             system,

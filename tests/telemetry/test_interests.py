@@ -69,9 +69,7 @@ def test_a_node_is_there_while_it_wants_something(found: list[Row]) -> None:
 
 def test_a_simulation_records_what_its_nodes_want() -> None:
     workload = Workload.from_lists({"ann": ["a", "b"], "bob": ["a"], "eve": ["b"]})
-    names = dict(zip(workload.node_ids, workload.node_names, strict=True))
-    topics = dict(zip(workload.topic_ids, workload.topic_names, strict=True))
-    telemetry = MemoryTelemetry("r", names, topics)
+    telemetry = MemoryTelemetry("r", *workload.names())
     telemetry.keeps_interests = True
     churn = Churn(frozenset({0, 1}), (Change(4.0, 1, False), Change(6.0, 2, True)))
     simulation = Simulation(workload, find_system("random"), seed=1, telemetry=telemetry, churn=churn)

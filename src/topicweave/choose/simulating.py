@@ -70,11 +70,7 @@ def simulate(
     variant = parse_variant(system)
     churn, workload = own_churn(churn, churn_speed, read_workload(subscriptions), seed, _ignore)
     network = own_latency(latency, latency_unit, workload, _ignore)
-    telemetry = MemoryTelemetry(
-        run=variant.system,
-        node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
-        topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
-    )
+    telemetry = MemoryTelemetry(variant.system, *workload.names())
     found = find_system(variant.system)
     simulation = Simulation(
         workload,
@@ -104,8 +100,7 @@ class SimulatedSwarm:
         workload = simulation.workload
         self._nodes = {name: index for index, name in enumerate(workload.node_names)}
         self._topics = {name: index for index, name in enumerate(workload.topic_names)}
-        self._node_of = dict(zip(workload.node_ids, workload.node_names, strict=True))
-        self._topic_of = dict(zip(workload.topic_ids, workload.topic_names, strict=True))
+        self._node_of, self._topic_of = workload.names()
         self._changes: list[tuple[float, str, str]] = []
 
     @property

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from topicweave.cli.options import Format
-from topicweave.cli.spark import Conf, Master, Verbose
+from topicweave.cli.options import Format, sharing
+from topicweave.cli.spark import Conf, Master, Verbose, spark_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,23 +30,75 @@ OfTopics = Annotated[
     typer.Option(metavar="DIR", help="Cut the graph by the topics of this workload; else it is one graph."),
 ]
 OfRun = Annotated[str | None, typer.Option(metavar="NAME", help="Which run, if the links are of several.")]
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Also write all rows as a table.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a table that is there.")]
 Least = Annotated[int, typer.Option(metavar="N", help="Leave out pairs that fewer nodes want.")]
 SHOWN = 20
 
 
-@app.command()
-def components(
-    telemetry: Telemetry,
-    workload: OfTopics = None,
-    run: OfRun = None,
-    out: Out = None,
-    overwrite: Overwrite = False,
+class Asked(NamedTuple):
+    """Where Spark runs, and what becomes of the rows: all commands ask for it in the same words."""
+
+    format: str
+    master: str | None
+    conf: list[str] | None
+    verbose: bool
+    out: Path | None = None
+    overwrite: bool = False
+
+    def spark(self, command: str) -> AbstractContextManager[SparkSession]:
+        return spark_for(f"graph {command}", self.master, self.conf, self.verbose)
+
+    def keep(self, rows: DataFrame, name: str, order: Sequence[str]) -> None:
+        """All rows as a table, if one is wanted."""
+        if self.out is None:
+            return
+        from topicweave.pipeline.graphs.api import TABLES
+        from topicweave.pipeline.parts import write_table
+        from topicweave.pipeline.staging import staged, write_about
+
+        plan = {"command": f"graph {name}"}
+        with staged(self.out, plan, self.overwrite) as staging:
+            write_table(rows, staging.table(name), TABLES[name], order[0], order)
+            write_about(staging, plan)
+
+    def show(self, rows: DataFrame, by: str) -> None:
+        """The first rows: all of them are in --out."""
+        from topicweave.cli.output import print_json
+
+        first = rows.orderBy(by, ascending=False).limit(SHOWN).toArrow()
+        if self.format == "json":
+            print_json(first.to_pylist())
+            return
+        _table(first.column_names, [[_cell(value) for value in row.values()] for row in first.to_pylist()])
+
+
+def _asked(
     format: Format = "table",  # noqa: A002
     master: Master = None,
     conf: Conf = None,
     verbose: Verbose = False,
+) -> Asked:
+    return Asked(format, master, conf, verbose)
+
+
+def _kept(
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write all rows as a table.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a table that is there.")] = False,
+    format: Format = "table",  # noqa: A002
+    master: Master = None,
+    conf: Conf = None,
+    verbose: Verbose = False,
+) -> Asked:
+    return Asked(format, master, conf, verbose, out, overwrite)
+
+
+@app.command()
+@sharing(_kept, "asked")
+def components(
+    telemetry: Telemetry,
+    workload: OfTopics = None,
+    run: OfRun = None,
+    *,
+    asked: Asked,
 ) -> None:
     """Connected components of the last snapshot, of every topic's own links if a workload is given.
 
@@ -53,20 +106,20 @@ def components(
     Example:
       topicweave graph components out/telemetry --workload workloads/mine
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline.graphs.api import named_components
 
-    with spark_for("graph components", master, conf, verbose) as spark:
+    with asked.spark("components") as spark:
         from pyspark.sql import functions as sf
 
         rows = named_components(spark, _overlay(spark, telemetry, workload, run)).persist()
-        _keep(rows, "components", out, overwrite, ("topic", "node"))
+        asked.keep(rows, "components", ("topic", "node"))
         parts = rows.groupBy("topic", "component").count()
         found = parts.groupBy("topic").agg(sf.sum("count").alias("nodes"), sf.count("*").alias("components"))
-        _show(found.orderBy("components", ascending=False), format)
+        asked.show(found, by="components")
 
 
 @app.command()
+@sharing(_kept, "asked")
 def diameter(
     telemetry: Telemetry,
     workload: OfTopics = None,
@@ -75,12 +128,8 @@ def diameter(
         int, typer.Option(metavar="N", help="Bytes for each node and topic: more, and estimates are better.")
     ] = 64,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the estimate.")] = 0,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    format: Format = "table",  # noqa: A002
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Distances in the last snapshot by HyperANF: a diameter (at least), the effective one (90%), and the mean.
 
@@ -88,26 +137,22 @@ def diameter(
     Example:
       topicweave graph diameter out/telemetry --workload workloads/mine
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline.graphs.api import named_distances
 
-    with spark_for("graph diameter", master, conf, verbose) as spark:
+    with asked.spark("diameter") as spark:
         rows = named_distances(spark, _overlay(spark, telemetry, workload, run), registers, seed)
-        _keep(rows, "distances", out, overwrite, ("topic",))
-        _show(rows.orderBy("diameter", ascending=False), format)
+        asked.keep(rows, "distances", ("topic",))
+        asked.show(rows, by="diameter")
 
 
 @app.command()
+@sharing(_kept, "asked")
 def similar(
     workload: Lists,
     threshold: Annotated[float, typer.Option(metavar="S", help="How alike (Jaccard), from 0 to 1.")] = 0.5,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the hash functions.")] = 0,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    format: Format = "table",  # noqa: A002
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Pairs of nodes with like interests, by MinHash: 87% of those at 0.5 are found, nearly all above 0.7.
 
@@ -115,27 +160,23 @@ def similar(
     Example:
       topicweave graph similar workloads/mine --threshold 0.7 --out out/similar
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline.graphs.api import named_similar
 
-    with spark_for("graph similar", master, conf, verbose) as spark:
+    with asked.spark("similar") as spark:
         rows, crowded = named_similar(spark, _files(spark, workload, "subscriptions"), threshold, seed)
         if crowded:
             typer.echo(f"{crowded:,} groups were too large to compare all of their pairs", err=True)
-        _keep(rows, "similar", out, overwrite, ("node", "other"))
-        _show(rows.orderBy("similarity", ascending=False), format)
+        asked.keep(rows, "similar", ("node", "other"))
+        asked.show(rows, by="similarity")
 
 
 @app.command()
+@sharing(_kept, "asked")
 def cooccurrence(
     workload: Lists,
     least: Least = 1,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    format: Format = "table",  # noqa: A002
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Pairs of topics, and how many nodes want both.
 
@@ -143,26 +184,22 @@ def cooccurrence(
     Example:
       topicweave graph cooccurrence workloads/mine --least 10
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline.graphs.api import named_cooccurrence
 
-    with spark_for("graph cooccurrence", master, conf, verbose) as spark:
+    with asked.spark("cooccurrence") as spark:
         rows, left_out = named_cooccurrence(spark, _files(spark, workload, "subscriptions"), least)
         _tell_left_out(left_out)
-        _keep(rows, "cooccurrence", out, overwrite, ("topic", "other"))
-        _show(rows.orderBy("nodes", ascending=False), format)
+        asked.keep(rows, "cooccurrence", ("topic", "other"))
+        asked.show(rows, by="nodes")
 
 
 @app.command()
+@sharing(_kept, "asked")
 def communities(
     workload: Lists,
     least: Least = 1,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    format: Format = "table",  # noqa: A002
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Communities of topics that the same nodes want, by label propagation.
 
@@ -170,21 +207,18 @@ def communities(
     Example:
       topicweave graph communities workloads/mine --least 10 --out out/communities
     """
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline.graphs.api import named_communities
 
-    with spark_for("graph communities", master, conf, verbose) as spark:
+    with asked.spark("communities") as spark:
         rows, left_out = named_communities(spark, _files(spark, workload, "subscriptions"), least)
         _tell_left_out(left_out)
         rows = rows.persist()
-        _keep(rows, "communities", out, overwrite, ("community", "topic"))
-        _show(
-            rows.groupBy("community").count().toDF("community", "topics").orderBy("topics", ascending=False),
-            format,
-        )
+        asked.keep(rows, "communities", ("community", "topic"))
+        asked.show(rows.groupBy("community").count().toDF("community", "topics"), by="topics")
 
 
 @app.command()
+@sharing(_asked, "asked")
 def survival(
     workload: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with churn.parquet.")],
     resolution: Annotated[
@@ -193,10 +227,8 @@ def survival(
     end: Annotated[
         float | None, typer.Option(metavar="S", help="When the record ends; its last change.")
     ] = None,
-    format: Format = "table",  # noqa: A002
-    master: Master = None,
-    conf: Conf = None,
-    verbose: Verbose = False,
+    *,
+    asked: Asked,
 ) -> None:
     """How long sessions last (Kaplan and Meier): those that go on when the record ends count as lasting longer.
 
@@ -205,12 +237,11 @@ def survival(
       topicweave graph survival workloads/mine --resolution 60
     """
     from topicweave.cli.output import print_json
-    from topicweave.cli.spark import spark_for
     from topicweave.pipeline.graphs.api import sessions_survival
 
-    with spark_for("graph survival", master, conf, verbose) as spark:
+    with asked.spark("survival") as spark:
         found = sessions_survival(spark, _files(spark, workload, "churn"), resolution, end)
-    if format == "json":
+    if asked.format == "json":
         print_json(
             {name: column.tolist() for name, column in found._asdict().items()} | {"median": found.median}
         )
@@ -252,31 +283,6 @@ def _parts(folder: Path, table: str) -> list[Any]:
 def _tell_left_out(nodes: int) -> None:
     if nodes:
         typer.echo(f"{nodes:,} nodes have so many topics that they were left out", err=True)
-
-
-def _keep(rows: DataFrame, name: str, out: Path | None, overwrite: bool, order: Sequence[str]) -> None:
-    if out is None:
-        return
-    from topicweave.pipeline.graphs.api import TABLES
-    from topicweave.pipeline.parts import write_table
-    from topicweave.pipeline.staging import staged, write_about
-
-    plan: Mapping[str, Any] = {"command": f"graph {name}"}
-    with staged(out, plan, overwrite) as staging:
-        write_table(rows, staging.table(name), TABLES[name], order[0], order)
-        write_about(staging, plan)
-
-
-def _show(rows: DataFrame, format_: str) -> None:
-    """The first rows: all of them are in --out."""
-    from topicweave.cli.output import print_json
-
-    first = rows.limit(SHOWN).toArrow()
-    if format_ == "json":
-        print_json(first.to_pylist())
-        return
-    cells = [[_cell(value) for value in row.values()] for row in first.to_pylist()]
-    _table(first.column_names, cells)
 
 
 def _cell(value: Any) -> str:

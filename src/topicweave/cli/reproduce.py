@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,13 +13,7 @@ from topicweave.cli.options import Format, Workers
 from topicweave.cli.spark import Conf, Elsewhere, Runs, Verbose
 
 if TYPE_CHECKING:
-    from topicweave.papers.results import Number
     from topicweave.papers.scoreboard import PaperBoard
-    from topicweave.papers.study import Plan, Study
-    from topicweave.runs.run import Run
-
-KEPT = Path("docs/results")
-"""Where this project keeps what came out at the papers' sizes."""
 
 
 def reproduce(
@@ -82,93 +76,42 @@ def reproduce(
            "checks": […]}
     """
     from topicweave.cli.output import print_json
-    from topicweave.papers.results import merged, read_results, write_results
+    from topicweave.papers.catalogue import choose_papers
+    from topicweave.papers.reproducing import Reproduction, results_folder
+    from topicweave.papers.results import read_results, write_results
     from topicweave.papers.scoreboard import scoreboard, to_json
     from topicweave.papers.scoreboard_page import markdown
     from topicweave.report.files import json_text, make_folder, write_whole
     from topicweave.runs.store import beside
 
-    chosen = choose_papers(papers or [])
     at = scale or ("paper" if finished else "smoke")
+    chosen = choose_papers(papers or [])
     make_folder(out)
-    folder = results or (KEPT if at == "paper" and KEPT.is_dir() else out / "results")
-    earlier = read_results(folder)
-    plans = {
-        (study, number): study.plan(at, number) for study in chosen for number in range(seed, seed + seeds)
-    }
-    codes = _codes(plans)
-    known = {(number.batch, number.code) for number in earlier}
-    there = {
-        (study, number)
-        for study, number in plans
-        if ((study.name, at, number), codes[study.name, number]) in known
-    }
+    folder, store = results or results_folder(at, out), runs or beside(out)
+    again = Reproduction.of(chosen, at, range(seed, seed + seeds), read_results(folder))
     failures: dict[Any, str] = {}
-    store = runs or beside(out)
-    # What is known needs no run; where its runs are still kept its rows are made again, since a study may keep more by now.
-    found = _finished(_labelled(plans, lambda point: finished or point in there), store)
+    found = again.finished(store, of_all=finished)
     if not finished:
-        todo = _labelled(plans, lambda point: point not in there)
-        found |= _run(todo, store, failures, (workers, master, conf, verbose))
-    plans = {
-        (study, number): plan
-        for (study, number), plan in plans.items()
-        if (study, number) not in there or all((study.name, number, label) in found for label in plan.runs)
-    }
-    later, lost = _numbers(plans, at, found, failures, codes)
-    numbers = merged(earlier, later)
+        found |= _run(again.todo(), store, failures, (workers, master, conf, verbose))
+    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
+    later, lost = again.numbers(found, failures, today)
+    numbers = again.continued(later)
     if later:
         write_results(folder, numbers)
-    boards = scoreboard(
-        numbers, dict.fromkeys(study.name.split("/")[0] for study in chosen if "/" in study.name), at
-    )
-    lost = {name: why for name, why in lost.items() if not finished or not _has(numbers, name, at)}
+    boards = scoreboard(numbers, again.papers(), at)
+    if finished:  # then what has numbers is judged on these, whatever code they are of
+        there = {number.study for number in numbers if number.scale == at}
+        lost = {name: why for name, why in lost.items() if name not in there}
     told = {"scale": at, "failures": lost, **to_json(boards)}
     write_whole(out / "scoreboard.json", json_text(told))
     write_whole(out / "scoreboard.md", markdown(boards))
     if format == "json":
         print_json(told)
-    else:
-        _show(boards, at, lost)
-        _tell_others(numbers, at, codes)
-        typer.echo(f"results: {folder}; scoreboard: {out / 'scoreboard.md'}")
-
-
-def choose_papers(names: Sequence[str]) -> list[Study]:
-    """Studies of the papers named, or single ones; all but those that need live nodes, if none is named."""
-    from topicweave.cli.study import choose
-    from topicweave.papers import STUDIES
-
-    papers = dict.fromkeys(name.split("/")[0] for name in STUDIES)
-    if not names:
-        return [study for name, study in STUDIES.items() if "/" in name]
-    return choose([f"{name}/*" if name in papers and name not in STUDIES else name for name in names])
-
-
-def _codes(plans: Mapping[tuple[Study, int], Plan]) -> dict[tuple[str, int], str]:
-    from topicweave.runs.fingerprint import fingerprint_of_all
-
-    return {
-        (study.name, seed): fingerprint_of_all(plan.runs.values())[:12]
-        for (study, seed), plan in plans.items()
-    }
-
-
-def _labelled(
-    plans: Mapping[tuple[Study, int], Plan], wanted: Callable[[tuple[Study, int]], bool]
-) -> dict[Any, Run]:
-    return {
-        (point[0].name, point[1], label): run
-        for point, plan in plans.items()
-        if wanted(point)
-        for label, run in plan.runs.items()
-    }
-
-
-def _finished(todo: Mapping[Any, Run], store: Path) -> dict[Any, Any]:
-    from topicweave.runs.runner import finished_runs
-
-    return dict(finished_runs(todo, store))
+        return
+    _show(boards, at, lost)
+    for day, studies in again.of_other_code(numbers).items():
+        typer.echo(f"of other code than this one, made on {day}: {', '.join(studies)}")
+    typer.echo(f"results: {folder}; scoreboard: {out / 'scoreboard.md'}")
 
 
 def _run(
@@ -188,50 +131,6 @@ def _run(
     ):
         work = partial(run_all, todo, store, executor, report, failures)
         return interruptible(work) if master is None else work()
-
-
-def _numbers(
-    plans: Mapping[tuple[Study, int], Plan],
-    scale: Literal["smoke", "paper"],
-    found: Mapping[Any, Any],
-    failures: Mapping[Any, str],
-    codes: Mapping[tuple[str, int], str],
-) -> tuple[list[Number], dict[str, str]]:
-    """The numbers of all studies that were run to their end, and why others were not."""
-    from topicweave.papers.physics import world_of
-    from topicweave.papers.results import Batch, as_numbers
-
-    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
-    numbers, lost = [], {}
-    for (study, seed), plan in plans.items():
-        name = study.name
-        missing = [label for label in plan.runs if (name, seed, label) not in found]
-        if missing:
-            why = failures.get((name, seed, missing[0]), "not run yet")
-            lost[name] = f"{len(missing)} of {len(plan.runs)} runs with seed {seed} are missing: {why}"
-        else:
-            batch = Batch(
-                *(name, scale, seed, study.level, study.seeds.get(scale, 1), codes[name, seed], today),
-                physics=world_of(study, plan),
-            )
-            numbers += as_numbers(batch, plan.judge({label: found[name, seed, label] for label in plan.runs}))
-    return numbers, lost
-
-
-def _tell_others(numbers: Sequence[Number], scale: str, codes: Mapping[tuple[str, int], str]) -> None:
-    """Which results were made by other code than would run here."""
-    now: dict[str, set[str]] = {}
-    for (study, _), code in codes.items():
-        now.setdefault(study, set()).add(code)
-    made = {(number.study, number.code, number.made) for number in numbers if number.scale == scale}
-    others = sorted((day, study) for study, code, day in made if study in now and code not in now[study])
-    for day in dict.fromkeys(day for day, _ in others):
-        studies = [study for one, study in others if one == day]
-        typer.echo(f"of other code than this one, made on {day}: {', '.join(studies)}")
-
-
-def _has(numbers: Sequence[Number], study: str, scale: str) -> bool:
-    return any((number.study, number.scale) == (study, scale) for number in numbers)
 
 
 def _show(boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str]) -> None:

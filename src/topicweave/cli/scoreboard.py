@@ -30,8 +30,8 @@ def scoreboard(
       topicweave scoreboard --out docs/reproduction.md
       topicweave scoreboard docs/results out/studies/results
     """
-    from topicweave.cli.reproduce import KEPT
     from topicweave.errors import BadInput
+    from topicweave.papers.reproducing import KEPT
     from topicweave.papers.results import Number, merged, read_results
     from topicweave.papers.scoreboard import scoreboard as judged
     from topicweave.papers.scoreboard_page import markdown

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from topicweave.cli.options import Format, Seed, Workers
 from topicweave.cli.spark import Conf, Elsewhere, Runs, Verbose
-
-if TYPE_CHECKING:
-    from topicweave.papers import Study
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Rerun the papers' experiments.")
 
@@ -80,6 +76,7 @@ def run(
     from topicweave.cli.spark import executor_for
     from topicweave.cli.tables import study_table
     from topicweave.papers import run_study
+    from topicweave.papers.catalogue import choose, is_pattern
     from topicweave.papers.physics import world_of
     from topicweave.report.files import json_text, make_folder, write_whole
     from topicweave.runs.background import interruptible
@@ -106,21 +103,3 @@ def run(
     if format == "json":
         one = len(names) == 1 and not is_pattern(names[0])
         print_json(answers[0] if one else answers)
-
-
-def choose(names: Sequence[str]) -> list[Study]:
-    """The studies that names and patterns stand for, each once. Raises `UnknownName`."""
-    from fnmatch import fnmatchcase
-
-    from topicweave.papers import STUDIES, find_study
-
-    chosen: dict[str, Study] = {}
-    for name in names:
-        matching = [study for study in STUDIES if fnmatchcase(study, name)] if is_pattern(name) else []
-        for found in matching or [name]:
-            chosen[found] = find_study(found)
-    return list(chosen.values())
-
-
-def is_pattern(name: str) -> bool:
-    return any(sign in name for sign in "*?[")

@@ -180,6 +180,11 @@ class Workload:
         """Each topic's identifier on the ring."""
         return _distinct_ids("topic", self.topic_names)
 
+    def names(self) -> tuple[dict[int, str], dict[int, str]]:
+        """Of nodes and of topics, by their ids: what those want to know who write down what happens to them."""
+        nodes = dict(zip(self.node_ids, self.node_names, strict=True))
+        return nodes, dict(zip(self.topic_ids, self.topic_names, strict=True))
+
     @cached_property
     def _by_topic(self) -> tuple[npt.NDArray[np.int64], IndexArray]:
         node_index, topic_index = self.subscription_pairs()

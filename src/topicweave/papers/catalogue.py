@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
 from topicweave.errors import UnknownName
 from topicweave.papers import agreement, magnet, omen, rappel, spidercast, vitis
 from topicweave.papers.study import Study
@@ -24,6 +27,28 @@ def find_study(name: str) -> Study:
         return STUDIES[name]
     except KeyError:
         raise UnknownName("study", name, _worth_naming(name)) from None
+
+
+def choose(names: Sequence[str]) -> list[Study]:
+    """The studies that names and patterns stand for, each once. Raises `UnknownName`."""
+    chosen: dict[str, Study] = {}
+    for name in names:
+        matching = [study for study in STUDIES if fnmatchcase(study, name)] if is_pattern(name) else []
+        for found in matching or [name]:
+            chosen[found] = find_study(found)
+    return list(chosen.values())
+
+
+def is_pattern(name: str) -> bool:
+    return any(sign in name for sign in "*?[")
+
+
+def choose_papers(names: Sequence[str]) -> list[Study]:
+    """Studies of the papers named, or single ones; all but those that need live nodes, if none is named."""
+    papers = {name.split("/")[0] for name in STUDIES}
+    if not names:
+        return [study for name, study in STUDIES.items() if "/" in name]
+    return choose([f"{name}/*" if name in papers and name not in STUDIES else name for name in names])
 
 
 def _worth_naming(name: str) -> list[str]:

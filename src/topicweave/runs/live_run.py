@@ -126,11 +126,7 @@ def _host(
 ) -> Hosted:
     """Run this part of the nodes; `everybody_is_up` tells where they are, and returns when (by the monotonic clock) time begins to count."""
     workload = run_.workload.load()
-    telemetry = MemoryTelemetry(
-        run=name,
-        node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
-        topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
-    )
+    telemetry = MemoryTelemetry(name, *workload.names())
     telemetry.keeps_interests = interests
     failures: list[str] = []
     lags = [0.0]

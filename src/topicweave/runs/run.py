@@ -60,11 +60,7 @@ class OnSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def telemetry(self, workload: Workload) -> MemoryTelemetry:
         name, kept = _KEPT.get()
-        telemetry = MemoryTelemetry(
-            run=name or self.system,
-            node_names=dict(zip(workload.node_ids, workload.node_names, strict=True)),
-            topic_names=dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
-        )
+        telemetry = MemoryTelemetry(name or self.system, *workload.names())
         telemetry.keeps_interests = bool(name)
         if name:
             kept.append(telemetry)

@@ -171,8 +171,4 @@ class Toys:
 
 
 def recorder(workload: Workload) -> MemoryTelemetry:
-    return MemoryTelemetry(
-        "run",
-        dict(zip(workload.node_ids, workload.node_names, strict=True)),
-        dict(zip(workload.topic_ids, workload.topic_names, strict=True)),
-    )
+    return MemoryTelemetry("run", *workload.names())

@@ -1,0 +1,125 @@
+"""Continuing the results of all studies: which runs are still to be made, and what numbers come of those that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from topicweave.papers.physics import world_of
+from topicweave.papers.results import Batch, Number, as_numbers, merged
+from topicweave.papers.study import Plan, Study
+from topicweave.runs.fingerprint import fingerprint_of_all
+from topicweave.runs.run import Run
+from topicweave.runs.runner import finished_runs
+
+KEPT = Path("docs/results")
+"""Where this project keeps what came out at the papers' sizes."""
+
+Label = tuple[str, int, Any]
+"""A run among those of all studies: the study, its seed, and the study's own label."""
+
+
+def results_folder(scale: str, out: Path) -> Path:
+    """Where results go if nobody says: to those that the project keeps, where it is here."""
+    return KEPT if scale == "paper" and KEPT.is_dir() else out / "results"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A study with one seed."""
+
+    study: Study
+    seed: int
+    plan: Plan
+    code: str
+    known: bool
+    """Its numbers are among the earlier results, made by the same code."""
+
+    def labelled(self) -> dict[Label, Run]:
+        return {(self.study.name, self.seed, label): run for label, run in self.plan.runs.items()}
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Studies at one scale, beside the results of earlier runs."""
+
+    scale: Literal["smoke", "paper"]
+    earlier: Sequence[Number]
+    parts: tuple[_Part, ...]
+
+    @classmethod
+    def of(
+        cls,
+        studies: Iterable[Study],
+        scale: Literal["smoke", "paper"],
+        seeds: Iterable[int],
+        earlier: Sequence[Number],
+    ) -> Reproduction:
+        known = {(number.batch, number.code) for number in earlier}
+        seeds, parts = tuple(seeds), []
+        for study in studies:
+            for seed in seeds:
+                plan = study.plan(scale, seed)
+                code = fingerprint_of_all(plan.runs.values())[:12]
+                parts.append(_Part(study, seed, plan, code, ((study.name, scale, seed), code) in known))
+        return cls(scale, earlier, tuple(parts))
+
+    def todo(self) -> dict[Label, Run]:
+        """The runs of studies that are not known."""
+        return {label: run for part in self.parts if not part.known for label, run in part.labelled().items()}
+
+    def finished(self, store: Path, *, of_all: bool) -> dict[Label, Any]:
+        """What was run already.
+
+        What is known needs no run; where its runs are still kept its rows are made again, since a study may keep more
+        than it did.
+        """
+        parts = (part for part in self.parts if of_all or part.known)
+        return dict(
+            finished_runs({label: run for part in parts for label, run in part.labelled().items()}, store)
+        )
+
+    def numbers(
+        self, found: Mapping[Label, Any], failures: Mapping[Label, str], day: str
+    ) -> tuple[list[Number], dict[str, str]]:
+        """Those of all studies that were run to their end, and why others were not."""
+        later: list[Number] = []
+        lost = {}
+        for part in self.parts:
+            name, runs = part.study.name, part.labelled()
+            missing = [label for label in runs if label not in found]
+            if not missing:
+                rows = part.plan.judge({label[2]: found[label] for label in runs})
+                later += as_numbers(self._batch(part, day), rows)
+            elif not part.known:
+                why = failures.get(missing[0], "not run yet")
+                lost[name] = f"{len(missing)} of {len(runs)} runs with seed {part.seed} are missing: {why}"
+        return later, lost
+
+    def _batch(self, part: _Part, day: str) -> Batch:
+        study = part.study
+        return Batch(
+            *(study.name, self.scale, part.seed, study.level, study.seeds.get(self.scale, 1), part.code, day),
+            physics=world_of(study, part.plan),
+        )
+
+    def continued(self, later: Sequence[Number]) -> list[Number]:
+        return merged(self.earlier, later)
+
+    def papers(self) -> list[str]:
+        names = (part.study.name.partition("/") for part in self.parts)
+        return list(dict.fromkeys(paper for paper, slash, _ in names if slash))
+
+    def of_other_code(self, numbers: Iterable[Number]) -> dict[str, list[str]]:
+        """By day, the studies whose numbers were made by other code than would run here."""
+        now: dict[str, set[str]] = {}
+        for part in self.parts:
+            now.setdefault(part.study.name, set()).add(part.code)
+        made = {(number.made, number.study, number.code) for number in numbers if number.scale == self.scale}
+        days: dict[str, list[str]] = {}
+        for day, study, code in sorted(made):
+            if study in now and code not in now[study]:
+                days.setdefault(day, []).append(study)
+        return days
