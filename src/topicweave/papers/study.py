@@ -17,6 +17,8 @@ Scale = Literal["smoke", "tenth", "paper"]
 """Small, to see that it works; a tenth of the paper's size, where a study has that; the paper's own size."""
 Where = Mapping[str, Any]
 """Names a point of a study: system, nodes, topics, workload, …"""
+Results = Mapping[Any, Result]
+"""Of a study's runs, by its own labels."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -39,7 +41,7 @@ class Plan:
     """The runs of a study by a label of its own, and what is made of their results."""
 
     runs: Mapping[Any, Run]
-    judge: Callable[[Mapping[Any, Result]], list[Row]]
+    judge: Callable[[Results], list[Row]]
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,13 @@ from topicweave.papers.magnet.settings import (
     FINGERS_12,
     SYSTEMS,
     Point,
-    Results,
     both,
     multi_modal,
 )
 from topicweave.papers.magnet.settled import SettledTrees
 from topicweave.papers.magnet.structured import hierarchical
 from topicweave.papers.magnet.workloads import TopicSample
-from topicweave.papers.study import Plan, Row, Scale, at_most, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, at_most, reported
 from topicweave.runs.run import Run
 from topicweave.runs.sources import ModelWorkload
 

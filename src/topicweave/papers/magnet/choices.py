@@ -9,8 +9,8 @@ import msgspec
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.papers.magnet.rates import OtherRates
 from topicweave.papers.magnet.runs import ConvergedTrees
-from topicweave.papers.magnet.settings import MODES, RATE, RATIOS, SEEDS, Point, Results, both, multi_modal
-from topicweave.papers.study import Plan, Row, Scale
+from topicweave.papers.magnet.settings import MODES, RATE, RATIOS, SEEDS, Point, both, multi_modal
+from topicweave.papers.study import Plan, Results, Row, Scale
 from topicweave.runs.run import Run
 
 SAMPLE_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (0, 2, 10), "paper": (0, 1, 2, 5, 10, 20, 50, 100)}

@@ -14,11 +14,10 @@ from topicweave.papers.magnet.settings import (
     RATIOS,
     SYSTEMS,
     Point,
-    Results,
     both,
     multi_modal,
 )
-from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed, rises
 from topicweave.runs.run import Result
 from topicweave.runs.sources import ModelWorkload

@@ -12,11 +12,9 @@ from topicweave.bulk.magnet.plan import Converged
 from topicweave.papers.magnet.rates import OtherRates
 from topicweave.papers.magnet.runs import ConvergedTrees, Rival
 from topicweave.papers.magnet.workloads import TopicSample
-from topicweave.papers.study import Row, Scale, reported
-from topicweave.runs.run import Result, Run
+from topicweave.papers.study import Results, Row, Scale, reported
+from topicweave.runs.run import Run
 from topicweave.runs.sources import ModelWorkload
-
-Results = Mapping[Any, Result]
 
 SYSTEMS: tuple[Rival, ...] = ("magnet", "strawman")
 SEEDS: dict[Scale, int] = {"smoke": 2, "paper": 3}

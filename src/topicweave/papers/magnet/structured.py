@@ -9,10 +9,9 @@ import numpy as np
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.papers.magnet.settings import (
     Point,
-    Results,
     both,
 )
-from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed, rises
 from topicweave.pipeline.power_law import fit
 from topicweave.runs.sources import ModelWorkload

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from topicweave.papers.omen.runs import Results, mended, restored, unif
-from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.omen.runs import mended, restored, unif
+from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.runs.run import Result
 
 SKEWED = ("zipf", "expo")

@@ -6,8 +6,8 @@ from statistics import fmean
 from typing import Any
 
 from topicweave.designs import DEFAULT_RHO
-from topicweave.papers.omen.runs import Lists, Results, mended, restored, samples
-from topicweave.papers.study import Plan, Row, Scale, reported
+from topicweave.papers.omen.runs import Lists, mended, restored, samples
+from topicweave.papers.study import Plan, Results, Row, Scale, reported
 from topicweave.runs.run import Run
 
 ROUNDS = 1000

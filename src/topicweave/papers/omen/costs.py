@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from topicweave.papers.omen.runs import Lists, Results, mended, samples
-from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.omen.runs import Lists, mended, samples
+from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 
 
 def fig10(scale: Scale, seed: int) -> Plan:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.designs import DEFAULT_RHO
-from topicweave.papers.omen.runs import Lists, Results, mended, restored, samples
+from topicweave.papers.omen.runs import Lists, mended, restored, samples
 from topicweave.papers.omen.workloads import SyntheticLists
-from topicweave.papers.study import Plan, Row, Scale, at_most, claim, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, at_most, claim, reported
 from topicweave.runs.run import Run
 
 

@@ -10,7 +10,6 @@ from topicweave.papers.omen.workloads import SocialSample, SyntheticLists
 from topicweave.papers.study import Row, Scale, at_most
 from topicweave.runs.run import Result
 
-Results = Mapping[Any, Result]
 Lists = SyntheticLists | SocialSample
 
 RIVALS: dict[str, tuple[Rival, dict[str, Any]]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from topicweave.papers.omen.runs import Results, mended, restored, samples
-from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.omen.runs import mended, restored, samples
+from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.runs.run import Run
 
 FACTORS = tuple(range(10))

@@ -23,9 +23,9 @@ from topicweave.papers.rappel.choices import (
     returners,
 )
 from topicweave.papers.rappel.friends import fig9a, fig9b, fig9c, fig10b, fig10c, fig11c, fig11d
-from topicweave.papers.rappel.settings import SOURCES, Results
+from topicweave.papers.rappel.settings import SOURCES
 from topicweave.papers.rappel.trees import fig7, fig8a, fig8b, fig10a, fig11a, fig11b
-from topicweave.papers.study import Plan, Row, Scale, Study, claim, close_to, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, Study, claim, close_to, reported
 from topicweave.runs.run import Run
 
 

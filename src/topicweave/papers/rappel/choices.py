@@ -15,7 +15,6 @@ from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel.feeds import ContinuousChurn, Failure, Feeds
 from topicweave.papers.rappel.settings import (
     HOUR,
-    Results,
     counted,
     main_source,
     model,
@@ -26,7 +25,7 @@ from topicweave.papers.rappel.settings import (
 )
 from topicweave.papers.rappel.trees import between, middle
 from topicweave.papers.rappel.workloads import FeedSample, SingleFeed
-from topicweave.papers.study import Plan, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, reported
 from topicweave.runs.run import Result, Run
 
 BETAS = (2, 3, 5, 8, 12)

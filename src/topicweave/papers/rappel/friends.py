@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.papers.rappel.settings import (
-    Results,
     counted,
     main_source,
     multi,
@@ -17,7 +16,7 @@ from topicweave.papers.rappel.settings import (
     samples,
     sizes,
 )
-from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.runs.run import Run
 
 

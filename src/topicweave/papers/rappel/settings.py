@@ -23,7 +23,6 @@ from topicweave.papers.rappel.workloads import (
 from topicweave.papers.study import Row, Scale
 from topicweave.runs.run import Result
 
-Results = Mapping[Any, Result]
 T = TypeVar("T")
 
 HOUR = 3600.0

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from topicweave.papers.rappel.feeds import Failure, Feeds
 from topicweave.papers.rappel.settings import (
     HOUR,
-    Results,
     churned_run,
     counted,
     model,
@@ -24,7 +23,7 @@ from topicweave.papers.rappel.settings import (
     static_run,
 )
 from topicweave.papers.rappel.workloads import SingleFeed
-from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, at_most, claim, close_to, reported
 from topicweave.runs.run import Result
 
 

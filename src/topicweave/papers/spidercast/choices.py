@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.papers.spidercast.overlays import paths
-from topicweave.papers.spidercast.settings import Results, settled
-from topicweave.papers.study import Plan, Row, Scale, reported
+from topicweave.papers.spidercast.settings import settled
+from topicweave.papers.study import Plan, Results, Row, Scale, reported
 
 READINGS = ("agreed", "reached", "printed")
 """As in `SpiderCastParameters.disconnect`: ours, by §2.3.1, by Figure 3."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from topicweave.papers.spidercast.settings import (
-    Results,
     settled,
 )
-from topicweave.papers.study import Plan, Row, Scale, at_most, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, at_most, reported
 from topicweave.papers.trends import listed
 from topicweave.runs.churned import ChurnedOverlay
 from topicweave.runs.sources import GeneratedWorkload

@@ -8,11 +8,10 @@ from typing import Any
 from topicweave.papers.spidercast.settings import (
     DISTRIBUTIONS,
     PAPER_SIZES,
-    Results,
     settled,
     sizes_of,
 )
-from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, at_most, claim, close_to, reported
 from topicweave.papers.trends import falls, listed, rises
 from topicweave.runs.run import Result
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from topicweave.papers.spidercast.settings import (
     PAPER_SIZES,
-    Results,
     settled,
     sizes_of,
 )
-from topicweave.papers.study import Plan, Row, Scale, at_most, claim, close_to, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, at_most, claim, close_to, reported
 from topicweave.papers.trends import listed, rises
 from topicweave.runs.run import Run
 

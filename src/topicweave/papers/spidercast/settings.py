@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from topicweave.papers.study import Scale
 from topicweave.runs.overlay import SettledOverlay
-from topicweave.runs.run import Result
 from topicweave.runs.sources import GeneratedWorkload
-
-Results = Mapping[Any, Result]
 
 PAPER_SIZES = (1000, 2000, 4000, 6000, 8000, 10_000)
 SMOKE_SIZES = (200, 400)

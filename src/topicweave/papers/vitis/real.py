@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicweave.papers.study import Plan, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, reported
 from topicweave.papers.vitis.churned import UnderChurn
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.settings import (
@@ -12,7 +12,6 @@ from topicweave.papers.vitis.settings import (
     HELD,
     READINGS,
     TABLE,
-    Results,
     at_level,
     everything,
     less,

@@ -23,8 +23,6 @@ from topicweave.papers.vitis.workloads import FollowersSample
 from topicweave.runs.dissemination import Dissemination
 from topicweave.runs.run import Result
 
-Results = Mapping[Any, Result]
-
 PATTERNS = ("random", "low", "high")
 READINGS = ("noise", "noise_node_mean", "noise_all", "noise_all_node_mean")
 HELD = "noise_all"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.papers.levels import SIZES, beside
-from topicweave.papers.study import Plan, Row, Scale, claim, reported
+from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.settings import (
@@ -14,7 +14,6 @@ from topicweave.papers.vitis.settings import (
     READINGS,
     TABLE,
     Level,
-    Results,
     at_level,
     everything,
     less,

@@ -300,7 +300,7 @@ class MaintenanceTask:
             self.remove(sender)
             self._world.send(sender, DisconnectOk(self.name))
             if spared:
-                self.target = len(self.neighbours)
+                self.target = min(self.selection.limit(), len(self.neighbours))
         else:
             self._world.send(sender, DisconnectNo(self.name))
 
