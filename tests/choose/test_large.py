@@ -24,11 +24,11 @@ def test_executors_draw_what_the_driver_reads(
         same = large.read_on_executors(tmp_path / "w", tmp_path / "out", engine, 0, notes.append)
         assert (same, notes) == (tmp_path / "w", [])
         monkeypatch.setattr(large, "LARGE", 1000)
-        monkeypatch.setattr(large, "NODES", 40)
+        monkeypatch.setattr(large, "NODES", 4)
         folder = large.read_on_executors(tmp_path / "w", tmp_path / "out", engine, 0, notes.append)
         assert folder == large.read_on_executors(tmp_path / "w", tmp_path / "out", engine, 0, notes.append)
     whole, few = Workload.load(tmp_path / "w"), Workload.load(folder)
-    assert few.nodes == 40
+    assert few.nodes == 4
     lists = {name: set(whole.interests(at).tolist()) for at, name in enumerate(whole.node_names)}
     for at, name in enumerate(few.node_names):
         mine = {few.topic_names[topic] for topic in few.interests(at).tolist()}
