@@ -12,7 +12,6 @@ from typing import NamedTuple
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
 from topicweave.blocks.membership import Membership
-from topicweave.live.settings import Settings
 from topicweave.measures.control import control_measures
 from topicweave.model.event import Event, EventId
 from topicweave.sim.churn import Churn
@@ -70,7 +69,7 @@ def found(system: str, nodes: int, view: int, settled: float, **model: int) -> F
     simulation = Simulation(
         workload,
         known,
-        Settings(insecure=True, system=system).system_parameters(known),
+        known.settings(**known.paced("lan", {})),
         seed=1,
         membership=Membership.parse(f"directory:{view}"),
         telemetry=telemetry,

@@ -7,7 +7,7 @@ the nodes crashed: slower detection would be no saving.
 from __future__ import annotations
 
 from benchmarks.sheet import Column, Sheet
-from topicweave.live.settings import Preset
+from topicweave.systems.presets import Preset
 
 SYSTEMS = ("spidercast", "rappel", "omen", "gossipsub", "vitis", "magnet", "rvr", "strawman", "scribe")
 SETTLED, MEASURED = 60.0, 20.0
@@ -24,7 +24,6 @@ def at_rest(
 ) -> tuple[float, ...]:
     """Messages and bytes per node and second, those of membership, links per node, seconds until repaired."""
     from topicweave.blocks.membership import DIRECTORY
-    from topicweave.live.settings import Settings
     from topicweave.measures.control import control_measures
     from topicweave.runs.trial import crash_and_probe
     from topicweave.sim.latency_choice import parse_latency
@@ -41,7 +40,7 @@ def at_rest(
     simulation = Simulation(
         workload,
         found,
-        Settings(insecure=True, preset=preset, system=system).system_parameters(found),
+        found.settings(**found.paced(preset, {})),
         seed=0,
         membership=DIRECTORY,
         telemetry=telemetry,

@@ -81,8 +81,11 @@ def test_the_result_is_a_table_in_a_session_and_in_a_notebook(result: Any) -> No
     text = result.table()
     assert repr(result) == repr(text) == str(text)
     assert [line.split()[0] for line in text.splitlines()[3:5]] == ["spidercast", "random"]
-    rows = result.table(width=80).splitlines()[:-2]  # Below them stand the legend and the membership.
+    rows = result.table(width=80).splitlines()[
+        :-3
+    ]  # Below them stand the legend, the times and the membership.
     assert max(map(len, rows)) <= 80
+    assert "times lan: those of live nodes with this preset" in text
     markup = result._repr_html_()
     assert markup.startswith("<table>")
     assert markup.count("<tr>") == 3
@@ -95,6 +98,14 @@ def test_the_result_is_a_data_frame_and_a_page(result: Any, tmp_path: Path) -> N
     assert frame.loc["spidercast"]["hit_ratio"].tolist() == [1.0, 1.0]
     page = result.report(tmp_path / "report.html")
     assert "Systems compared on subscriptions" in page.read_text()
+
+
+def test_other_times_are_another_run_and_are_told(result: Any, out: Path) -> None:
+    slow = topicweave.compare(LISTS, out=out, preset="paper", **QUICK)
+    assert "times paper: the papers' own" in slow.table()
+    assert "--preset paper" in slow.command
+    # Neighbours of a live preset send half as many heartbeats.
+    assert slow["spidercast"].measure("control_messages") > result["spidercast"].measure("control_messages")
 
 
 def test_one_system_of_the_result(result: Any) -> None:

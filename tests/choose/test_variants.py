@@ -4,6 +4,8 @@ import pytest
 
 from topicweave.choose.variants import parse_variant, parse_variants
 from topicweave.errors import BadInput, UnknownName
+from topicweave.live.settings import Settings
+from topicweave.systems.presets import Preset
 from topicweave.systems.registry import SYSTEMS, find_system
 
 
@@ -60,3 +62,26 @@ def test_the_same_thing_twice_is_a_slip() -> None:
 def test_unknown_systems() -> None:
     with pytest.raises(UnknownName, match=r"known: .*spidercast"):
         parse_variants(["random,spiders"])
+
+
+@pytest.mark.parametrize("preset", ["local", "lan", "wan"])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_comparison_runs_what_live_nodes_with_that_preset_run(name: str, preset: Preset) -> None:
+    system = find_system(name)
+    live = Settings(insecure=True, preset=preset, system=name).system_parameters(system)
+    variant = parse_variant(name, preset)
+    assert system.settings(**variant.changes) == live
+    assert variant.label == name
+
+
+def test_what_is_set_by_hand_goes_before_the_presets_times_and_leaves_the_rest_of_its_group() -> None:
+    variant = parse_variant("spidercast:tree.announce_period=0.5:heartbeat_period=1.5", "lan")
+    assert variant.parameters == {"tree.announce_period": 0.5, "heartbeat_period": 1.5}
+    settings = find_system("spidercast").settings(**variant.changes)
+    assert (settings.tree.announce_period, settings.heartbeat_period) == (0.5, 1.5)
+    assert settings.tree.graft_timeout == parse_variant("spidercast", "lan").settings["tree.graft_timeout"]
+
+
+def test_the_papers_times_are_the_defaults() -> None:
+    assert parse_variant("rappel", "paper").changes == {}
+    assert parse_variant("rappel", "paper").settings["ping_period"] == 30.0

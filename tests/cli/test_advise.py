@@ -39,7 +39,7 @@ def test_the_answer_is_a_configuration_that_a_node_takes(workload: Path, out: Pa
     assert "random" not in told["fitting"]
     assert told["constraints"] == ["--max-noise 0", "--no-relays", "--min-hit 1"]
     settings = load_settings(out / "node.toml", environment={}, flags={"insecure": True})
-    assert settings.system == "spidercast"
+    assert (settings.system, settings.preset) == ("spidercast", "lan")
     assert settings.system_parameters(find_system("spidercast")).k_greedy == 2
 
 

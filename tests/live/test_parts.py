@@ -15,10 +15,11 @@ from topicweave.live.addresses import AddressBook
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.outbox import Outbox
-from topicweave.live.settings import Address, Preset, Settings, load_settings
+from topicweave.live.settings import Address, Settings, load_settings
 from topicweave.live.store import Store
 from topicweave.live.wire import AddressOf
 from topicweave.model.event import Event
+from topicweave.systems.presets import Preset
 from topicweave.systems.registry import SYSTEMS
 from topicweave.systems.system import System
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from typing import Any
 
+import pytest
+
 from tests.report.comparisons import MEASURES, comparison, entry
+from topicweave.live.settings import Settings
 from topicweave.report import Entry
-from topicweave.report.advice import weigh
+from topicweave.report.advice import node_toml, weigh
 from topicweave.report.constraints import Constraint, complaints, fits
+from topicweave.systems.parameters import flat
+from topicweave.systems.registry import find_system
 
 DEGREE = Constraint("degree_max", "at most", 20.0, "--max-degree 20")
 HIT = Constraint("hit_ratio", "at least", 1.0, "--min-hit 1")
@@ -85,3 +91,11 @@ def test_the_closest_is_the_one_that_is_named_next_whatever_the_bound() -> None:
     assert advice.nearest is least
     assert advice.binding[0].startswith("least comes closest, but: links max 11")
     assert advice.binding[1].endswith("with 11 instead of 0 least")
+
+
+@pytest.mark.parametrize("preset", ["lan", "wan", "paper"])
+def test_a_node_with_the_advice_runs_with_the_times_of_the_comparison(preset: str) -> None:
+    system = find_system("rappel")
+    measured = system.settings(**system.paced(preset, {"alpha": 7}))
+    toml = node_toml(Entry("rappel", {"alpha": 7}, flat(measured), ()), preset)
+    assert Settings(insecure=True, **tomllib.loads(toml)).system_parameters(system) == measured

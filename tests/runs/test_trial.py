@@ -61,6 +61,12 @@ def test_probes_are_not_counted_among_the_events() -> None:
         assert with_crash[name] == without[name], name
 
 
+def test_what_joining_took_is_told_apart_from_what_the_overlay_takes() -> None:
+    soon, late = trial("spidercast", crash=0.0), trial("spidercast", settle=45.0, crash=0.0)
+    assert number(late, "joining_messages") > 1.5 * number(soon, "joining_messages")
+    assert number(late, "control_messages") == pytest.approx(number(soon, "control_messages"), rel=0.3)
+
+
 def test_a_node_that_knows_more_weighs_more() -> None:
     assert number(trial("broker", events=0), "memory_bytes") < number(trial("omen", events=0), "memory_bytes")
 

@@ -22,7 +22,7 @@ SYSTEMS: list[tuple[str, dict[str, Any], int]] = [
     ("omen", {}, 6),
     # Coordinators link whom their views hold, and nobody else.
     ("omen", {"finds": "coordinators"}, NODES),
-    ("rappel", paced(6.0), 6),
+    ("rappel", dict(paced(6.0).parameters), 6),
     ("ring-per-topic", {}, 6),
 ]
 
@@ -55,7 +55,7 @@ def test_gossip_alone_with_such_views_does_not() -> None:
     simulation = Simulation(
         build("rare", 1, nodes=NODES),
         find_system("rappel"),
-        find_system("rappel").settings(**paced(6.0)),
+        find_system("rappel").settings(**paced(6.0).parameters),
         seed=1,
         membership=Membership.parse("gossip:6"),
         churn=Churn(frozenset(range(NODES)), (), start_window=10.0),

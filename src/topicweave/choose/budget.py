@@ -151,7 +151,14 @@ def _name(question: Question, workload: Workload, engine: Engine) -> str:
     """Of all that a plan depends on."""
     asked = [
         [(variant.system, variant.changes) for variant in question.variants],
-        [question.seeds, question.seed, question.events, question.membership, question.settle],
+        [
+            question.seeds,
+            question.seed,
+            question.events,
+            question.preset,
+            question.membership,
+            question.settle,
+        ],
         [question.latency, question.churn, question.crash, question.nodes, question.budget],
         [fingerprint(workload), engine.at_once, engine.is_cluster, topicweave.__version__],
     ]

@@ -29,6 +29,7 @@ from topicweave.runs.store import ResultStore, beside
 from topicweave.runs.trial import planned_churn
 from topicweave.sim.latency import Constant
 from topicweave.sim.latency_choice import parse_latency
+from topicweave.systems.presets import DEFAULT
 from topicweave.systems.registry import SYSTEMS
 
 ENOUGH_DELIVERIES = 300
@@ -71,7 +72,7 @@ def compare(
     """
     began = time.perf_counter()
     channel = Channel(progress, note)
-    question = ask(parse_variants(systems or []), options)
+    question = ask(parse_variants(systems or [], options.get("preset", DEFAULT)), options)
     if not systems:
         for reason in SYSTEMS.broken.values():
             channel.note(reason)
@@ -132,6 +133,7 @@ def answer(
         setting=Setting(
             seeds=question.all_seeds,
             events=question.events,
+            preset=question.preset,
             membership=question.membership,
             settle=question.settle,
             latency=asked.latency,

@@ -14,6 +14,7 @@ from topicweave.data.own_latency import Unit
 from topicweave.data.text_tables import TableOptions
 from topicweave.report.constraints import Constraint
 from topicweave.sim.faults import parse_loss
+from topicweave.systems.presets import DEFAULT, Times
 from topicweave.systems.system import System
 
 AS_FOUND = TableOptions()
@@ -29,6 +30,7 @@ class Conditions(TypedDict, total=False):
     seeds: int
     seed: int
     events: int
+    preset: Times
     membership: str
     settle: float | None
     latency: str
@@ -68,6 +70,7 @@ class Options(Conditions, Bounds, FileReading, total=False):
 
     seeds, seed     how many replications, and the first one's seed
     events          how many events are published; 0 looks at links only
+    preset          with which times nodes run: those of live nodes with this preset, 'lan', 'local' or 'wan'; or 'paper', the papers' own
     membership      how nodes learn of each other: 'directory' as live nodes do, 'gossip' alone; or an oracle: 'full', a share such as '5%'
     settle          virtual seconds before events start; None: as long as each system takes
     latency         one way: '50ms', '10-100ms', 'hosts'; or a file or imported folder: a matrix or pairs of round-trip times,
@@ -102,6 +105,7 @@ class Question:
     seeds: int = 3
     seed: int = 0
     events: int = 200
+    preset: Times = DEFAULT
     membership: str = "directory"
     settle: float | None = None
     latency: str = "50ms"
@@ -129,7 +133,7 @@ class Question:
             return self.settle, 0.0
         membership = Membership.parse(self.membership)
         slow = not membership.oracle and (not membership.directory or system.needs == "peers")
-        least = system.settles_within * (BY_GOSSIP if slow else 1.0)
+        least = system.settles(self.preset) * (BY_GOSSIP if slow else 1.0)
         return least, MOST_TIMES * least
 
     def command(self, source: str) -> str:
@@ -137,7 +141,7 @@ class Question:
         systems = ",".join(variant.label for variant in self.variants)
         words = ["topicweave", "compare", source, *_reading_words(self.reading), "--systems", systems]
         words += ["--seed", str(self.seed), "--seeds", str(self.seeds), "--events", str(self.events)]
-        words += ["--membership", self.membership]
+        words += ["--preset", self.preset, "--membership", self.membership]
         if self.settle is not None:
             words += ["--settle", f"{self.settle:g}"]
         words += ["--latency", self.latency, "--crash", f"{self.crash:g}"]

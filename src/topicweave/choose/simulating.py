@@ -21,6 +21,7 @@ from topicweave.sim.faults import lossy, parse_loss
 from topicweave.sim.host import Host
 from topicweave.sim.latency_choice import parse_latency
 from topicweave.sim.simulation import Simulation
+from topicweave.systems.presets import DEFAULT, Times
 from topicweave.systems.registry import find_system
 from topicweave.telemetry.tables import Tables
 from topicweave.telemetry.writer import MemoryTelemetry
@@ -42,6 +43,7 @@ def simulate(
     system: str = "spidercast",
     *,
     seed: int = 0,
+    preset: Times = DEFAULT,
     membership: str = "directory",
     latency: str = "50ms",
     latency_unit: Unit | None = None,
@@ -53,7 +55,7 @@ def simulate(
 
     subscriptions   as `compare` takes them
     system          a name, with parameters as in 'spidercast:k_greedy=2'
-    membership, latency, loss, churn, …   as `compare` takes them; churn begins at once
+    preset, membership, latency, loss, churn, …   as `compare` takes them; churn begins at once
 
     >>> swarm = simulate({"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}, "spidercast", seed=1)
     >>> swarm.on_delivery(lambda got: print(f"{got.time:.2f} s: {got.node} got {got.payload!r} from {got.publisher}"))
@@ -67,7 +69,7 @@ def simulate(
     >>> swarm.measures()["hit_ratio"]
     1.0
     """
-    variant = parse_variant(system)
+    variant = parse_variant(system, preset)
     churn, workload = own_churn(churn, churn_speed, read_workload(subscriptions), seed, _ignore)
     network = own_latency(latency, latency_unit, workload, _ignore)
     telemetry = MemoryTelemetry(variant.system, *workload.names())

@@ -14,9 +14,9 @@ def systems() -> None:
 
     from rich.text import Text
 
-    from topicweave.choose.variants import flat
     from topicweave.cli.output import console
     from topicweave.report.comparison import as_text
+    from topicweave.systems.parameters import flat
     from topicweave.systems.registry import SYSTEMS
 
     out = console()

@@ -44,6 +44,12 @@ FirstSeed = Annotated[int, typer.Option(min=0, metavar="N", help="The first of t
 Events = Annotated[
     int, typer.Option(min=0, metavar="N", help="How many events to publish; 0 looks at links only.")
 ]
+PresetOption = Annotated[
+    Literal["lan", "local", "wan", "paper"],
+    typer.Option(
+        help="With which times nodes run: those of live nodes with this preset, or the papers' own.",
+    ),
+]
 MembershipOption = Annotated[
     str,
     typer.Option(
@@ -171,6 +177,7 @@ def _options(
     seeds: Seeds = 3,
     seed: FirstSeed = 0,
     events: Events = 200,
+    preset: PresetOption = "lan",
     membership: MembershipOption = "directory",
     settle: Settle = None,
     latency: LatencyOption = "50ms",

@@ -12,10 +12,8 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 
 from topicweave.errors import BadInput
+from topicweave.systems.presets import DEFAULT, Preset
 from topicweave.systems.system import System
-
-Preset = Literal["local", "lan", "wan"]
-
 
 LEAST_MEMORY = 1 << 20
 
@@ -75,15 +73,9 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     unreachable_pause: float
     """For so long an unreachable peer is not tried again."""
     catch_up_period: float
-    parameters: Mapping[str, Any]
-    """Of the system, as far as it has parameters of these names."""
     gap_patience: float = 10.0
     """For so long a missing event is asked for before it is announced as missed."""
 
-
-CACHED, CACHED_BYTES = 65_536, 16 * 1024 * 1024
-"""Events, and bytes of them, that a broadcast tree keeps for grafts: two seconds' worth at full speed. A part of the tree that prunes of a burst have cut off
-needs one to find that out and to mend."""
 
 PACES: dict[Preset, Pace] = {
     "local": Pace(
@@ -96,15 +88,6 @@ PACES: dict[Preset, Pace] = {
         dial_attempts=3,
         unreachable_pause=2.0,
         catch_up_period=5.0,
-        parameters={
-            "tree": {
-                "announce_period": 0.03,
-                "graft_timeout": 0.1,
-                "cache_events": CACHED,
-                "cache_bytes": CACHED_BYTES,
-                "prefer_short": True,
-            },
-        },
         gap_patience=4.0,
     ),
     "lan": Pace(
@@ -117,15 +100,6 @@ PACES: dict[Preset, Pace] = {
         dial_attempts=3,
         unreachable_pause=5.0,
         catch_up_period=10.0,
-        parameters={
-            "tree": {
-                "announce_period": 0.03,
-                "graft_timeout": 0.2,
-                "cache_events": CACHED,
-                "cache_bytes": CACHED_BYTES,
-                "prefer_short": True,
-            },
-        },
     ),
     "wan": Pace(
         hello_timeout=10.0,
@@ -137,13 +111,6 @@ PACES: dict[Preset, Pace] = {
         dial_attempts=4,
         unreachable_pause=20.0,
         catch_up_period=30.0,
-        parameters={
-            "connect_timeout": 1.0,
-            "heartbeat_period": 3.0,
-            "suspect_after": 12.0,
-            "quarantine": 15.0,
-            "tree": {"cache_events": CACHED, "cache_bytes": CACHED_BYTES},
-        },
         gap_patience=30.0,
     ),
 }
@@ -225,7 +192,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where others reach it, if that is not where it listens."""
     join: tuple[str, ...] = ()
     subscribe: tuple[str, ...] = ()
-    preset: Preset = "lan"
+    preset: Preset = DEFAULT
     view: int = 1000
     """How many peers' interests it remembers."""
     keys: str = ""
@@ -287,9 +254,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def system_parameters(self, system: System) -> Any:
         """The system's parameters: its defaults, the preset's times, and what the user changed."""
-        has = {field.name for field in msgspec.structs.fields(system.parameters)}
-        preset = {name: value for name, value in self.pace.parameters.items() if name in has}
-        return system.settings(**{**preset, **system.paces.get(self.preset, {}), **self.parameters})
+        return system.settings(**system.paced(self.preset, self.parameters))
 
 
 ENVIRONMENT = "TOPICWEAVE_"

@@ -11,6 +11,9 @@ from typing import Any
 from topicweave.report.columns import COLUMNS
 from topicweave.report.comparison import Comparison, Entry
 from topicweave.report.constraints import Constraint, complaints, fits
+from topicweave.systems.parameters import flat
+from topicweave.systems.presets import DEFAULT, PAPER
+from topicweave.systems.registry import find_system
 
 NOTABLE = 0.1
 """Being worse than another by less than this share is not worth a word."""
@@ -66,7 +69,7 @@ class Advice:
     @property
     def node_toml(self) -> str | None:
         """The chosen system as `topicweave node --config` takes it; None if none fits."""
-        return None if self.chosen is None else node_toml(self.chosen)
+        return None if self.chosen is None else node_toml(self.chosen, self.comparison.setting.preset)
 
     def __repr__(self) -> str:
         return "\n".join(self.reasons)
@@ -76,10 +79,17 @@ class Advice:
         return words + self.comparison._repr_html_()
 
 
-def node_toml(chosen: Entry) -> str:
-    lines = [f'system = "{chosen.system}"']
+def node_toml(chosen: Entry, preset: str) -> str:
+    """Nodes run with the times that the system was compared with; the papers' are no preset, so that they are named one by one."""
+    named = dict(chosen.parameters)
+    if preset == PAPER:
+        preset = DEFAULT
+        system = find_system(chosen.system)
+        live = flat(system.settings(**system.paced(preset, {})))
+        named |= {name: value for name, value in chosen.settings.items() if live.get(name) != value}
+    lines = [f'system = "{chosen.system}"', f'preset = "{preset}"']
     groups: dict[str, list[str]] = {"": []}
-    for name, value in chosen.parameters.items():
+    for name, value in named.items():
         *group, last = name.split(".")
         text = f'"{value}"' if isinstance(value, str) else str(value).lower()
         groups.setdefault(".".join(group), []).append(f"{last} = {text}")

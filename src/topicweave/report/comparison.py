@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import topicweave
 from topicweave.errors import UnknownName
 from topicweave.measures.intervals import half_width, mean, share_half_width
+from topicweave.systems.presets import DEFAULT, PAPER
 
 if TYPE_CHECKING:
     from topicweave.report.constraints import Constraint
@@ -106,6 +107,8 @@ class Setting:
 
     seeds: tuple[int, ...] = (0,)
     events: int = 200
+    preset: str = DEFAULT
+    """Whose times nodes ran with."""
     membership: str = "directory"
     settle: float | None = None
     """Virtual seconds before events start; None: each system as long as it takes (its measure `settle_seconds`)."""
@@ -114,6 +117,16 @@ class Setting:
     """The share of all messages that got lost."""
     churn: str = ""
     crash: float = 0.1
+
+
+def times_in_words(preset: str) -> str:
+    """
+    >>> times_in_words("lan")
+    'lan: those of live nodes with this preset'
+    """
+    if preset == PAPER:
+        return f"{preset}: the papers' own, and defaults where a paper names none; live nodes have others"
+    return f"{preset}: those of live nodes with this preset"
 
 
 def membership_in_words(membership: str) -> str:
@@ -220,6 +233,7 @@ class Comparison:
             "workload": self.workload,
             "seeds": list(self.setting.seeds),
             "events": self.setting.events,
+            "preset": self.setting.preset,
             "membership": self.setting.membership,
             "settle": self.setting.settle,
             "latency": self.setting.latency,

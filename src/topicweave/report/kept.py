@@ -11,6 +11,7 @@ from topicweave.errors import BadInput
 from topicweave.report.comparison import Comparison, Entry, Setting
 from topicweave.report.constraints import Constraint
 from topicweave.report.files import write_bytes
+from topicweave.systems.presets import PAPER
 
 FILE = "results.msgpack"
 """MessagePack and not JSON: what is infinite or no number stays so."""
@@ -27,7 +28,8 @@ def kept_comparison(folder: Path) -> Comparison:
         told: dict[str, Any] = msgspec.msgpack.decode(path.read_bytes())
         return Comparison(
             workload=told["workload"],
-            setting=msgspec.convert(told["setting"], Setting),
+            # One that names no preset ran with the systems' defaults.
+            setting=msgspec.convert({"preset": PAPER, **told["setting"]}, Setting),
             entries=tuple(msgspec.convert(entry, Entry) for entry in told["entries"]),
             command=told["command"],
             cuts=tuple(told["cuts"]),

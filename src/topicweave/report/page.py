@@ -11,7 +11,7 @@ from itertools import groupby
 
 import topicweave
 from topicweave.report.columns import COLUMNS, Column, column_marks
-from topicweave.report.comparison import Comparison, Entry, as_text, membership_in_words
+from topicweave.report.comparison import Comparison, Entry, as_text, membership_in_words, times_in_words
 from topicweave.report.figure import Figure, colour_of, dash_of
 from topicweave.report.figures import figures
 from topicweave.report.findings import findings, kept_to
@@ -259,6 +259,7 @@ def _settings(comparison: Comparison) -> Iterator[str]:
             "seeds": ", ".join(map(str, setting.seeds)),
             "events": f"{setting.events:,}, on topics by their rates, from random subscribers",
             "overlay looked at after": _settled(setting.settle),
+            "times": times_in_words(setting.preset),
             "membership": membership_in_words(setting.membership),
             "latency": setting.latency,
             "messages that get lost": f"{setting.loss:.3g} of all" if setting.loss else "none",

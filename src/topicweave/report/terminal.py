@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicweave.report.columns import COLUMNS, Column, Mark, column_marks
-from topicweave.report.comparison import Comparison, membership_in_words
+from topicweave.report.comparison import Comparison, membership_in_words, times_in_words
 
 # Signs as well as colours: a pipe has none, and not everybody tells them apart.
 SIGNS = {"best": "▴", "worst": "▾", "": ""}
@@ -21,7 +21,12 @@ LEGEND = "▴ best, ▾ worst of those that reach everybody; links, messages and
 
 def legend(comparison: Comparison) -> list[str]:
     """What stands below a table."""
-    return [LEGEND, f"membership {membership_in_words(comparison.setting.membership)}"]
+    setting = comparison.setting
+    return [
+        LEGEND,
+        f"times {times_in_words(setting.preset)}",
+        f"membership {membership_in_words(setting.membership)}",
+    ]
 
 
 def comparison_tables(comparison: Comparison, width: int | None) -> list[Table]:

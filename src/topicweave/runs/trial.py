@@ -17,6 +17,7 @@ import pyarrow as pa
 from topicweave.blocks.views import Directory
 from topicweave.errors import BadInput
 from topicweave.measures.columns import names_array
+from topicweave.measures.control import total, traffic_by_kind
 from topicweave.measures.course import course
 from topicweave.measures.delivery import Receptions, deliveries, latency_measures, of_those_there
 from topicweave.measures.distributions import hops_counts, latency_quantiles
@@ -127,6 +128,7 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
             workload.tables()["subscriptions"],
             nodes=workload.node_names,
             churn=changes,
+            start=start,
             end=simulation.now,
             grace=grace,
             window=DRAIN,
@@ -141,6 +143,8 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
             grace=grace,
             window=DRAIN,
         )
+        joining = total(traffic_by_kind(tables.control, end=start).values()).per(workload.nodes)
+        result |= {"joining_messages": joining.messages, "joining_bytes": joining.bytes}
         timed = receptions
         if uptime is not None:
             timed = of_those_there(receptions, everyone, uptime, grace)

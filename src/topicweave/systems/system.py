@@ -13,6 +13,8 @@ from topicweave.blocks.views import InterestView
 from topicweave.errors import BadInput
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Node, World
+from topicweave.systems.parameters import merged
+from topicweave.systems.presets import PAPER, SHARED, SystemPace
 
 Build = Callable[[World, NodeId, Iterable[TopicId], InterestView, Any], Node]
 
@@ -35,7 +37,7 @@ class System:
     """How many distinct peers a node may ever link to, if the system bounds that."""
     settles_within: float = 30.0
     """Seconds that nodes which start together take, with the default times, until links and routes are in place."""
-    paces: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    paces: Mapping[str, SystemPace] = field(default_factory=dict)
     """Times of its own for live presets (`local`, `lan`, `wan`), where the defaults suit none but the simulator or the paper's network."""
     tuning: tuple[Mapping[str, Any], ...] = ()
     """Settings worth trying besides the defaults, for somebody who looks for the system that fits best."""
@@ -49,6 +51,20 @@ class System:
     """What is wrong with the nodes that are up, at any moment: the system's own invariants, checked all along a campaign."""
     at_rest: Callable[[Mapping[NodeId, Node]], Iterable[str]] | None = None
     """The same once everything is healed."""
+
+    def paced(self, preset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters that differ from the defaults: a preset's times, then what somebody changed. `paper` changes no times."""
+        if preset == PAPER:
+            return dict(changes)
+        has = {field.name for field in msgspec.structs.fields(self.parameters)}
+        known = {name: value for name, value in SHARED[preset].items() if name in has}
+        own = self.paces[preset].parameters if preset in self.paces else {}
+        return merged(merged(known, own), changes)
+
+    def settles(self, preset: str) -> float:
+        """As `settles_within`, at a preset's pace."""
+        own = self.paces[preset].settles_within if preset in self.paces else None
+        return self.settles_within if own is None else own
 
     def settings(self, **changes: Any) -> Any:
         """The system's parameters with some of them changed; unknown or ill-typed ones are refused.

@@ -4,6 +4,7 @@ from topicweave.systems.omen.invariants import at_rest
 from topicweave.systems.omen.messages import CONTROL_KINDS
 from topicweave.systems.omen.node import OMenNode
 from topicweave.systems.omen.parameters import OMenParameters
+from topicweave.systems.presets import SystemPace
 from topicweave.systems.system import System
 
 OMEN = System(
@@ -15,7 +16,7 @@ OMEN = System(
     connects_topics=True,
     at_rest=at_rest,
     # Who is late with a heartbeat is asked, so the dead are found as soon as with twice as many. Backup sets are for later.
-    paces={pace: {"heartbeat_period": 2.0, "gossip_period": 4.0} for pace in ("local", "lan")},
+    paces=dict.fromkeys(("local", "lan"), SystemPace({"heartbeat_period": 2.0, "gossip_period": 4.0})),
     control_kinds=CONTROL_KINDS,
 )
 

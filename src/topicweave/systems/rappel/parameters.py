@@ -8,6 +8,7 @@ import msgspec
 
 from topicweave.blocks.vivaldi import DIMENSIONS
 from topicweave.model.ids import NodeId, TopicId
+from topicweave.systems.presets import SystemPace
 
 
 class RappelParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,12 +89,12 @@ class RappelParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.ping_period + self.ping_timeout
 
 
-def paced(ping: float) -> dict[str, float]:
+def paced(ping: float) -> SystemPace:
     """The paper's times in their proportions to its ping of 30 s, which suits a network across the world and hours of uptime.
 
     On one machine or a local network a node that takes three such pings to know its neighbours, or that they are dead, seems broken.
     """
-    return {
+    times = {
         "ping_period": ping,
         "ping_timeout": ping / 2,
         "void_period": ping,
@@ -102,3 +103,4 @@ def paced(ping: float) -> dict[str, float]:
         "audit_pause": ping / 30,
         "probe_pause": ping / 60,
     }
+    return SystemPace(times, settles_within=max(30.0, 4 * ping))

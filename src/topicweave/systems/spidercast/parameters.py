@@ -8,12 +8,13 @@ import msgspec
 
 from topicweave.blocks.broadcast_tree import BroadcastTreeParameters
 from topicweave.blocks.topic_beacons import BeaconParameters
+from topicweave.systems.presets import SystemPace
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-PACES = {"local": {"heartbeat_period": 2.0}, "lan": {"heartbeat_period": 2.0}}
+PACES = dict.fromkeys(("local", "lan"), SystemPace({"heartbeat_period": 2.0}))
 """Live nodes beat half as often: who is late is asked, so the dead are found as soon. The studies keep the default."""
 
 
