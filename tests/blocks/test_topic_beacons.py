@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicweave.blocks.label_table import STEPS, LabelTable, labels_of
+from topicweave.blocks.label_table import STEPS, LabelTable, Lifetime, labels_of
 from topicweave.blocks.topic_beacons import TIMER, BeaconParameters, TopicBeacons
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.testing import VirtualNetwork, VirtualWorld
@@ -168,7 +168,7 @@ class Single:
     def hears(self, leader: NodeId, age: float = 0.0, topic: TopicId = NEWS) -> None:
         """From a neighbour that wants this topic and no other, and tells ages rounded up."""
         theirs = frozenset({topic})
-        digest = labels_of(theirs, 0, MAX_AGE).tell(theirs, 0.0).shared
+        digest = labels_of(theirs, 0, Lifetime(MAX_AGE)).tell(theirs, 0.0).shared
         steps = math.ceil(age / STEP)
         self.beacons.hear(theirs, LabelTable(digest, (leader,), bytes((0, 0, steps))))
 

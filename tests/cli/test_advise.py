@@ -17,7 +17,7 @@ FEW = [
     "--events",
     20,
     "--settle",
-    60,
+    30,
     "--seeds",
     1,
 ]

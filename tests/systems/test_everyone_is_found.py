@@ -13,6 +13,7 @@ from topicweave.sim.churn import Churn
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.rappel.parameters import paced
 from topicweave.systems.registry import find_system
+from topicweave.workloads import generate
 from topicweave.workloads.catalogue import build
 
 NODES = 60
@@ -63,6 +64,21 @@ def test_gossip_alone_with_such_views_does_not() -> None:
     simulation.seeds = (0, 1, 2)
     simulation.run(60.0)
     assert parted_topics(simulation)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_parts_of_a_thin_overlay_are_one_soon(seed: int) -> None:
+    """Links that coverage does not need are trimmed, and with two per topic that parts some topics soon after the start."""
+    found = find_system("spidercast")
+    simulation = Simulation(
+        generate(40, 12, "rss", 4, 4, seed=seed),
+        found,
+        found.settings(**found.paced("lan", {"k_greedy": 2})),
+        seed=seed,
+        membership=Membership.parse("directory"),
+    )
+    simulation.run(25.0)
+    assert parted_topics(simulation) == []
 
 
 def test_only_those_who_need_subscribers_run_the_directory() -> None:

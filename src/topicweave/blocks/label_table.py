@@ -5,6 +5,10 @@ may want thousands of topics, and each of its heartbeats carries a label of each
 ends know which ones they share, and put them in ascending order. A digest of them tells whether they mean the same ones; if not, because one
 has not heard yet what the other wants now, the table is passed over, and the next one will do.
 
+A label ends in two ways. It gets too old; or it *stalls*: nobody brought newer news of its leader for so long that several must have come. The first allows for
+long ways, since age grows on each link. The second does not depend on the way, so it is quicker: who is cut off from its leader knows it after a few
+heartbeats. What has stalled is taken again only for newer news, or neighbours would keep it alive among themselves.
+
 Two ways of keeping them do the same: entry by entry, for the tens of topics that most nodes want, and in arrays, for thousands.
 """
 
@@ -46,10 +50,23 @@ class LabelTable(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Which of the leaders (2 bytes per topic, little-endian), then the steps of age (1 byte per topic); packed, if so long that it pays."""
 
 
+class Lifetime(NamedTuple):
+    """Of labels, in seconds."""
+
+    max_age: float
+    stall: float = math.inf
+    """Without newer news for so long, a label has stalled."""
+    gain: float = 0.0
+    """By how much news must be newer to count as such: one emission looks a little newer over a shorter way."""
+
+
 class StoredLabel(NamedTuple):
     topic: TopicId
     leader: NodeId
     made: float
+    since: float
+    """When the news was made that came at `renewed`, the last that counted as newer."""
+    renewed: float
 
 
 class _Shared(NamedTuple):
@@ -63,12 +80,12 @@ class _Shared(NamedTuple):
 class Labels(ABC):
     """The labels of one node's topics. Where it knows of nobody lower, it leads itself."""
 
-    def __init__(self, own: NodeId, max_age: float, wanted: Interest) -> None:
+    def __init__(self, own: NodeId, lifetime: Lifetime, wanted: Interest) -> None:
         self.wanted = wanted
         self.topics = sorted(wanted)
         self._own = own
-        self._max_age = max_age
-        self._step = max_age / STEPS
+        self._max_age, self._stall, self._gain = lifetime
+        self._step = self._max_age / STEPS
         # By a neighbour's interest. Its hash is kept by the set itself, so asking again costs nothing.
         self._pairs: dict[Interest, _Shared] = {}
 
@@ -121,7 +138,7 @@ class Labels(ABC):
 
     @abstractmethod
     def expire(self, now: float) -> None:
-        """Forget what is too old."""
+        """Forget what is too old or has stalled."""
 
     @abstractmethod
     def _places(self, shared: list[TopicId]) -> Any: ...
@@ -138,49 +155,61 @@ class Labels(ABC):
 class FewLabels(Labels):
     """Entry by entry."""
 
-    def __init__(self, own: NodeId, max_age: float, wanted: Interest) -> None:
-        super().__init__(own, max_age, wanted)
-        # topic -> (leader, when the leader made this label); without an entry the node itself leads.
-        self._labels: dict[TopicId, tuple[NodeId, float]] = {}
-        self._none = (own, math.inf)
+    def __init__(self, own: NodeId, lifetime: Lifetime, wanted: Interest) -> None:
+        super().__init__(own, lifetime, wanted)
+        # Without an entry the node itself leads.
+        self._labels: dict[TopicId, StoredLabel] = {}
+        self._stalled: dict[TopicId, StoredLabel] = {}
+
+    def _valid(self, label: StoredLabel, now: float) -> bool:
+        return 0.0 <= now - label.made <= self._max_age and now - label.renewed <= self._stall
 
     def label(self, topic: TopicId, now: float) -> tuple[NodeId, float]:
-        leader, made = self._labels.get(topic, self._none)
-        age = now - made
-        return (leader, age) if 0.0 <= age <= self._max_age else (self._own, 0.0)
+        label = self._labels.get(topic)
+        return (
+            (label.leader, now - label.made)
+            if label is not None and self._valid(label, now)
+            else (self._own, 0.0)
+        )
 
     def all(self, now: float) -> dict[TopicId, tuple[NodeId, float]]:
         return {topic: self.label(topic, now) for topic in self.topics}
 
     def others(self) -> Iterable[StoredLabel]:
-        return [StoredLabel(topic, leader, made) for topic, (leader, made) in self._labels.items()]
+        return list(self._labels.values())
 
     def keep(self, labels: Iterable[StoredLabel]) -> None:
-        self._labels = {topic: (leader, made) for topic, leader, made in labels if topic in self.wanted}
+        self._labels = {label.topic: label for label in labels if label.topic in self.wanted}
 
     def leaders(self) -> set[NodeId]:
-        return {leader for leader, _ in self._labels.values()}
+        return {label.leader for label in self._labels.values()}
 
     def expire(self, now: float) -> None:
+        for label in [label for label in self._labels.values() if not self._valid(label, now)]:
+            self._forget(label)
         oldest = now - self._max_age
-        for topic in [topic for topic, (_, made) in self._labels.items() if made < oldest]:
-            del self._labels[topic]
+        for label in [label for label in self._stalled.values() if label.made < oldest]:
+            del self._stalled[label.topic]
+
+    def _forget(self, label: StoredLabel) -> None:
+        del self._labels[label.topic]
+        self._stalled[label.topic] = label
 
     def _places(self, shared: list[TopicId]) -> list[TopicId]:
         return shared
 
     def _told(self, places: list[TopicId], now: float) -> tuple[tuple[NodeId, ...], bytes]:
-        labels, own, step, max_age = self._labels, self._own, self._step, self._max_age
+        labels, own, step = self._labels, self._own, self._step
         numbers: dict[NodeId, int] = {}
         which, ages = [], []
         for topic in places:
             label = labels.get(topic)
-            if label is None or now - label[1] > max_age:
+            if label is None or not self._valid(label, now):
                 which.append(numbers.setdefault(own, len(numbers)))
                 ages.append(0)
             else:
-                which.append(numbers.setdefault(label[0], len(numbers)))
-                ages.append(math.ceil((now - label[1]) / step))
+                which.append(numbers.setdefault(label.leader, len(numbers)))
+                ages.append(math.ceil((now - label.made) / step))
         return tuple(numbers), struct.pack(f"<{len(which)}H", *which) + bytes(ages)
 
     def _heard(
@@ -190,32 +219,43 @@ class FewLabels(Labels):
         which = struct.unpack_from(f"<{count}H", labels)
         if max(which) >= len(leaders):
             return
-        own_labels, none, step, max_age = self._labels, self._none, self._step, self._max_age
+        own_labels, own, step, max_age, gain = self._labels, self._own, self._step, self._max_age, self._gain
         for topic, number, steps in zip(pair.places, which, labels[2 * count :], strict=True):
             age = steps * step + per_link
             leader = leaders[number]
-            current, made = own_labels.get(topic, none)
-            if now - made > max_age:
-                del own_labels[topic]
-                current, made = none
-            if age <= max_age and (leader < current or (leader == current and now - age > made)):
-                own_labels[topic] = (leader, now - age)
+            label = own_labels.get(topic)
+            if label is not None and not self._valid(label, now):
+                self._forget(label)
+                label = None
+            news = now - age
+            if age > max_age:
+                continue
+            if leader < (own if label is None else label.leader):
+                stalled = self._stalled.get(topic)
+                if stalled is None or stalled.leader != leader or news > stalled.made + gain:
+                    own_labels[topic] = StoredLabel(topic, leader, news, news, now)
+            elif label is not None and leader == label.leader and news > label.made:
+                since, renewed = (news, now) if news > label.since + gain else (label.since, label.renewed)
+                own_labels[topic] = StoredLabel(topic, leader, news, since, renewed)
 
 
 class ManyLabels(Labels):
     """In arrays, in the order of the topics."""
 
-    def __init__(self, own: NodeId, max_age: float, wanted: Interest) -> None:
-        super().__init__(own, max_age, wanted)
+    def __init__(self, own: NodeId, lifetime: Lifetime, wanted: Interest) -> None:
+        super().__init__(own, lifetime, wanted)
+        count = len(self.topics)
         self._topics = np.array(self.topics, np.uint64)
-        self._leaders = np.full(len(self.topics), own, np.uint64)
-        self._made = np.full(len(self.topics), np.inf)  # its own labels are always new
+        self._leaders = np.full(count, own, np.uint64)
+        # Its own labels are always new.
+        self._made, self._since, self._renewed = (np.full(count, np.inf) for _ in range(3))
+        self._stalled, self._stalled_made = np.full(count, own, np.uint64), np.full(count, -np.inf)
 
     def label(self, topic: TopicId, now: float) -> tuple[NodeId, float]:
         if topic in self.wanted:
             place = self._topics.searchsorted(np.uint64(topic))
             age = now - float(self._made[place])
-            if 0.0 <= age <= self._max_age:
+            if 0.0 <= age <= self._max_age and now - self._renewed[place] <= self._stall:
                 return int(self._leaders[place]), age
         return self._own, 0.0
 
@@ -226,24 +266,35 @@ class ManyLabels(Labels):
 
     def others(self) -> Iterable[StoredLabel]:
         places = np.flatnonzero(self._leaders != np.uint64(self._own))
-        columns = (self._topics[places], self._leaders[places], self._made[places])
-        return [StoredLabel(*entry) for entry in zip(*(column.tolist() for column in columns), strict=True)]
+        columns = (self._topics, self._leaders, self._made, self._since, self._renewed)
+        return [
+            StoredLabel(*entry)
+            for entry in zip(*(column[places].tolist() for column in columns), strict=True)
+        ]
 
     def keep(self, labels: Iterable[StoredLabel]) -> None:
         kept = [label for label in labels if label.topic in self.wanted]
         places = self._places([label.topic for label in kept])
         self._leaders[places] = np.array([label.leader for label in kept], np.uint64)
         self._made[places] = [label.made for label in kept]
+        self._since[places] = [label.since for label in kept]
+        self._renewed[places] = [label.renewed for label in kept]
 
     def leaders(self) -> set[NodeId]:
         return set(self._leaders[self._leaders != np.uint64(self._own)].tolist())
 
     def expire(self, now: float) -> None:
-        self._forget(np.flatnonzero(self._made < now - self._max_age))
+        self._forget(np.flatnonzero(self._ended(slice(None), now)))
+        self._stalled_made[self._stalled_made < now - self._max_age] = -np.inf
+
+    def _ended(self, places: Any, now: float) -> Any:
+        return (self._made[places] < now - self._max_age) | (now - self._renewed[places] > self._stall)
 
     def _forget(self, places: Any) -> None:
+        self._stalled[places] = self._leaders[places]
+        self._stalled_made[places] = self._made[places]
         self._leaders[places] = self._own
-        self._made[places] = np.inf
+        self._made[places] = self._since[places] = self._renewed[places] = np.inf
 
     def _places(self, shared: list[TopicId]) -> Any:
         return self._topics.searchsorted(np.array(shared, np.uint64))
@@ -251,37 +302,43 @@ class ManyLabels(Labels):
     def _told(self, places: Any, now: float) -> tuple[tuple[NodeId, ...], bytes]:
         ages = np.ceil((now - self._made[places]) / self._step)
         leaders = self._leaders[places]
-        late = ages > STEPS
+        late = self._ended(places, now)
         if late.any():
             leaders[late] = self._own
             ages[late] = 0.0
         names, which = np.unique(leaders, return_inverse=True)
-        steps = np.maximum(ages, 0.0).astype(np.uint8)
+        steps = np.clip(ages, 0.0, STEPS).astype(np.uint8)
         return tuple(names.tolist()), which.astype("<u2").tobytes() + steps.tobytes()
 
     def _heard(
         self, pair: _Shared, leaders: tuple[NodeId, ...], labels: bytes, per_link: float, now: float
     ) -> None:
-        places, count, max_age = pair.places, pair.size, self._max_age
+        places, count = pair.places, pair.size
         which = np.frombuffer(labels, "<u2", count)
         if which.max() >= len(leaders):
             return
         told = np.array(leaders, np.uint64)[which]
         ages = np.frombuffer(labels, np.uint8, count, 2 * count) * self._step + per_link
-        late = now - self._made[places] > max_age
+        late = self._ended(places, now)
         if late.any():
             self._forget(places[late])
-        current, made = self._leaders[places], self._made[places]
-        news = now - ages
-        better = (ages <= max_age) & ((told < current) | ((told == current) & (news > made)))
-        taken = places[better]
-        self._leaders[taken] = told[better]
-        self._made[taken] = news[better]
+        current, news = self._leaders[places], now - ages
+        fresh = ages <= self._max_age
+        known = (told == self._stalled[places]) & (news <= self._stalled_made[places] + self._gain)
+        lower = fresh & (told < current) & ~known
+        taken = places[lower]
+        self._leaders[taken] = told[lower]
+        newer = fresh & (told == current) & (news > self._made[places])
+        counts = lower | (newer & (news > self._since[places] + self._gain))
+        better = lower | newer
+        self._made[places[better]] = news[better]
+        self._since[places[counts]] = news[counts]
+        self._renewed[places[counts]] = now
 
 
-def labels_of(wanted: Interest, own: NodeId, max_age: float, earlier: Labels | None = None) -> Labels:
+def labels_of(wanted: Interest, own: NodeId, lifetime: Lifetime, earlier: Labels | None = None) -> Labels:
     """The labels of these topics, as far as they are known from earlier."""
-    labels: Labels = (FewLabels if len(wanted) <= FEW else ManyLabels)(own, max_age, wanted)
+    labels: Labels = (FewLabels if len(wanted) <= FEW else ManyLabels)(own, lifetime, wanted)
     if earlier is not None:
         labels.keep(earlier.others())
     return labels

@@ -12,7 +12,8 @@ Rules kept
 2. A label carries its age. Only the leader itself makes it new, and it is dropped when it gets too old, so a
    departed leader is forgotten (ages, not clocks, are compared: see `descriptors`). Nobody knows how long a
    message was under way, so every link adds a fixed time to the age. Otherwise a label that is passed round
-   over many long links would hardly age at all.
+   over many long links would hardly age at all. A label of which `missed` tellings in a row brought no newer news is
+   dropped as well: the way to its leader is cut, however short or long it was.
 3. If the interest view knows a lower subscriber than the own part's leader, and goes on to do so for `patience`
    seconds, the node takes itself for cut off from that subscriber, and asks for a link to it.
 """
@@ -23,7 +24,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from topicweave.blocks.label_table import Labels, LabelTable, labels_of
+from topicweave.blocks.label_table import Labels, LabelTable, Lifetime, labels_of
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
 
@@ -38,6 +39,8 @@ class BeaconParameters(msgspec.Struct, frozen=True):
     max_age: float = 30.0
     per_link: float = 0.25
     """What a link adds to a label's age; should be longer than most messages are under way."""
+    missed: int = 4
+    """Tellings without newer news of a leader after which a node takes itself for cut off from it; 0: only its age counts."""
     patience: float = 6.0
     """How long a lower subscriber must be missed, to the nearest check."""
     topics_per_check: int = 4
@@ -48,7 +51,7 @@ class TopicBeacons:
 
     The block has no messages: the system lets heartbeats carry what `tell` gives, and hands what they bring to
     `hear`. `lowest_known` gives the lowest subscriber of a topic in the interest view; `cut_off(peer)` is called
-    when this node's part of some topic does not hold that peer.
+    when this node's part of some topic does not hold that peer. Neighbours tell each other every `told_every` seconds; 0 if that is not known.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class TopicBeacons:
         lowest_known: Callable[[TopicId], NodeId | None],
         cut_off: Callable[[NodeId], None],
         parameters: BeaconParameters | None = None,
+        told_every: float = 0.0,
     ) -> None:
         self._world = world
         self._id = node_id
@@ -66,7 +70,10 @@ class TopicBeacons:
         self._lowest_known = lowest_known
         self._cut_off = cut_off
         self._parameters = parameters or BeaconParameters()
-        self._labels = labels_of(frozenset(), node_id, self._parameters.max_age)
+        stall = self._parameters.missed * told_every
+        max_age = self._parameters.max_age
+        self._lifetime = Lifetime(max_age, stall, told_every / 2) if stall else Lifetime(max_age)
+        self._labels = labels_of(frozenset(), node_id, self._lifetime)
         # topic -> (who is missing, since when)
         self._suspicions: dict[TopicId, tuple[NodeId, float]] = {}
 
@@ -79,6 +86,11 @@ class TopicBeacons:
 
     def timers(self) -> Timers:
         return {TIMER: self._tick}
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds after which the label of a leader that is gone, or cut off, is dropped as a rule."""
+        return min(self._lifetime.max_age, self._lifetime.stall)
 
     def leader(self, topic: TopicId) -> NodeId:
         """The lowest member of this node's part of a topic, as far as it knows."""
@@ -120,7 +132,7 @@ class TopicBeacons:
         """The labels of the topics that the node wants now."""
         topics = self._topics()
         if topics is not self._labels.wanted:
-            self._labels = labels_of(topics, self._id, self._parameters.max_age, self._labels)
+            self._labels = labels_of(topics, self._id, self._lifetime, self._labels)
         return self._labels
 
     def _tick(self, _key: TimerKey) -> None:

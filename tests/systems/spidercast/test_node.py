@@ -8,7 +8,7 @@ import pytest
 
 from tests.systems.spidercast.lab import Lab
 from topicweave.blocks.broadcast_tree import Push
-from topicweave.blocks.label_table import LabelTable, labels_of
+from topicweave.blocks.label_table import LabelTable, Lifetime, labels_of
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Link, Message
@@ -441,7 +441,7 @@ def test_a_long_list_of_states_does_not_buy_as_many_answers() -> None:
 
 def claim(leader: NodeId, topics: Iterable[TopicId]) -> LabelTable:
     """A table that names somebody as the lowest in all these topics."""
-    return labels_of(frozenset(topics), leader, 30.0).tell(frozenset(topics), 0.0)
+    return labels_of(frozenset(topics), leader, Lifetime(30.0)).tell(frozenset(topics), 0.0)
 
 
 def test_nobody_listens_to_beacons_of_strangers_or_without_bridges() -> None:

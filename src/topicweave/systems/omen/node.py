@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import msgspec
-
 from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.directory_view import DirectoryView
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.tman import TMan, TManParams
-from topicweave.blocks.topic_beacons import BeaconParameters, TopicBeacons
+from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import GossipView, InterestView
 from topicweave.model.event import Event
@@ -103,9 +101,9 @@ class OMenNode(ViewNode):
             world, node_id, self.links_kept.serving, self._takes_part_in, 4 * parameters.label_time
         )
         # The beacons only name the parts of topics; what to do about them is decided by the `Coordinator`, or by `Finding`.
-        self._by_directory = view.introduces and parameters.finds == "directory"
         self._beacons = TopicBeacons(
-            world, node_id, self._topics, lambda topic: None, lambda peer: None, self._beacon_parameters()
+            *(world, node_id, self._topics, lambda topic: None, lambda peer: None),
+            *(parameters.beacons, parameters.heartbeat_period),
         )
         self._member = ShadowMember(
             *(world, node_id, parameters, self._topics, self.links_kept, self._labels, self._beacons),
@@ -135,24 +133,15 @@ class OMenNode(ViewNode):
 
     def _found_by(self, view: InterestView) -> Finding | None:
         """Finding other parts through the directory, where there is one and it is to be used."""
-        if not self._by_directory:
+        if not (view.introduces and self.parameters.finds == "directory"):
             return None
         finding = Finding(
             *(self.world, self.id, self.parameters, view, self.links_kept, self._beacons),
             interest=self._topics,
         )
         beacons = self._beacons
-        view.serve(
-            Parts(self._beacon_parameters().max_age, beacons.leader, beacons.leading, finding.introduced)
-        )
+        view.serve(Parts(beacons.lifetime, beacons.leader, beacons.leading, finding.introduced))
         return finding
-
-    def _beacon_parameters(self) -> BeaconParameters:
-        """Homes introduce what has had a label of its own for two of their lifetimes: with a directory these are half as long."""
-        beacons = self.parameters.beacons
-        return (
-            msgspec.structs.replace(beacons, max_age=beacons.max_age / 2) if self._by_directory else beacons
-        )
 
     def receivers(self) -> Receivers:
         return {

@@ -86,12 +86,13 @@ class OverlayNode(ViewNode):
             world, self._links_of_topic, self._takes_part_in, self._hand_over, parameters.tree
         )
         self._beacons = TopicBeacons(
-            world, node_id, self._topics, self._lowest_known, self._bridge_to, parameters.beacons
+            *(world, node_id, self._topics, self._lowest_known, self._bridge_to, parameters.beacons),
+            told_every=parameters.heartbeat_period,
         )
         if parameters.bridges:
             view.serve(
                 Parts(
-                    parameters.beacons.max_age,
+                    self._beacons.lifetime,
                     self._beacons.leader,
                     self._beacons.leading,
                     self._introduced,

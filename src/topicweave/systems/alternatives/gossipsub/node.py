@@ -107,13 +107,14 @@ class GossipSubNode(ViewNode):
             world, parameters.heartbeat_interval, parameters.suspect_after, self._ping, self.peer_lost
         )
         self._beacons = TopicBeacons(
-            world, node_id, self._topics, lambda _topic: None, lambda _peer: None, parameters.beacons
+            *(world, node_id, self._topics, lambda _topic: None, lambda _peer: None, parameters.beacons),
+            told_every=LABELS_EVERY * parameters.heartbeat_interval,
         )
         self._tells_parts = view.introduces
         self._pings = 0
         self._to_graft: dict[NodeId, TopicId] = {}  # members of other parts that are being dialled
         view.serve(
-            Parts(parameters.beacons.max_age, self._beacons.leader, self._beacons.leading, self._introduced)
+            Parts(self._beacons.lifetime, self._beacons.leader, self._beacons.leading, self._introduced)
         )
         for block in (self._detector, self):
             self.use(block)
