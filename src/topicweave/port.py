@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -73,6 +73,13 @@ class World(Protocol):
 
     def deliver(self, event: Event) -> None:
         """Hand an event to the application."""
+
+
+class Onward(NamedTuple):
+    """What is to be done with events that a node took note of: send these messages to each of these peers, and hand over their events if they are wanted."""
+
+    messages: Sequence[EventMessage]
+    peers: Sequence[NodeId]
 
 
 class Published(msgspec.Struct, frozen=True, gc=False):
@@ -135,6 +142,29 @@ class Node(ABC):
 
     def receive(self, sender: NodeId, message: Message) -> None:
         self._receivers[type(message)](sender, message)
+
+    def receive_run(self, sender: NodeId, messages: Sequence[EventMessage]) -> Onward | None:
+        """Messages of one kind, with consecutive events of one publisher on one topic that crossed as many links each.
+
+        A node that can take note of all at once says what is to be done with them. None: nothing has happened, let it `receive` them one by one.
+        """
+        return None
+
+    def targets(self, topic: TopicId) -> Collection[NodeId]:
+        """Who would be sent an event that is published on a topic now, if that is all there is to it; nobody: let the node `publish` it.
+
+        A world that has many events to publish may send them to these peers itself, as the node numbers them and puts them into messages (`numbered`),
+        and tell the node afterwards, before anything else (`published`): the same as one by one, for less.
+        """
+        return ()
+
+    def numbered(self, topic: TopicId, payload: bytes) -> EventMessage:
+        """The next event on a topic that has `targets`, as it is sent to them."""
+        raise NotImplementedError
+
+    def published(self, messages: Sequence[EventMessage]) -> None:
+        """These, with consecutive events on one topic, were sent to its `targets`."""
+        raise NotImplementedError
 
     def timer(self, key: TimerKey) -> None:
         self._timers[key[0]](key)

@@ -7,11 +7,12 @@ import asyncio
 import pytest
 
 from tests.live.together import eventually, linked, local, run, taken, total
-from topicweave.blocks.broadcast_tree import Push
+from topicweave.blocks.broadcast_tree import EventRun, Graft, Push
 from topicweave.live import LiveNode
 from topicweave.live import publisher as publisher_module
 from topicweave.live.congestion import Congestion
 from topicweave.live.frames import Kind
+from topicweave.live.settings import Limits
 from topicweave.live.swarm import run_swarm
 from topicweave.live.wire import number_frame
 from topicweave.model.event import Event
@@ -116,5 +117,42 @@ def test_what_a_leaving_peer_sent_counts_though_reading_was_held_up() -> None:
             link.connection_lost(None)
             await eventually(lambda: ("a", b"last words") in taken(reader))
             assert link not in reader.transport._links
+
+    run(test)
+
+
+def test_what_was_published_quickly_is_known_before_anything_else_is_told() -> None:
+    """A neighbour asks, in the same turn of the event loop, for events that were just sent; and what comes back is not new."""
+
+    async def test() -> None:
+        async with run_swarm([["a"], ["a"]], local(), names=["one", "other"]) as (one, other):
+            await eventually(lambda: linked(one, other))
+            first = await one.publish("a", b"0")
+            await eventually(lambda: ("a", b"0") in taken(other))
+            receipts = [await one.publish("a", b"%d" % number) for number in range(1, 6)]
+            assert [receipt.event.sequence for receipt in receipts] == [1, 2, 3, 4, 5]
+            assert [(receipt.neighbours, receipt.reason) for receipt in receipts] == [(1, "")] * 5
+            assert one.world._quick, "the node was not told yet: this test tests nothing otherwise"
+            sent = one.counters.messages_sent
+            publisher, topic, epoch, _ = first.event
+            one.world.received(other.id, [Graft((EventRun(publisher, topic, epoch, 1, 5),))])
+            assert one.counters.messages_sent == sent + 5
+            await eventually(lambda: len(taken(other)) == 6 and len(taken(one)) == 6)
+            assert one.world.gate.seen.state(publisher, topic) == (epoch, 5, ())
+
+    run(test)
+
+
+def test_a_full_queue_is_told_in_the_receipt_of_what_was_published_quickly() -> None:
+    async def test() -> None:
+        limits = Limits(queue_bytes=65_536)
+        async with run_swarm([["a"], ["a"]], local(limits=limits), names=["one", "other"]) as (one, other):
+            await eventually(lambda: linked(one, other))
+            await one.publish("a", b"")
+            (peer,) = one.transport.peers.values()
+            assert peer.outbox.put_events([], 65_536 - peer.outbox.size)
+            receipt = await one.publish("a", b"more")
+            assert (receipt.neighbours, receipt.reason.split(":")[0]) == (0, "queue full")
+            assert one.counters.events_dropped == 1
 
     run(test)

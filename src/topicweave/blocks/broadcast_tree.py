@@ -33,17 +33,18 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from topicweave.blocks.broadcast_state import Missing, RecentRun, RunSource
 from topicweave.blocks.event_cache import EventCache
 from topicweave.blocks.late_neighbours import LATE
 from topicweave.blocks.seen import SeenEvents
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
-from topicweave.port import EventMessage, Message, Receivers, TimerKey, Timers, World
+from topicweave.port import EventMessage, Message, Onward, Receivers, TimerKey, Timers, World
 
 NOBODY = "nobody else wants this topic, as far as its home knows; the event goes to the first that does"
 NOT_YET = "no neighbour wants this topic yet; the event goes to the first that does"
@@ -129,34 +130,6 @@ _Reference = tuple[NodeId, float, NodeId | None, int]
 """The publisher whose second copies cut links, when it was last heard, and over whom and how many links. Made for each event, so a plain tuple."""
 
 
-class _Source:
-    """What one peer announced of a stream, from the first to the last number, and how often it was asked in vain."""
-
-    __slots__ = ("first", "last", "tries")
-
-    def __init__(self, first: int, last: int) -> None:
-        self.first = first
-        self.last = last
-        self.tries = 0
-
-
-class _Missing:
-    """Events of one stream that were announced and have not come."""
-
-    __slots__ = ("first", "gaps", "highest", "last", "searches", "sources")
-
-    def __init__(self, highest: int, gaps: int, first: int, last: int) -> None:
-        self.sources: dict[NodeId, _Source] = {}
-        self.first = first
-        self.last = last
-        self.searches = 0
-        """How often all who had announced them were gone or had been asked in vain."""
-        self.highest = highest
-        """The highest number seen when the timer was set."""
-        self.gaps = gaps
-        """How many numbers below it were missing then."""
-
-
 class BroadcastTree:
     """One node's part in the trees of all its topics.
 
@@ -167,7 +140,7 @@ class BroadcastTree:
     def __init__(
         self,
         world: World,
-        links: Callable[[TopicId], Iterable[NodeId]],
+        links: Callable[[TopicId], Collection[NodeId]],
         wants: Callable[[TopicId], bool],
         deliver: Callable[[Event], None],
         parameters: BroadcastTreeParameters | None = None,
@@ -181,12 +154,12 @@ class BroadcastTree:
         self._cache = EventCache(self._parameters.cache_events, self._parameters.cache_bytes)
         # Topic -> lazy peer -> when it was last told so (never: minus infinity).
         self._lazy: dict[TopicId, dict[NodeId, float]] = {}
-        self._missing: OrderedDict[PublisherStream, _Missing] = OrderedDict()
+        self._missing: OrderedDict[PublisherStream, Missing] = OrderedDict()
         # Stream and where it came from -> runs [first, last] to be announced to the lazy links.
         self._news: dict[tuple[int, int, int, NodeId | None], list[list[int]]] = {}
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
         # What was spread lately, with the time; and to whom it is to be announced.
-        self._recent: deque[tuple[float, EventId]] = deque(maxlen=MOST_RUNS)
+        self._recent: deque[RecentRun] = deque(maxlen=MOST_RUNS)
         self._new_links: dict[NodeId, frozenset[TopicId]] = {}
         # Since when this node takes part: in all topics, and in those that it began with later.
         self._since = world.now
@@ -219,23 +192,41 @@ class BroadcastTree:
 
         An event nobody could be given is kept, and sent over the first link that comes up for its topic.
         """
-        push = Push(event, 1)
+        push, topic, now = Push(event, 1), event.topic, self._world.now
         if self._seen.first_time(event):
             self._cache.add(push)
-        known = self._reference.get(event.topic)
+        known = self._reference.get(topic)
         if known is None or event.publisher <= known[0]:
-            self._reference[event.topic] = (event.publisher, self._world.now, None, 0)
-        if lazy := self._lazy.get(event.topic):
-            links = list(self._links(event.topic))
+            self._reference[topic] = (event.publisher, now, None, 0)
+        if lazy := self._lazy.get(topic):
+            links = list(self._links(topic))
             if links and lazy.keys() >= set(links):
                 # Nobody has pushed to us since our part of the tree broke: do not wait until we are asked.
-                self._make_eager(event.topic, links[0])
-        sent_to = self._spread(push, source=None)
+                self._make_eager(topic, links[0])
+        sent_to = self._spread(push, None, now)
         if not sent_to:
             self._unsent[event.id] = None
             if len(self._unsent) > self._parameters.most_undelivered:
                 self._unsent.popitem(last=False)
         return sent_to
+
+    def targets(self, topic: TopicId) -> Collection[NodeId]:
+        """To whom an event of this node would be handed now; nobody if `publish` has more to do than that."""
+        links = self._links(topic)
+        lazy = self._lazy.get(topic)
+        return links if lazy is None else [peer for peer in links if peer not in lazy]
+
+    def published(self, messages: Sequence[EventMessage]) -> None:
+        """Consecutive events of this node were sent to the `targets`."""
+        event, last, now = messages[0].event, messages[-1].event.sequence, self._world.now
+        if not self._seen.follows(event, last):
+            for message in messages:
+                self._seen.first_time(message.event)
+        self._cache.extend(messages)
+        known = self._reference.get(event.topic)
+        if known is None or event.publisher <= known[0]:
+            self._reference[event.topic] = (event.publisher, now, None, 0)
+        self._note_spread(event, last, None, now)
 
     def link_up(self, peer: NodeId, interest: frozenset[TopicId]) -> None:
         """A link leads to this peer now, or its interest changed: it gets what nobody could be sent before."""
@@ -245,7 +236,7 @@ class BroadcastTree:
             del self._unsent[event_id]
             if push := self._cache.get(event_id):
                 self._world.send(peer, push)
-        if self._recent and self._recent[-1][0] > self._world.now - LATE:
+        if self._recent and self._recent[-1].began > self._world.now - LATE:
             if not self._new_links:
                 # Not at once: the other end must know of the link.
                 self._world.set_timer(("tree-recent",), self._parameters.graft_timeout)
@@ -301,22 +292,62 @@ class BroadcastTree:
         if not self._wants(topic):
             return
         new = self._seen.first_time(event)
-        if self._grafted and sender in self._grafted:
-            self._grafted.discard(sender)
-            self._patience = max(1.0, self._patience / 2) if new else min(2 * self._patience, MOST_PATIENCE)
+        if self._grafted:
+            self._note_graft(sender, new)
         if not new:
             self._turn_down(sender, message)
             return
-        known = self._reference.get(topic)
+        known, now = self._reference.get(topic), self._world.now
         if known is None or event.publisher <= known[0]:
-            self._reference[topic] = (event.publisher, self._world.now, sender, message.hops)
-        lazy = self._lazy.get(topic)
-        if lazy is not None and sender in lazy and not self._was_just_cut(lazy[sender]):
-            self._make_eager(topic, sender)
+            self._reference[topic] = (event.publisher, now, sender, message.hops)
+        self._note_eager(topic, sender)
         push = Push(event, message.hops + 1)
         self._cache.add(push)
         self._deliver(event)
-        self._spread(push, sender)
+        self._spread(push, sender, now)
+
+    def receive_run(self, sender: NodeId, messages: Sequence[EventMessage]) -> Onward | None:
+        """The same for a run of events that were all seen, or go on where their stream was, or both; one that closes a gap is looked at one by one."""
+        first, last = messages[0], messages[-1].event.sequence
+        event = first.event
+        topic = event.topic
+        if type(first) is not Push or not self._wants(topic):
+            return None
+        highest = self._seen.highest(event.publisher, topic, event.epoch)
+        if event.sequence > highest + 1 or highest < 0:
+            return None
+        again = min(last, highest) - event.sequence + 1
+        if again and self._seen.unseen(
+            event.publisher, topic, event.epoch, event.sequence, min(last, highest)
+        ):
+            return None
+        new = messages[again:]
+        if self._grafted:
+            self._note_graft(sender, not again)
+        if again:
+            self._turn_down(sender, first)
+        if not new:
+            return Onward((), ())
+        self._seen.follows(new[0].event, last)
+        pushes = [Push(message.event, first.hops + 1) for message in new]
+        self._cache.extend(pushes)
+        known, now = self._reference.get(topic), self._world.now
+        if known is None or event.publisher <= known[0]:
+            self._reference[topic] = (event.publisher, now, sender, first.hops)
+        self._note_eager(topic, sender)
+        return Onward(pushes, self._note_spread(new[0].event, last, sender, now))
+
+    def _note_graft(self, sender: NodeId, new: bool) -> None:
+        """Something came from a peer that may have been asked."""
+        if sender in self._grafted:
+            self._grafted.discard(sender)
+            self._patience = max(1.0, self._patience / 2) if new else min(2 * self._patience, MOST_PATIENCE)
+
+    def _note_eager(self, topic: TopicId, sender: NodeId) -> None:
+        """Something new came over a link: it is not for announcements only."""
+        lazy = self._lazy.get(topic)
+        if lazy is not None and sender in lazy and not self._was_just_cut(lazy[sender]):
+            self._make_eager(topic, sender)
 
     def _turn_down(self, sender: NodeId, message: Push) -> None:
         """A second copy came: one prune for all that are under way."""
@@ -327,6 +358,8 @@ class BroadcastTree:
             return
         cut, kept = sender, (event.publisher, now, source, hops)
         if self._parameters.prefer_short and event.publisher == publisher:
+            if sender == source:
+                return  # The way that was found to be the shorter one: more of what was under way over both.
             if source is not None and message.hops < hops and sender in self._links(topic):
                 cut, kept = source, (event.publisher, now, sender, message.hops)
             elif message.hops > hops + 2 and sender not in self._lazy.get(topic, ()):
@@ -357,14 +390,14 @@ class BroadcastTree:
             if missing is None:
                 highest = self._seen.highest(*stream)
                 gaps = sum(high - low + 1 for low, high in unseen if high <= highest)
-                missing = self._missing[stream] = _Missing(highest, gaps, first, last)
+                missing = self._missing[stream] = Missing(highest, gaps, first, last)
                 self._wait_for(stream)
                 if len(self._missing) > self._parameters.most_missing:
                     self._forget_missing(next(iter(self._missing)))
             missing.first, missing.last = min(missing.first, first), max(missing.last, last)
             source = missing.sources.get(sender)
             if source is None:
-                missing.sources[sender] = _Source(first, last)
+                missing.sources[sender] = RunSource(first, last)
             else:
                 source.first, source.last = min(source.first, first), max(source.last, last)
 
@@ -389,28 +422,40 @@ class BroadcastTree:
 
     # How events spread.
 
-    def _spread(self, push: EventMessage, source: NodeId | None) -> int:
+    def _spread(self, push: EventMessage, source: NodeId | None, now: float) -> int:
         event = push.event
-        topic = event.topic
-        self._recent.append((self._world.now, event.id))
-        lazy = self._lazy.get(topic)
-        send = self._world.send
-        sent_to = 0
-        if lazy is None:
-            for peer in self._links(topic):
-                if peer != source:
-                    send(peer, push)
-                    sent_to += 1
-            return sent_to
-        for peer in self._links(topic):
-            if peer != source and peer not in lazy:
-                send(peer, push)
-                sent_to += 1
-        self._note_news(event, source)
-        return sent_to
+        peers = self._note_spread(event, event.sequence, source, now)
+        for peer in peers:
+            self._world.send(peer, push)
+        return len(peers)
 
-    def _note_news(self, event: Event, source: NodeId | None) -> None:
-        """To be announced to whoever is lazy."""
+    def _note_spread(self, event: Event, last: int, source: NodeId | None, now: float) -> list[NodeId]:
+        """The events from this one to number `last` are spread: who is to be sent them."""
+        self._note_recent(event, last, now)
+        topic = event.topic
+        lazy = self._lazy.get(topic)
+        if lazy is None:
+            return [peer for peer in self._links(topic) if peer != source]
+        self._note_news(event, last, source)
+        return [peer for peer in self._links(topic) if peer != source and peer not in lazy]
+
+    def _note_recent(self, event: Event, last: int, now: float) -> None:
+        """To be announced over new links: the events from this one to number `last`."""
+        recent = self._recent[-1] if self._recent else None
+        if (
+            recent is not None
+            and recent.last + 1 == event.sequence
+            and recent.publisher == event.publisher
+            and recent.topic == event.topic
+            and recent.epoch == event.epoch
+            and now - recent.began < self._parameters.announce_period
+        ):
+            recent.last = last
+        else:
+            self._recent.append(RecentRun(event, last, now))
+
+    def _note_news(self, event: Event, last: int, source: NodeId | None) -> None:
+        """To be announced to whoever is lazy: the events from this one to number `last`."""
         news = self._news
         if not news:
             self._world.set_timer(("tree-announce",), self._parameters.announce_period)
@@ -418,11 +463,11 @@ class BroadcastTree:
         stream = (event.publisher, event.topic, event.epoch, source)
         runs = news.get(stream)
         if runs is None:
-            news[stream] = [[sequence, sequence]]
+            news[stream] = [[sequence, last]]
         elif runs[-1][1] == sequence - 1:
-            runs[-1][1] = sequence
+            runs[-1][1] = last
         else:
-            runs.append([sequence, sequence])
+            runs.append([sequence, last])
 
     def _announce(self, _key: TimerKey) -> None:
         news, self._news = self._news, {}
@@ -438,13 +483,19 @@ class BroadcastTree:
 
     def _announce_recent(self, _key: TimerKey) -> None:
         new, self._new_links = self._new_links, {}
-        since = self._world.now - LATE
-        recent = [(time, event) for time, event in self._recent if time > since and self._wants(event.topic)]
+        now, held = self._world.now, len(self._cache)
+        recent: list[tuple[EventRun, float]] = []
+        for one in reversed(self._recent):
+            # No more than can be had: the cache holds these last ones.
+            first = max(one.first, one.last - held + 1)
+            held -= one.last - one.first + 1
+            if one.began > now - LATE and first <= one.last and self._wants(one.topic):
+                run = EventRun(one.publisher, one.topic, one.epoch, first, one.last)
+                recent.append((run, now - one.began))
         for peer, interest in new.items():
-            told = [(time, event) for time, event in recent if event.topic in interest]
+            told = [(run, age) for run, age in reversed(recent) if run.topic in interest]
             if told:
-                ages = tuple(self._world.now - time for time, _ in told)
-                self._world.send(peer, IHave(tuple(EventRun.of(event) for _, event in told), ages))
+                self._world.send(peer, IHave(tuple(run for run, _ in told), tuple(age for _, age in told)))
 
     def _ask_for_missing(self, key: TimerKey) -> None:
         """The timer of one stream: ask for what did not come, unless it is coming."""
@@ -511,7 +562,7 @@ class BroadcastTree:
         else:
             self._search(stream, missing)
 
-    def _search(self, stream: PublisherStream, missing: _Missing) -> None:
+    def _search(self, stream: PublisherStream, missing: Missing) -> None:
         """Nobody is left who announced what is missing: any neighbour may have it by now, or have had it all along."""
         if not self._seen.unseen(*stream, missing.first, missing.last):
             self._forget_missing(stream)
@@ -523,7 +574,7 @@ class BroadcastTree:
             self._forget_missing(stream)
             return
         for peer in peers:
-            source = missing.sources[peer] = _Source(missing.first, missing.last)
+            source = missing.sources[peer] = RunSource(missing.first, missing.last)
             source.tries = self._parameters.graft_attempts - 1  # one question each
         self._wait_for(stream)
 

@@ -7,7 +7,7 @@ and kept until as many have come as the cache holds and nobody asked: however of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from topicweave.model.event import EventId
 from topicweave.port import EventMessage
@@ -35,6 +35,20 @@ class EventCache:
             self._unused += 1
             if self._unused > self._most_events:
                 self._index = None
+        elif len(messages) > self._most_events:
+            self.bytes -= len(messages.popleft().event.payload)  # All that is to be done, most of the time.
+        if len(messages) > self._most_events or self.bytes > self._most_bytes:
+            self._make_room()
+
+    def extend(self, messages: Sequence[EventMessage]) -> None:
+        """Several at once."""
+        self._messages.extend(messages)
+        self.bytes += sum([len(message.event.payload) for message in messages])
+        self._index = None
+        self._make_room()
+
+    def _make_room(self) -> None:
+        messages = self._messages
         while len(messages) > self._most_events or (self.bytes > self._most_bytes and len(messages) > 1):
             oldest = messages.popleft()
             self.bytes -= len(oldest.event.payload)

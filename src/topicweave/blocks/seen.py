@@ -95,6 +95,20 @@ class SeenEvents:
             return True
         return bool(state[2]) and self._fill(state, sequence)
 
+    def follows(self, event: Numbered, last: int) -> bool:
+        """Whether the events from this one to number `last` go on right where their stream was; if so, all of them are seen from now on."""
+        publisher, topic = event.publisher, event.topic
+        if publisher == self._publisher and topic == self._topic:
+            state = self._state
+        else:
+            state = self._streams.get((publisher, topic), [])
+            if state:
+                self._use(publisher, topic, state)
+        if not state or state[0] != event.epoch or state[1] + 1 != event.sequence:
+            return False
+        state[1] = last
+        return True
+
     def __contains__(self, event: Numbered) -> bool:
         """Whether the event counts as seen, without marking it."""
         return not self.unseen(event.publisher, event.topic, event.epoch, event.sequence, event.sequence)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from topicweave.live.memory import EVENT
@@ -74,6 +74,10 @@ class EventLog:
         self.bytes += len(event.payload)
         while len(topic) > size:
             self._remove(next(iter(topic)))
+        self._make_room()
+        return True
+
+    def _make_room(self) -> None:
         while self.bytes > self._most_bytes and self._count > 1:
             if not self._order:
                 break  # What is left is retained.
@@ -82,7 +86,27 @@ class EventLog:
                 self._remove(oldest)
         if len(self._order) > 2 * self._count + 1000:
             self._order = deque(event_id for event_id in self._order if event_id in self)
-        return True
+
+    def extend(self, events: Sequence[Event], hops: int) -> None:
+        """`add` for several events of one topic, no more than it may hold."""
+        topic_id, arrived = events[0].topic, self._wall()
+        topic = self._topics.get(topic_id)
+        if topic is None:
+            topic = self._topics[topic_id] = OrderedDict()
+        for event in events:
+            event_id = event.id
+            if event_id not in topic:
+                topic[event_id] = Logged(event, hops, arrived)
+                self._order.append(event_id)
+                self._count += 1
+                self.bytes += len(event.payload)
+        self._digests.pop(topic_id, None)
+        size = self.size_of(topic_id) or int(self._retained(topic_id))
+        while len(topic) > size:
+            _, gone = topic.popitem(last=False)
+            self._count -= 1
+            self.bytes -= len(gone.event.payload)
+        self._make_room()
 
     def get(self, event: EventId) -> Logged | None:
         topic = self._topics.get(event.topic)

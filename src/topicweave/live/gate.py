@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from topicweave.blocks.seen import SeenEvents
@@ -82,7 +82,8 @@ class Gate:
         self.publishers: dict[TopicId, dict[NodeId, None]] = {}
         """Those of whom events came, by topic: whose heads there are to tell."""
         self.epochs: OrderedDict[NodeId, int] = OrderedDict()
-        self._arrived: list[tuple[Event, int]] = []
+        self._arrived: list[tuple[Sequence[Event], int]] = []
+        """Runs of events, and their hops."""
         self._waiting: dict[EventId, Event] = {}
         """Not permanent yet."""
         self._waiting_bytes = 0
@@ -126,11 +127,21 @@ class Gate:
             seen.jumped_from = None
         if not self._arrived:
             self._loop.call_soon(self.flush)
-        self._arrived.append((event, hops))
+        self._arrived.append(((event,), hops))
         if self.disk is not None:
             self._waiting[event.id] = event
             self._waiting_bytes += len(event.payload)
         return True
+
+    def take_run(self, events: Sequence[Event], hops: int) -> None:
+        """The same for consecutive events of one stream."""
+        if self._full or self.disk is not None or not self.seen.follows(events[0], events[-1].sequence):
+            for event in events:
+                self.take(event, hops)
+            return
+        if not self._arrived:
+            self._loop.call_soon(self.flush)
+        self._arrived.append((events, hops))
 
     def _overfull(self) -> bool:
         return self._holds and (
@@ -143,8 +154,8 @@ class Gate:
         arrived, self._arrived = self._arrived, []
         if not arrived:
             return
-        events = [event for event, _ in arrived]
-        streams = {(event.publisher, event.topic): event.epoch for event in events}
+        events = [event for run, _ in arrived for event in run]
+        streams = {(run[0].publisher, run[0].topic): run[0].epoch for run, _ in arrived}
         for (publisher, topic), epoch in streams.items():
             self._note_stream(publisher, topic, epoch)
         self._log_events(arrived)
@@ -228,21 +239,22 @@ class Gate:
 
     # The log.
 
-    def _log_events(self, arrived: list[tuple[Event, int]]) -> None:
+    def _log_events(self, arrived: list[tuple[Sequence[Event], int]]) -> None:
         """Of a burst, only as many events of a topic as its log holds."""
         room: dict[TopicId, int] = {}
         kept = []
-        topic, left = -1, 0
-        for entry in reversed(arrived):
-            if entry[0].topic != topic:
-                room[topic] = left
-                topic = entry[0].topic
-                left = room[topic] if topic in room else self._depth(topic)
+        for run, hops in reversed(arrived):
+            topic = run[0].topic
+            left = room[topic] if topic in room else self._depth(topic)
             if left:
-                left -= 1
-                kept.append(entry)
-        for event, hops in reversed(kept):
-            self.log(event, hops)
+                kept.append((run[-left:], hops))
+            room[topic] = max(0, left - len(run))
+        for run, hops in reversed(kept):
+            if self.disk is None and self._log.size_of(run[0].topic):
+                self._log.extend(run, hops)
+                continue
+            for event in run:
+                self.log(event, hops)
 
     def _depth(self, topic: TopicId) -> int:
         size = self._log.size_of(topic)

@@ -255,6 +255,7 @@ class LiveNode:
                 if number not in self.node.subscriptions
             ]
             if new:
+                self.world.settle()
                 self.node.subscribe_all([number for _, number in new])
                 if self.recorder is not None:
                     self.recorder.wants([number for _, number in new])
@@ -274,6 +275,7 @@ class LiveNode:
         """Want a topic, or many, no more; their caches are dropped."""
         for number, name in enumerate([topic] if isinstance(topic, str) else list(topic), start=1):
             topic_id = self.topics.id_of(name)
+            self.world.settle()
             self.node.unsubscribe(topic_id)
             if self.recorder is not None:
                 self.recorder.wants([topic_id], False)

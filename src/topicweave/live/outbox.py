@@ -11,6 +11,8 @@ The policy, when a message does not fit, into the queue or into the node's `memo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from topicweave.live.counters import Counters
 from topicweave.live.memory import Memory
 
@@ -51,6 +53,15 @@ class Outbox:
             self._events.append(message)
         else:
             self._gossip.append(message)
+        self.size = size
+        return True
+
+    def put_events(self, messages: Sequence[bytes], size: int) -> bool:
+        """Whether there was room for all of them, `size` bytes together, without dropping anything; else none was taken."""
+        size += self.size
+        if size > self._reserved and not self._reserve(size):
+            return False
+        self._events.extend(messages)
         self.size = size
         return True
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TURN = 64 * 1024
 """Bytes published without a pause, before the event loop has a turn to send them."""
+QUEUE_FULL = "queue full: every interested neighbour is too slow to take it"
 SEAL_ROOM = bytes(72)
 """In front of a payload that will be signed; see `keyring`."""
 ASK_EVERY = 0.05
@@ -75,6 +76,12 @@ class Publisher:
         elif sender.unflushed > TURN:
             await asyncio.sleep(0)
         owner = self._owner
+        if not wait_for and not retain and owner.recorder is None:
+            quick = owner.world.publish_quickly(topic, payload)
+            if quick is not None:
+                self._counters.publishes += 1
+                event, taken = quick
+                return Receipt(event.id, taken, 0, {}, "" if taken else QUEUE_FULL)
         if retain:
             owner.world.retained.add(topic)
         sent = self._sent = []
@@ -134,7 +141,7 @@ class Publisher:
 
     def _why_nobody(self, system_reason: str) -> str:
         if self._refused:
-            return "queue full: every interested neighbour is too slow to take it"
+            return QUEUE_FULL
         if not self._owner.joined:
             return "not joined: no other node is connected"
         return f"nobody interested known ({system_reason})" if system_reason else "nobody interested known"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from topicweave.live.congestion import ENOUGH, Congestion
@@ -92,18 +92,54 @@ class Sender:
             peer.credentials[message.event.publisher, message.event.payload[:8]] = None
         return self._put(peer, self._codec.encode(message), carries_event=True)
 
+    def send_own(self, targets: Iterable[NodeId], message: EventMessage) -> int:
+        """The same to several peers; returns how many took it."""
+        encoded, peers, taken, otherwise = self._codec.encode(message), self._owner.peers, 0, 0
+        for to in targets:
+            peer = peers.get(to)
+            if peer is None:
+                otherwise += self.send_event(to, message)
+                continue
+            outbox = peer.outbox
+            if outbox.put(encoded, True):
+                taken += 1
+                if outbox.size > self._much or to not in self._dirty:
+                    self._fills(peer, 0)
+        self._counters.messages_sent += taken
+        self.unflushed += len(encoded)
+        return taken + otherwise
+
+    def send_run(self, to: NodeId, messages: Sequence[EventMessage]) -> None:
+        """`send_event` for each of several messages."""
+        peer = self._owner.peers.get(to)
+        encoded, size = self._codec.encode_run(messages)
+        if peer is None or not peer.outbox.put_events(encoded, size):
+            for message in messages:
+                self.send_event(to, message)
+            return
+        if self._owner.keyring is not None:
+            for name in {message.event.payload[:8] for message in messages}:
+                if len(peer.credentials) < MOST_TOLD:
+                    peer.credentials[messages[0].event.publisher, name] = None
+        self._counters.messages_sent += len(encoded)
+        self._fills(peer, size)
+
     def _put(self, peer: Peer, encoded: bytes, carries_event: bool) -> bool:
         outbox = peer.outbox
         if not outbox.put(encoded, carries_event):
             return False
         self._counters.messages_sent += 1
-        if outbox.size > self._much:
+        self._fills(peer, len(encoded))
+        return True
+
+    def _fills(self, peer: Peer, size: int) -> None:
+        """So many bytes more wait for a peer."""
+        if peer.outbox.size > self._much:
             self._congested(self.congestion.filled(peer.id, self._loop.time()))
         if not self._dirty:
             self._loop.call_soon(self.flush_all)
         self._dirty[peer.id] = peer
-        self.unflushed += len(encoded)
-        return True
+        self.unflushed += size
 
     # Backpressure: the shell of `congestion`.
 

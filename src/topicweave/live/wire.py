@@ -235,6 +235,8 @@ class Codec:
         # A broadcast sends one object many times; it is encoded once.
         self._last: Message | None = None
         self._last_bytes = b""
+        self._last_run: Sequence[Message] = ()
+        self._last_run_bytes: tuple[list[bytes], int] = ([], 0)
         self._last_short: Message | None = None
         self._last_short_bytes = b""
 
@@ -242,6 +244,13 @@ class Codec:
         if message is not self._last:
             self._last, self._last_bytes = message, _encode(message)
         return self._last_bytes
+
+    def encode_run(self, messages: Sequence[Message]) -> tuple[list[bytes], int]:
+        """Several messages, and how many bytes they are together; what goes to several peers is encoded once."""
+        if messages is not self._last_run:
+            encoded = [_encode(message) for message in messages]
+            self._last_run, self._last_run_bytes = messages, (encoded, sum(map(len, encoded)))
+        return self._last_run_bytes
 
     def mentioned(self, message: Message) -> dict[bytes, NamedInterest]:
         """The interests in a message that may go by their names."""

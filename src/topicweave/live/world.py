@@ -7,11 +7,12 @@ goes to the application through the `gate`.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import random
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -34,7 +35,7 @@ from topicweave.port import EventMessage, Message, Node, Published, TimerKey
 if TYPE_CHECKING:
     from topicweave.live.disk import Disk
     from topicweave.live.gaps import Missed
-    from topicweave.live.keyring import Keyring
+    from topicweave.live.keyring import Keyring, Verdict
 
 log = logging.getLogger("topicweave.live")
 
@@ -43,6 +44,8 @@ LATE, GIVE_WAY = 0.02, 0.001
 LOOK_EVERY = 0.5
 """Seconds between looks for new neighbours to catch up with."""
 
+MOST_QUICK = 1024
+"""Events are published quickly before the node is told of them: no more than its caches hold."""
 MOST_HOPS = 10_000
 """An event that has crossed more links is dropped, not held against the neighbour it came from: that one counted on honestly from what
 it was told, and what it sends must stay within what decodes."""
@@ -116,6 +119,8 @@ class LiveWorld(Events):
         self._next_comparison = 0.0
         self._arriving: EventMessage | None = None
         self._publishing = False
+        self._quick: list[EventMessage] = []
+        """Own events that were sent to their targets, and that the node was not told of yet."""
         self._impermanent: set[EventId] = set()
         self._unsent: dict[EventId, list[tuple[NodeId, EventMessage]]] = {}
         self._last_plain: EventMessage | None = None
@@ -187,15 +192,57 @@ class LiveWorld(Events):
 
     def power_off(self) -> None:
         """No more timers, nothing more is sent."""
+        self.settle()
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         self.gate.flush()
 
+    def publish_quickly(self, topic: TopicId, payload: bytes) -> tuple[Event, int] | None:
+        """Send an event straight to its targets, and tell the node of it before it is told anything else; returns to how many. None: that is not enough."""
+        node, transport = self.node, self._transport
+        if node is None or transport is None or self._stopped:
+            return None
+        if self.keyring is not None or self.gate.disk is not None:
+            return None
+        targets = node.targets(topic)
+        if not targets:
+            return None
+        quick = self._quick
+        if not quick:
+            self._loop.call_soon(self.settle)
+        elif quick[0].event.topic != topic or len(quick) >= MOST_QUICK:
+            self.settle()
+            quick = self._quick
+        message = node.numbered(topic, payload)
+        quick.append(message)
+        return message.event, transport.sender.send_own(targets, message)
+
+    def settle(self) -> None:
+        """Tell the node of what was published quickly."""
+        run, self._quick = self._quick, []
+        if not run or self.node is None:
+            return
+        self.guarded(self.node.published, run)
+        gate, event = self.gate, run[0].event
+        topic, self.own_epoch = event.topic, event.epoch
+        events = [message.event for message in run]
+        if topic in gate.wanted:
+            gate.take_run(events, 0)
+            return
+        if size := self.log.size_of(topic) or int(topic in self.retained):
+            self.log.extend(events[-size:], 0)
+        gate.publishers.setdefault(topic, {})[event.publisher] = None
+        if not gate.seen.follows(event, events[-1].sequence):
+            for one in events:
+                gate.seen.first_time(one)
+            gate.seen.jumped_from = None
+
     def publish(self, topic: TopicId, payload: bytes) -> tuple[Published, asyncio.Future[None] | None]:
         """Let the node publish. With a data folder the event leaves when it is permanent: the future tells."""
         assert self.node is not None
+        self.settle()
         if self.gate.disk is None:
             receipt = self.node.publish(topic, payload)
             return receipt, self._note_own(receipt.event)
@@ -240,6 +287,8 @@ class LiveWorld(Events):
 
     def guarded(self, action: Callable[..., object], *arguments: object) -> None:
         """Call into the node; whatever goes wrong there is counted, logged and shown, and does not stop the rest."""
+        if self._quick:
+            self.settle()
         try:
             action(*arguments)
         except Exception as error:
@@ -258,27 +307,84 @@ class LiveWorld(Events):
     # Told by the transport.
 
     def received(self, sender: NodeId, messages: Sequence[Message]) -> None:
-        """One after the other. Whatever one of them does to the node, the others are served on; the link it came over is not."""
-        for message in messages:
+        """One after the other, runs of events at once. Whatever one of them does to the node, the others are served on; the link it came over is not."""
+        if self._quick:
+            self.settle()
+        at = 0
+        while at < len(messages):
             node = self.node
             if node is None or self._stopped:
                 return
-            try:
-                if isinstance(message, EventMessage):
-                    if not self._admits(node, sender, message):
-                        continue
-                    self._arriving = message
-                if type(message) in _CATCH_UP:
-                    self.catch_up.receive(sender, message)
-                else:
-                    node.receive(sender, message)
-            except Exception as error:
-                self._note_error(error)
-                if isinstance(message, EventMessage):
-                    self.gate.refuse(message.event.id, "failed")
-                if self._transport is not None:
-                    self._transport.fault(sender, "made the node fail")
-                    self._transport.close_link(sender)
+            message = messages[at]
+            end = at + 1
+            if isinstance(message, EventMessage) and end < len(messages):
+                run = run_from(messages, at)
+                end = at + len(run)
+                if end > at + 1 and self._take_run(node, sender, run):
+                    at = end
+                    continue
+            for one in messages[at:end]:
+                self._receive(node, sender, one)
+            at = end
+
+    def _receive(self, node: Node, sender: NodeId, message: Message) -> None:
+        try:
+            if isinstance(message, EventMessage):
+                if not self._admits(node, sender, message):
+                    return
+                self._arriving = message
+            if type(message) in _CATCH_UP:
+                self.catch_up.receive(sender, message)
+            else:
+                node.receive(sender, message)
+        except Exception as error:
+            self._failed_on(sender, (message,), error)
+
+    def _take_run(self, node: Node, sender: NodeId, run: Sequence[EventMessage]) -> bool:
+        """Whether all of a run could be taken at once: nothing about it calls for a closer look, and the system does so."""
+        first, transport = run[0], self._transport
+        event = first.event
+        if transport is None or type(first) in _CATCH_UP or first.hops > MOST_HOPS:
+            return False
+        if event.publisher == transport.id or event.epoch < self.gate.epochs.get(event.publisher, 0):
+            return False
+        if self.keyring is not None:
+            wall = self._clock.trusted()
+            if not all(self._verdict(self.keyring, message.event, wall) == "good" for message in run):
+                return False
+        try:
+            onward = node.receive_run(sender, run)
+        except Exception as error:
+            self._failed_on(sender, run, error)
+            return True
+        if onward is None:
+            return False
+        wanted = event.topic in node.subscriptions
+        for observer in self.observers:
+            for message in run:
+                observer(sender, message, wanted)
+        if wanted:
+            self.counters.receptions_wanted += len(run)
+            self.gate.take_run([message.event for message in run], first.hops)
+        else:
+            self.counters.receptions_unwanted += len(run)
+            if sender == event.publisher:
+                self.gate.relayed(run[-1].event)
+        for peer in onward.peers:
+            if self.may_have(peer, event.topic):
+                transport.sender.send_run(peer, onward.messages)
+            else:
+                self.counters.withheld_events += len(run)
+        return True
+
+    def _failed_on(self, sender: NodeId, messages: Sequence[Message], error: Exception) -> None:
+        self._note_error(error)
+        for message in messages:
+            if isinstance(message, EventMessage):
+                self.gate.refuse(message.event.id, "failed")
+        if self._transport is not None:
+            self._transport.fault(sender, "made the node fail")
+            self._transport.close_link(sender)
 
     def _admits(self, node: Node, sender: NodeId, message: EventMessage) -> bool:
         """Whether the node may see an event; in any case somebody may have to know that it came."""
@@ -357,8 +463,7 @@ class LiveWorld(Events):
     def _send_own(self, transport: Transport, peer: NodeId, message: EventMessage) -> None:
         if self.keyring is not None and not isinstance(message, CatchUp):
             message = self._sealed_message(message)
-        taken = transport.sender.send_event(peer, message)
-        told = self.on_sent if taken else self.on_refused
+        told = self.on_sent if transport.sender.send_event(peer, message) else self.on_refused
         if told is not None:
             told(peer, message)
 
@@ -375,24 +480,30 @@ class LiveWorld(Events):
 
     def _authentic(self, keyring: Keyring, sender: NodeId, event: Event) -> bool:
         assert self._transport is not None
-        verdict = keyring.verify(event, self._clock.trusted())
+        verdict = self._verdict(keyring, event, self._clock.trusted())
         if verdict == "good":
-            credential = keyring.credential(event.publisher, event.payload[:8])
-            name = self._topics.known(event.topic)
-            if name is None or credential is None or credential.permissions.may_publish(name):
-                return True
-            return self._refuse(sender, event, "not-permitted")
+            return True
         if verdict == "forged":
             # Honest peers verify before they pass on: who sent this is not one.
             self.counters.forged_events += 1
             log.warning("%s: an event with a forged signature", self._transport.name)
             self._transport.fault(sender, "forged an event")
             self._transport.close_link(sender)
-        else:
+        elif verdict != "not-permitted":
             self.counters.unverifiable_events += 1
             if verdict == "unknown-key":
                 self._transport.ask_for_credential(sender, event.publisher, event.payload[:8])
         return self._refuse(sender, event, verdict)
+
+    def _verdict(self, keyring: Keyring, event: Event, wall: float) -> Verdict | Literal["not-permitted"]:
+        verdict = keyring.verify(event, wall)
+        if verdict != "good":
+            return verdict
+        credential = keyring.credential(event.publisher, event.payload[:8])
+        name = self._topics.known(event.topic)
+        if name is None or credential is None or credential.permissions.may_publish(name):
+            return "good"
+        return "not-permitted"
 
     def _refuse(self, sender: NodeId, event: Event, reason: Refusal) -> bool:
         """Note it; the publisher, if it handed the event over itself, is told."""
@@ -460,3 +571,26 @@ class LiveWorld(Events):
         self.counters.node_errors += 1
         self.last_error, self.last_error_at = f"{type(error).__name__}: {error}", self._loop.time()
         log.error("the node failed on what it was told: %s", self.last_error, exc_info=error)
+
+
+def run_from(messages: Sequence[Message], at: int) -> list[EventMessage]:
+    """The message at a place and those after it, as long as they are of its kind, with consecutive events of its stream, over as many links."""
+    first = messages[at]
+    assert isinstance(first, EventMessage)
+    kind, hops, event = type(first), first.hops, first.event
+    publisher, topic, epoch, sequence = event.publisher, event.topic, event.epoch, event.sequence
+    run = [first]
+    for message in itertools.islice(messages, at + 1, None):
+        if type(message) is not kind or message.hops != hops:
+            break
+        event = message.event
+        sequence += 1
+        if (
+            event.sequence != sequence
+            or event.topic != topic
+            or event.publisher != publisher
+            or event.epoch != epoch
+        ):
+            break
+        run.append(message)
+    return run

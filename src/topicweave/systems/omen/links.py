@@ -6,7 +6,7 @@ message was lost, a node was taken for dead) is made whole again by the next hea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -60,7 +60,7 @@ class OverlayLinks:
 
     # What the node asks.
 
-    def serving(self, topic: TopicId) -> Iterable[NodeId]:
+    def serving(self, topic: TopicId) -> Collection[NodeId]:
         """The neighbours that want a topic, in the order in which they came."""
         return self._serving.get(topic, ())
 

@@ -21,6 +21,7 @@ from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.topic_directory import Parts
+from topicweave.blocks.tree_node import TreeNode
 from topicweave.blocks.views import GossipView, InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -47,7 +48,7 @@ TICK = 0.5
 """Seconds between looks at what is to be done."""
 
 
-class OMenNode(ViewNode):
+class OMenNode(TreeNode, ViewNode):
     """One node's half of OMen."""
 
     def __init__(

@@ -9,6 +9,7 @@ from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.topic_directory import Parts
+from topicweave.blocks.tree_node import TreeNode
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -35,7 +36,7 @@ EXCHANGE_EVERY = 4
 """Heartbeats between two looks for better neighbours, for those who want the best."""
 
 
-class OverlayNode(ViewNode):
+class OverlayNode(TreeNode, ViewNode):
     """A node that keeps the neighbours its tasks ask for, and spreads events over them.
 
     SpiderCast and its rivals of §3.9 are this class with different selections.

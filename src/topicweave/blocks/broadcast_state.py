@@ -1,0 +1,45 @@
+"""What a broadcast tree remembers of events on their way."""
+
+from __future__ import annotations
+
+from topicweave.model.event import Event
+from topicweave.model.ids import NodeId
+
+
+class RecentRun:
+    """Consecutive events of a stream that were spread one right after the other, and when the first of them was."""
+
+    __slots__ = ("began", "epoch", "first", "last", "publisher", "topic")
+
+    def __init__(self, event: Event, last: int, now: float) -> None:
+        self.began = now
+        self.publisher, self.topic, self.epoch = event.publisher, event.topic, event.epoch
+        self.first, self.last = event.sequence, last
+
+
+class RunSource:
+    """What one peer announced of a stream, from the first to the last number, and how often it was asked in vain."""
+
+    __slots__ = ("first", "last", "tries")
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self.tries = 0
+
+
+class Missing:
+    """Events of one stream that were announced and have not come."""
+
+    __slots__ = ("first", "gaps", "highest", "last", "searches", "sources")
+
+    def __init__(self, highest: int, gaps: int, first: int, last: int) -> None:
+        self.sources: dict[NodeId, RunSource] = {}
+        self.first = first
+        self.last = last
+        self.searches = 0
+        """How often all who had announced them were gone or had been asked in vain."""
+        self.highest = highest
+        """The highest number seen when the timer was set."""
+        self.gaps = gaps
+        """How many numbers below it were missing then."""
