@@ -50,9 +50,15 @@ from topicweave.model.ids import ring_id
 PACE = Settings(insecure=True, preset="local").pace
 
 
-def terms(name: str, system: str = "spidercast", instance: int = 1, limits: Limits | None = None) -> Terms:
+def terms(
+    name: str,
+    system: str = "spidercast",
+    instance: int = 1,
+    limits: Limits | None = None,
+    versions: tuple[int, ...] = VERSIONS,
+) -> Terms:
     hello = Hello(
-        MAGIC, VERSIONS, "swarm", system, ring_id(name), name, Address("127.0.0.1", 7), instance, 0.5
+        MAGIC, versions, "swarm", system, ring_id(name), name, Address("127.0.0.1", 7), instance, 0.5
     )
     return Terms(lambda: hello, limits or Limits(), PACE, lambda: 42.0)
 
@@ -115,6 +121,16 @@ def test_those_that_do_not_fit_are_told_why_on_both_sides(other: Terms) -> None:
         (failed,) = [one for one in ends.said[end] if isinstance(one, Failed)]
         assert "this is node" in failed.reason
         assert not failed.broken
+        assert end.state is State.CLOSING
+
+
+def test_two_versions_refuse_each_other_and_say_which_they_are() -> None:
+    older = tuple(version - 1 for version in VERSIONS)
+    ends = Ends(terms("old", versions=older), terms("new")).opened()
+    for end in (ends.dialler, ends.acceptor):
+        (failed,) = [one for one in ends.said[end] if isinstance(one, Failed)]
+        for words in (f"wire {list(VERSIONS)}", f"wire {list(older)}", "update the older node"):
+            assert words in failed.reason
         assert end.state is State.CLOSING
 
 

@@ -136,3 +136,49 @@ def test_every_number_up_to_the_highest_came_or_was_announced(
     reader.look(1000.0 + PATIENCE)
     everything = {(epoch, n) for epoch, top in highest.items() for n in range(top + 1)}
     assert everything <= reader.had | reader.missed()
+
+
+def test_the_tail_of_an_ended_epoch_is_announced_when_a_neighbour_tells_of_it_later() -> None:
+    reader = Reader()
+    for sequence in range(6):
+        reader.take(7, sequence)
+    reader.take(8, 0)
+    reader.look(0.0)
+    assert reader.announced == []
+    ended = EventStream(PUBLISHER, TOPIC, 7)
+    for head in (5, 9, 9, 10):
+        reader.gaps.told(ended, head, known=True)
+        reader.look(0.0)
+    assert reader.announced == [Missed(ended, 6, 9, "older life"), Missed(ended, 10, 10, "older life")]
+    assert reader.gaps.ended(PUBLISHER, TOPIC) == {7: 10}, "what to tell others"
+
+
+def test_an_epoch_between_two_that_were_seen_is_announced_whole() -> None:
+    reader = Reader()
+    reader.take(7, 0)
+    reader.take(9, 0)
+    reader.gaps.told(EventStream(PUBLISHER, TOPIC, 8), 2, known=True)
+    reader.look(0.0)
+    assert reader.announced == [Missed(EventStream(PUBLISHER, TOPIC, 8), 0, 2, "older life")]
+
+
+def test_epochs_that_ended_before_anything_was_heard_of_them_are_not_missed_but_told_on() -> None:
+    reader = Reader()
+    reader.take(9, 0)
+    for epoch, head in ((7, 3), (8, 2), (7, 4)):
+        reader.gaps.told(EventStream(PUBLISHER, TOPIC, epoch), head, known=True)
+    reader.look(0.0)
+    assert reader.announced == []
+    assert reader.gaps.ended(PUBLISHER, TOPIC) == {7: 4, 8: 2}
+    reader.gaps.forget(TOPIC)
+    assert reader.gaps.ended(PUBLISHER, TOPIC) == {}
+
+
+def test_few_ended_epochs_are_remembered_the_last_ones() -> None:
+    reader = Reader()
+    for epoch in range(10, 20):
+        reader.take(epoch, 0)
+    assert list(reader.gaps.ended(PUBLISHER, TOPIC)) == [15, 16, 17, 18]
+    reader.gaps.told(EventStream(PUBLISHER, TOPIC, 12), 5, known=True)
+    reader.look(0.0)
+    assert reader.announced == [], "what was had of it is not known any more"

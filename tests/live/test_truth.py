@@ -287,6 +287,37 @@ def test_a_lost_tail_is_noticed_by_the_heads_that_neighbours_tell() -> None:
     run(test)
 
 
+def test_the_lost_tail_of_an_earlier_life_is_announced_though_the_new_one_was_heard_first() -> None:
+    async def test() -> None:
+        gaps: list[Gap] = []
+        names = ["writer", "witness", "reader"]
+        async with run_swarm([["a"]] * 3, local(cache=0), names=names, seed=3) as (writer, witness, reader):
+            reader.on_gap(gaps.append)
+            await eventually(lambda: linked(writer, witness, reader))
+            receipt = await writer.publish("a", b"0", wait_for=2)
+            await eventually(lambda: payloads(reader) == [b"0"])
+            reader.transport.blocked = lambda peer: True
+            await writer.publish("a", b"tail", wait_for=1)
+            await eventually(lambda: b"tail" in payloads(witness))
+            await writer.stop()
+            await eventually(lambda: not linked(reader))
+            reader.transport.blocked = lambda peer: peer == witness.id
+            join = (str(witness.address), str(reader.address))
+            async with topicweave.connect(
+                local(name="writer", subscribe=("a",), cache=0, join=join)
+            ) as again:
+                await eventually(lambda: linked(again, witness) and linked(again, reader))
+                await again.publish("a", b"anew", wait_for=2)
+                await eventually(lambda: payloads(reader) == [b"0", b"anew"])
+                reader.transport.blocked = None
+                await eventually(lambda: gaps)
+            assert [(gap.epoch, gap.first, gap.last, gap.reason) for gap in gaps] == [
+                (receipt.event.epoch, 1, 1, "older life")
+            ]
+
+    run(test)
+
+
 # The past.
 
 

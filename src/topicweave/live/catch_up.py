@@ -254,10 +254,13 @@ class CatchUpService:
             return
         known = gate.publishers.get(topic, {})
         for head in message.heads:
+            stream = EventStream(head.publisher, topic, head.epoch)
+            if gate.gaps.superseded(stream):
+                gate.gaps.told(stream, head.sequence, known=True)
+                continue
             highest = gate.seen.highest(head.publisher, topic, head.epoch)
             unseen = gate.seen.unseen(head.publisher, topic, head.epoch, head.sequence, head.sequence)
             if unseen and head.sequence > highest:
-                stream = EventStream(head.publisher, topic, head.epoch)
                 gate.gaps.told(stream, head.sequence, head.publisher in known)
 
     def _receive_inventory(self, sender: NodeId, message: Inventory) -> None:
@@ -359,6 +362,8 @@ class CatchUpService:
             state = self._gate.seen.state(publisher, topic)
             if state is not None:
                 heads.append(Head(publisher, state[0], state[1]))
+                ended = self._gate.gaps.ended(publisher, topic)
+                heads += [Head(publisher, epoch, last) for epoch, last in ended.items()]
         return heads
 
     def _heads_digest(self, topic: TopicId) -> int:

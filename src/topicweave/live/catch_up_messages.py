@@ -36,7 +36,7 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Heads(Message, frozen=True, array_like=True, tag="catchup.heads"):
-    """The last number I saw of each publisher on a topic."""
+    """The last number I saw of each publisher on a topic; and of its last epochs before, as far as I know."""
 
     topic: Point
     heads: Annotated[tuple[Head, ...], msgspec.Meta(max_length=MOST_IDS)]

@@ -364,6 +364,8 @@ class Connection:
             here = f"swarm {ours.swarm!r}, system {ours.system!r}, wire {list(VERSIONS)}"
             there = f"swarm {hello.swarm!r}, system {hello.system!r}, wire {list(hello.versions)}"
             same = "; both have the same name" if hello.id == ours.id else ""
+            if version is None:
+                same += "; no version of the wire format in common: update the older node"
             yield from self._misfit(f"this is node {ours.name!r} of {here}; you are of {there}{same}", hello)
             return
         self.hello = hello

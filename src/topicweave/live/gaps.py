@@ -3,6 +3,8 @@
 An event is missed if a later one of its publisher, topic and epoch came, or a neighbour has told of a later one (its *head*), and it did not come itself within
 `patience`. Each missing number is announced once in a life of the node, as part of a range, also if there is no room to remember that it is missing. What comes after all is handed over all the same.
 
+Of the last epochs of a publisher that ended here, because a later one was seen, it is remembered how far they came: neighbours may tell, and be told, that there was more.
+
 Numbers below the first one that was heard of a stream may be older than the subscription: those are announced as `before`, and do not count as missed.
 """
 
@@ -18,6 +20,9 @@ from topicweave.model.ids import NodeId, TopicId
 
 MOST_STREAMS = 16_384
 """Of one more, what is missing of the oldest is announced at once."""
+
+MOST_ENDED = 4
+"""Epochs of a publisher on a topic."""
 
 Reason = Literal["before", "passed", "told", "older life"]
 """`passed`: later events came. `told`: only a neighbour says that there was one. `older life`: the publisher began anew before it came."""
@@ -62,6 +67,8 @@ class GapWatch:
         self._open: set[EventStream] = set()
         """Those with something to announce, perhaps; all of them are watched."""
         self._due: list[Missed] = []
+        # (publisher, topic) -> ended epoch -> the highest number, and whether any of it was seen here.
+        self._ended: OrderedDict[tuple[NodeId, TopicId], dict[int, tuple[int, bool]]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -85,6 +92,9 @@ class GapWatch:
 
     def told(self, stream: EventStream, head: int, known: bool) -> None:
         """A neighbour says how far a stream goes. `known`: whether events of the publisher on the topic came before."""
+        if self.superseded(stream):
+            self._told_ended(stream, head)
+            return
         watched = self._streams.get(stream)
         if watched is None:
             highest = self._seen.highest(*stream)
@@ -98,6 +108,12 @@ class GapWatch:
         for stream in [stream for stream in self._streams if stream.topic == topic]:
             del self._streams[stream]
             self._open.discard(stream)
+        for ended in [ended for ended in self._ended if ended[1] == topic]:
+            del self._ended[ended]
+
+    def ended(self, publisher: NodeId, topic: TopicId) -> dict[int, int]:
+        """How far a publisher's last epochs before the current one went, as far as anybody told."""
+        return {epoch: head for epoch, (head, _) in self._ended.get((publisher, topic), {}).items()}
 
     def look(self, now: float, patience: float) -> list[Missed]:
         """What is to be announced now."""
@@ -134,9 +150,12 @@ class GapWatch:
         """These count as seen from now on, whether or not they came: announce them while they are known."""
         stream = EventStream(publisher, topic, epoch)
         watched = self._streams.get(stream)
+        superseded = self.superseded(stream)
+        if superseded:
+            self._note_ended(stream, max(highest, watched.head if watched is not None else -1), True)
         if watched is None:
             return  # What was missing was announced when it was dropped.
-        if self._superseded(stream):
+        if superseded:
             told = [(highest + 1, watched.head)] if watched.head > highest else []
             watched.pieces = _carried_over(watched.pieces, [*gaps, *told], 0.0)
             self._open.add(stream)
@@ -148,12 +167,32 @@ class GapWatch:
             del self._streams[stream]
             self._open.discard(stream)
 
-    def _superseded(self, stream: EventStream) -> bool:
+    def _note_ended(self, stream: EventStream, head: int, seen: bool) -> None:
+        key = (stream.publisher, stream.topic)
+        epochs = {**self._ended.pop(key, {}), stream.epoch: (head, seen)}
+        self._ended[key] = {epoch: epochs[epoch] for epoch in sorted(epochs)[-MOST_ENDED:]}
+        if len(self._ended) > MOST_STREAMS:
+            self._ended.popitem(last=False)
+
+    def _told_ended(self, stream: EventStream, head: int) -> None:
+        """What did not come of an ended epoch will not. One that nothing is known of counts as missed if an earlier one was seen."""
+        epochs = self._ended.get((stream.publisher, stream.topic), {})
+        had, seen = epochs.get(
+            stream.epoch, (-1, any(ours for epoch, (_, ours) in epochs.items() if epoch < stream.epoch))
+        )
+        forgotten = len(epochs) == MOST_ENDED and stream.epoch < min(epochs)
+        if head > had and not forgotten:
+            if seen:
+                self._due.append(Missed(stream, had + 1, head, "older life"))
+            self._note_ended(stream, head, seen)
+
+    def superseded(self, stream: EventStream) -> bool:
+        """Whether a later epoch of the publisher was seen on the topic."""
         state = self._seen.state(stream.publisher, stream.topic)
         return state is not None and state[0] > stream.epoch
 
     def _look_at(self, stream: EventStream, watched: _Watched, now: float, patience: float) -> list[Missed]:
-        if self._superseded(stream):
+        if self.superseded(stream):
             lost = [piece for piece in watched.pieces if not piece.announced]
             watched.pieces, watched.head = [], -1
             return [Missed(stream, piece.first, piece.last, "older life") for piece in lost]
