@@ -13,7 +13,7 @@ from topicweave.errors import BadInput
 from topicweave.live import clock
 from topicweave.live.addresses import AddressBook
 from topicweave.live.counters import Counters
-from topicweave.live.event_log import EventLog
+from topicweave.live.event_log import EventLog, Logged
 from topicweave.live.outbox import Outbox
 from topicweave.live.settings import Address, Settings, load_settings
 from topicweave.live.store import Store
@@ -141,7 +141,7 @@ def test_what_is_stored_is_there_after_a_reopening(tmp_path: Path) -> None:
     assert again.subscriptions() == ["news"]
     assert again.sequences() == {big: 12}
     assert list(again.seen()) == [(big, 3, (1, 5, ((0, 1), (3, 3))), 2)]
-    assert list(again.events()) == [(Event(big, 3, 1, 5, b"payload"), 4)]
+    assert list(again.events()) == [Logged(Event(big, 3, 1, 5, b"payload"), 4, 10.0)]
     again.close()
 
 

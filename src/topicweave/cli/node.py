@@ -26,6 +26,9 @@ def node(
     data: Annotated[str | None, typer.Option(help="Folder that keeps what outlives the process.")] = None,
     http: Annotated[str | None, typer.Option(help="Where to serve HTTP; port 0 takes a free one.")] = None,
     token: Annotated[str | None, typer.Option(help="Asked of HTTP clients; a must off loopback.")] = None,
+    mqtt: Annotated[
+        str | None, typer.Option(help="Where to serve MQTT 3.1.1 and 5 clients; port 0 takes a free one.")
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="Timers: local, lan or wan.")] = None,
     telemetry: Annotated[str | None, typer.Option(help="Folder for the telemetry tables.")] = None,
     log_level: Annotated[
@@ -65,6 +68,7 @@ def node(
         "data": data,
         "http": http,
         "token": token,
+        "mqtt": mqtt,
         "preset": preset,
         "telemetry": telemetry,
     }

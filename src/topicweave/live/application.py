@@ -26,6 +26,8 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     publisher_id: int = 0
     again: bool = False
     """Handed over before, and not acknowledged since (with delivery at least once)."""
+    age: float = 0.0
+    """Seconds since its publication, at least, if it came late; 0 if it came at once."""
 
 
 class Gap(msgspec.Struct, frozen=True, gc=False):

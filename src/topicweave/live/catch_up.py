@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from topicweave.live.catch_up_messages import (
     MOST_IDS,
     MOST_TOPICS,
+    Aged,
     CatchUp,
     Fetch,
     Head,
@@ -75,6 +76,7 @@ class Around(NamedTuple):
     """What a node asks of the world around it to catch up."""
 
     now: Callable[[], float]
+    wall: Callable[[], float]
     send: Callable[[NodeId, Message], object]
     topics: Callable[[], Collection[TopicId]]
     """What the application wants."""
@@ -96,9 +98,8 @@ class CatchUpService:
         self._accounted = 0
         self._log, self._gate = log, gate
         self._random = rng
-        self._now, self._send, self._topics, self._neighbours, self._take, self._blame, self._may_have = (
-            around
-        )
+        self._now, self._wall, self._send, self._topics = around[:4]
+        self._neighbours, self._take, self._blame, self._may_have = around[4:]
         self._linked: set[NodeId] = set()
         self._news: set[TopicId] = set()
         self._asked: dict[NodeId, _Asked] = {}
@@ -190,6 +191,9 @@ class CatchUpService:
     def receive(self, sender: NodeId, message: Message) -> None:
         if isinstance(message, CatchUp):
             self._receive_event(sender, message)
+            return
+        if isinstance(message, Aged):
+            self._gate.ages.told(message.event, message.age)
             return
         if sender not in self._linked and sender not in set(self._neighbours()):
             return
@@ -322,9 +326,11 @@ class CatchUpService:
         left, size = MOST_IDS, 0
         for run in runs:
             key = (run.publisher, run.topic, run.epoch, run.first, run.last)
-            for event, hops in await disk.read(disk.store.run_of, key, left):
+            for event, hops, arrived, _ in await disk.read(disk.store.run_of, key, left):
                 left -= 1
                 size += len(event.payload)
+                if event.id not in self._log:
+                    self._send(peer, Aged(event.id, max(0.0, self._wall() - arrived)))
                 self._send(peer, CatchUp(event, hops + 1))
             if not left or size > FETCH_BYTES:
                 return

@@ -82,4 +82,11 @@ class CatchUp(EventMessage, frozen=True, array_like=True, tag="catchup.event"):
     """An event that was asked for."""
 
 
-TYPES: tuple[type[Message], ...] = (Summary, Heads, Inventory, Fetch, Wanted, History, CatchUp)
+class Aged(Message, frozen=True, array_like=True, tag="catchup.aged"):
+    """The event that I am about to send you is so many seconds old, at least."""
+
+    event: EventId
+    age: Annotated[float, msgspec.Meta(ge=0, le=1e10)]
+
+
+TYPES: tuple[type[Message], ...] = (Summary, Heads, Inventory, Fetch, Wanted, History, CatchUp, Aged)

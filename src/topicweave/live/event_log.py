@@ -21,6 +21,8 @@ class Logged(NamedTuple):
     event: Event
     hops: int
     arrived: float
+    age: float = 0.0
+    """How old it was then."""
 
 
 def fingerprint(event: EventId) -> int:
@@ -55,8 +57,8 @@ class EventLog:
     def __contains__(self, event: EventId) -> bool:
         return event in self._topics.get(event.topic, ())
 
-    def add(self, event: Event, hops: int) -> bool:
-        """Whether it is kept: it is new, and its topic may hold events."""
+    def add(self, event: Event, hops: int, age: float = 0.0, arrived: float | None = None) -> bool:
+        """Whether it is kept: it is new, and its topic may hold events. It arrives now, unless it is said when."""
         topic_id = event.topic
         size = self.size_of(topic_id) or int(self._retained(topic_id))
         if size == 0:
@@ -67,7 +69,7 @@ class EventLog:
         event_id = event.id
         if event_id in topic:
             return False
-        topic[event_id] = Logged(event, hops, self._wall())
+        topic[event_id] = Logged(event, hops, self._wall() if arrived is None else arrived, age)
         self._order.append(event_id)
         self._count += 1
         self._digests.pop(topic_id, None)

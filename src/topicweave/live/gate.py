@@ -17,6 +17,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from topicweave.blocks.seen import SeenEvents
+from topicweave.live.ages import Ages
 from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
@@ -72,6 +73,7 @@ class Gate:
         self._clock = clock
         self._counters = counters
         self._log = log
+        self.ages = Ages(log, lambda: clock.now, clock.wall)
         self.wanted: Container[TopicId] = ()
         self._hand_out = hand_out
         self._limits_of = limits_of
@@ -250,7 +252,7 @@ class Gate:
                 kept.append((run[-left:], hops))
             room[topic] = max(0, left - len(run))
         for run, hops in reversed(kept):
-            if self.disk is None and self._log.size_of(run[0].topic):
+            if self.disk is None and self._log.size_of(run[0].topic) and not len(self.ages):
                 self._log.extend(run, hops)
                 continue
             for event in run:
@@ -262,7 +264,7 @@ class Gate:
 
     def log(self, event: Event, hops: int) -> None:
         """Keep an event for others."""
-        added = self._log.add(event, hops)
+        added = self._log.add(event, hops, self.ages.at_arrival(event.id) if len(self.ages) else 0.0)
         if self.disk is None or not (added or self._depth(event.topic)):
             return
         self.disk.do(self.disk.store.add_event, event, hops, self._clock.wall())

@@ -29,7 +29,7 @@ from topicweave.errors import BadInput, TopicweaveError
 from topicweave.live import health, http_page, metrics
 from topicweave.live.application import Feed, GapQueue
 from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
-from topicweave.live.http_requests import EventJson, Publish, ReceiptJson, Reply, openapi
+from topicweave.live.http_requests import EventJson, PublishRequest, ReceiptJson, Reply, openapi
 from topicweave.live.http_requests import Request as SocketRequest
 from topicweave.live.settings import Address
 
@@ -43,7 +43,7 @@ OPEN_PATHS = frozenset({"/live", "/ready"})
 """Asked by whoever keeps the process running: without a token."""
 
 _to_json = msgspec.json.Encoder().encode
-_publish_request = msgspec.json.Decoder(Publish).decode
+_publish_request = msgspec.json.Decoder(PublishRequest).decode
 _socket_request = msgspec.json.Decoder(SocketRequest).decode
 
 
@@ -66,8 +66,6 @@ class HttpPort:
         self._clients: set[asyncio.Task[Any]] = set()
         self.crowd = Crowd()
         self._guesses = Guesses()
-        # Topics that only WebSocket clients want, and how many do.
-        self._wanted: dict[str, int] = {}
         self.address = Address("127.0.0.1", 0)
 
     @property
@@ -196,7 +194,7 @@ class HttpPort:
         except (TopicweaveError, msgspec.DecodeError) as error:
             return _json(Reply(error=str(error)), 400)
 
-    async def _publish_for(self, request: Publish) -> ReceiptJson:
+    async def _publish_for(self, request: PublishRequest) -> ReceiptJson:
         receipt = await self._node.publish(
             request.topic,
             request.payload(),
@@ -261,7 +259,7 @@ class HttpPort:
             for sender in senders:
                 sender.cancel()
             self._node.close_feed(feed)
-            await self._want_less(list(topics))
+            await self._node.wanting.less(list(topics))
 
     async def _answer(self, text: str, topics: set[str], feed: Feed) -> Reply:
         """Carry out a client's request; `topics` are those of its feed."""
@@ -274,7 +272,7 @@ class HttpPort:
             if request.unsubscribe:
                 done = [topic for topic in dict.fromkeys(request.unsubscribe) if topic in topics]
                 topics.difference_update(done)
-                await self._want_less(done)
+                await self._node.wanting.less(done)
             if request.publish is not None:
                 return Reply(receipt=await self._publish_for(request.publish))
             return Reply(subscriptions=sorted(topics))
@@ -283,28 +281,14 @@ class HttpPort:
 
     async def _want_more(self, request: SocketRequest, new: list[str], topics: set[str], feed: Feed) -> None:
         """A client wants topics; what the node itself holds of them it gets at once, if it asks for it."""
-        had = {self._node.topics.of(topic) for topic in self._node.node.subscriptions}
-        for topic in dict.fromkeys(new):
-            if topic in self._wanted or topic not in had:
-                self._wanted[topic] = self._wanted.get(topic, 0) + 1
+        had = set(self._node.subscriptions)
         # The feed first: what is caught up at once must not be missed.
         topics.update(new)
         if request.last or request.since is not None:
             for topic in dict.fromkeys(new):
                 if topic in had:
                     self._node.replay(feed, topic, request.last or MOST_REPLAYED, request.since or 0.0)
-        await self._node.subscribe(new, last=request.last, since=request.since)
-
-    async def _want_less(self, topics: list[str]) -> None:
-        """A client is done with topics; the node keeps those that others, or its owner, want."""
-        unwanted = []
-        for topic in topics:
-            if topic in self._wanted:
-                self._wanted[topic] -= 1
-                if not self._wanted[topic]:
-                    del self._wanted[topic]
-                    unwanted.append(topic)
-        await self._node.unsubscribe(unwanted)
+        await self._node.wanting.more(new, last=request.last, since=request.since)
 
 
 class _Doorkeeper:

@@ -16,7 +16,7 @@ Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 Topics = Annotated[list[Topic], msgspec.Meta(max_length=10_000)]
 
 
-class Publish(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """An event to publish: `text`, or any bytes as `base64`."""
 
     topic: Topic
@@ -42,7 +42,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     last: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     since: float | None = None
     unsubscribe: Topics | None = None
-    publish: Publish | None = None
+    publish: PublishRequest | None = None
 
 
 class EventJson(msgspec.Struct, omit_defaults=True):
@@ -94,7 +94,7 @@ class Reply(msgspec.Struct, omit_defaults=True):
 def openapi() -> dict[str, Any]:
     """The OpenAPI 3.1 description."""
     (publish, receipt, request, reply), schemas = msgspec.json.schema_components(
-        [Publish, ReceiptJson, Request, Reply], ref_template="#/components/schemas/{name}"
+        [PublishRequest, ReceiptJson, Request, Reply], ref_template="#/components/schemas/{name}"
     )
     topic = {"name": "topic", "in": "path", "required": True, "schema": {"type": "string"}}
     token = {"name": "token", "in": "query", "schema": {"type": "string"}}

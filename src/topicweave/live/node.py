@@ -32,6 +32,7 @@ from topicweave.live.publisher import SEAL_ROOM, Publisher
 from topicweave.live.seeds import Resolver, Seeds, resolve
 from topicweave.live.settings import Address, SeedName, Settings
 from topicweave.live.transport import Transport, Who
+from topicweave.live.wanting import Wanting
 from topicweave.live.wire import AddressOf, Codec
 from topicweave.live.world import LiveWorld
 from topicweave.model.event import Event, EventId
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from topicweave.live.disk import Disk
     from topicweave.live.http import HttpPort
     from topicweave.live.keyring import Keyring
+    from topicweave.live.mqtt.server import MqttPort
     from topicweave.live.recorder import Recorder
     from topicweave.live.store import Store
 
@@ -124,8 +126,7 @@ class LiveNode:
         for peer, address in stored.items():
             self.transport.book.remember(AddressOf(peer, address))
         self.disk = _open_disk(store, self.world)
-        seeds = [SeedName.parse(text) for text in settings.join]
-        known = list(stored.values())
+        seeds, known = [SeedName.parse(text) for text in settings.join], list(stored.values())
         self._seeds = Seeds(self.transport, seeds, known, self._met, resolver)
         self._may_join = bool(seeds or known)
         self._somebody = asyncio.Event()
@@ -139,7 +140,9 @@ class LiveNode:
         self._started = False
         self._stopped = False
         self._on_gaps: list[Callable[[Gap], None]] = []
+        self.wanting = Wanting(self)
         self.http: HttpPort | None = None
+        self.mqtt: MqttPort | None = None
         self.recorder: Recorder | None = None
 
     # Life.
@@ -170,6 +173,11 @@ class LiveNode:
 
             self.http = HttpPort(self)
             await self.http.start()
+        if settings.mqtt:
+            from topicweave.live.mqtt.server import MqttPort
+
+            self.mqtt = MqttPort(self)
+            await self.mqtt.start()
         if self._may_join:
             self._tasks.append(asyncio.create_task(self._seeds.keep_meeting()))
             with contextlib.suppress(TimeoutError):
@@ -187,6 +195,8 @@ class LiveNode:
             task.cancel()
         if self.http is not None:
             await self.http.stop()
+        if self.mqtt is not None:
+            await self.mqtt.stop()
         if self._started:
             self.world.guarded(self.node.leave)
         if self.disk is not None and self._started:
@@ -401,6 +411,7 @@ class LiveNode:
 
     def _received(self, events: Sequence[Event], again: bool) -> list[Received]:
         skip = len(SEAL_ROOM) if self.keyring is not None else 0
+        ages = self.world.gate.ages
         received = []
         # Of a burst, most events are of one publisher and one topic: their names are looked up once.
         publisher, topic = -1, -1
@@ -414,7 +425,16 @@ class LiveNode:
                 topic_name = self.topics.of(topic)
             payload = event.payload[skip:] if skip else event.payload
             received.append(
-                Received(topic_name, payload, publisher_name, event.epoch, event.sequence, publisher, again)
+                Received(
+                    topic_name,
+                    payload,
+                    publisher_name,
+                    event.epoch,
+                    event.sequence,
+                    publisher,
+                    again,
+                    ages.take(event.id) if len(ages) else 0.0,
+                )
             )
         return received
 

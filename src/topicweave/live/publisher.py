@@ -90,6 +90,8 @@ class Publisher:
             topic, payload if owner.keyring is None else SEAL_ROOM + payload
         )
         event = told.event
+        if not sent:
+            owner.world.gate.ages.waits(event.id)
         self._counters.publishes += 1
         if owner.recorder is not None:
             owner.recorder.published(event)

@@ -54,6 +54,8 @@ def run_node(settings: Settings, show_events: bool = False) -> None:
         if hasattr(signal, "SIGHUP"):
             loop.add_signal_handler(signal.SIGHUP, _reload, node)
         where = {"name": node.name, "listen": str(node.address)}
+        if node.mqtt is not None:
+            where["mqtt"] = str(node.mqtt.address)
         if node.http is not None:
             where["http"] = str(node.http.address)
         print(json.dumps(where), flush=True)

@@ -221,6 +221,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where to serve HTTP; nowhere if empty."""
     token: str = ""
     """Asked of HTTP clients; must be set where HTTP is not on loopback."""
+    mqtt: str = ""
+    """Where to serve MQTT clients; nowhere if empty."""
+    mqtt_passwords: str = ""
+    """The file of their names and passwords; must be given where MQTT is not on loopback."""
+    mqtt_permissions: str = ""
+    """The file that says what each may publish and subscribe to."""
+    mqtt_certificate: str = ""
+    """Serves MQTT over TLS: the file of the certificate and those above it."""
+    mqtt_key: str = ""
+    """Its key, if that is a file of its own."""
     telemetry: str = ""
     """The folder for the telemetry tables."""
     limits: Limits = Limits()
@@ -245,6 +255,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise BadInput(f"http {self.http} is not loopback: set a token")
         if self.limits.max_memory < LEAST_MEMORY:
             raise BadInput(f"max_memory {self.limits.max_memory}: a node needs {LEAST_MEMORY} bytes at least")
+        if self.mqtt and not Address.parse(self.mqtt, "mqtt").loopback and not self.mqtt_passwords:
+            raise BadInput(f"mqtt {self.mqtt} is not loopback: give a file of passwords (mqtt_passwords)")
         if self.cache < 0 or any(size < 0 for size in self.caches.values()):
             raise BadInput("a cache holds 0 or more events")
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from topicweave.blocks.seen import Gaps
 from topicweave.errors import BadInput
+from topicweave.live.event_log import Logged
 from topicweave.live.settings import Address
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
@@ -145,29 +146,29 @@ class Store:
 
     # The log.
 
-    def events(self, last: int | None = None) -> Iterator[tuple[Event, int]]:
-        """Oldest first, with their hops; the last so many of each topic."""
+    def events(self, last: int | None = None) -> Iterator[Logged]:
+        """Oldest first; the last so many of each topic."""
         numbered = (
             "SELECT *, row_number() OVER (PARTITION BY topic ORDER BY number DESC) AS place FROM events"
         )
         most = -1 if last is None else last
         rows = self._db.execute(
-            f"SELECT publisher, topic, epoch, sequence, payload, hops FROM ({numbered})"
+            f"SELECT publisher, topic, epoch, sequence, payload, hops, arrived FROM ({numbered})"
             " WHERE ?1 < 0 OR place <= ?1 ORDER BY number",
             (most,),
         )
-        for *row, hops in rows:
-            yield _event(row), hops
+        for *row, hops, arrived in rows:
+            yield Logged(_event(row), hops, arrived)
 
-    def run_of(self, run: tuple[NodeId, TopicId, int, int, int], most: int) -> list[tuple[Event, int]]:
+    def run_of(self, run: tuple[NodeId, TopicId, int, int, int], most: int) -> list[Logged]:
         """Events of a stream: publisher, topic, epoch, first and last number."""
         publisher, topic, epoch, first, last = run
         rows = self._db.execute(
-            "SELECT publisher, topic, epoch, sequence, payload, hops FROM events"
+            "SELECT publisher, topic, epoch, sequence, payload, hops, arrived FROM events"
             " WHERE publisher = ? AND topic = ? AND epoch = ? AND sequence BETWEEN ? AND ? ORDER BY sequence LIMIT ?",
             (_signed(publisher), _signed(topic), epoch, first, min(last, (1 << 63) - 1), most),
         )
-        return [(_event(row), hops) for *row, hops in rows]
+        return [Logged(_event(row), hops, arrived) for *row, hops, arrived in rows]
 
     def history(self, topic: TopicId, last: int, since: float) -> list[tuple[Event, int]]:
         """The last events of a topic that came after a moment, oldest first."""

@@ -18,7 +18,7 @@ import msgspec
 
 from topicweave.live import catch_up_messages
 from topicweave.live.catch_up import Around, CatchUpService
-from topicweave.live.catch_up_messages import CatchUp
+from topicweave.live.catch_up_messages import Aged, CatchUp
 from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
@@ -108,6 +108,7 @@ class LiveWorld(Events):
         self.gate = Gate(settings, clock, self.counters, self.log, hand_out, self._log_limits, self.memory)
         around = Around(
             lambda: self.now,
+            clock.wall,
             self.send,
             lambda: self.node.subscriptions if self.node is not None else (),
             self._neighbours,
@@ -141,9 +142,14 @@ class LiveWorld(Events):
             event = message.event
             if self.keyring is not None and not self.may_have(peer, event.topic):
                 self.counters.withheld_events += 1
-            elif event.publisher != transport.id:
+                return
+            arriving = self._arriving
+            new = self._publishing or (arriving is not None and arriving.event is event)
+            if not new and (age := self.gate.ages.kept(event.id)) is not None:
+                transport.sender.send(peer, Aged(event.id, age))
+            if event.publisher != transport.id:
                 transport.sender.send_event(peer, message)
-            elif self._publishing or (self._impermanent and event.id in self._impermanent):
+            elif self.gate.disk is not None and (self._publishing or event.id in self._impermanent):
                 # Not before its number and itself are permanent: see `publish`.
                 self._unsent.setdefault(event.id, []).append((peer, message))
             else:
@@ -167,8 +173,7 @@ class LiveWorld(Events):
             timer.cancel()
 
     def deliver(self, event: Event) -> None:
-        arriving = self._arriving
-        hops = arriving.hops if arriving is not None and arriving.event is event else 0
+        hops = arriving.hops if (arriving := self._arriving) is not None and arriving.event is event else 0
         self.gate.take(self._sealed(event) if self.keyring is not None else event, hops)
 
     # What the live node does.
@@ -181,8 +186,8 @@ class LiveWorld(Events):
         if disk is not None:
             self.gate.disk = disk
             self.gate.restore()
-            for event, hops in disk.store.events(max(self._settings.cache, *self._cache_sizes.values(), 1)):
-                self.log.add(event, hops)
+            for logged in disk.store.events(max(self._settings.cache, *self._cache_sizes.values(), 1)):
+                self.log.add(logged.event, logged.hops, arrived=logged.arrived)
             epoch = disk.store.fact("epoch")
             if isinstance(epoch, int):
                 self.own_epoch = epoch
@@ -243,15 +248,12 @@ class LiveWorld(Events):
         """Let the node publish. With a data folder the event leaves when it is permanent: the future tells."""
         assert self.node is not None
         self.settle()
-        if self.gate.disk is None:
-            receipt = self.node.publish(topic, payload)
-            return receipt, self._note_own(receipt.event)
         self._publishing = True
         try:
-            receipt = self.node.publish(topic, payload)
+            told = self.node.publish(topic, payload)
         finally:
             self._publishing = False
-        return receipt, self._note_own(receipt.event)
+        return told, self._note_own(told.event)
 
     def _note_own(self, event: Event) -> asyncio.Future[None] | None:
         """Keep an event of this node's own for others, also on a topic that it does not want itself."""
@@ -339,6 +341,8 @@ class LiveWorld(Events):
                 node.receive(sender, message)
         except Exception as error:
             self._failed_on(sender, (message,), error)
+        finally:
+            self._arriving = None
 
     def _take_run(self, node: Node, sender: NodeId, run: Sequence[EventMessage]) -> bool:
         """Whether all of a run could be taken at once: nothing about it calls for a closer look, and the system does so."""

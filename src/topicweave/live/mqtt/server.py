@@ -1,0 +1,389 @@
+"""Sockets and clocks around the door: one connection per client, packets in their order, bounded both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from topicweave.errors import BadInput
+from topicweave.live.mqtt.accounts import Accounts
+from topicweave.live.mqtt.codec import Reader, encode
+from topicweave.live.mqtt.door import Door, new_client_id
+from topicweave.live.mqtt.packets import (
+    V5,
+    V311,
+    Answer,
+    Connack,
+    Connect,
+    Disconnect,
+    MqttError,
+    Packet,
+    Pingreq,
+    Pingresp,
+    Properties,
+    Puback,
+    Publish,
+    Pubrec,
+    Reason,
+    Suback,
+    Subscribe,
+    Unsuback,
+    Unsubscribe,
+    Will,
+)
+from topicweave.live.mqtt.session import LAST_ID, Session
+from topicweave.live.settings import Address
+
+if TYPE_CHECKING:
+    from topicweave.live.node import LiveNode
+
+log = logging.getLogger("topicweave.live")
+
+HELLO_TIMEOUT = 10.0
+MOST_CLIENTS = 4096
+RECEIVE_MAXIMUM = 256
+"""Messages of QoS 1 and 2 of one client that are on their way into the mesh."""
+ALIAS_MAXIMUM = 64
+MOST_PACKETS = 1024
+"""Packets of one client that wait their turn; then its socket is not read."""
+MOST_UNSENT = 1024 * 1024
+"""Bytes that wait in a client's socket; then its session keeps the rest."""
+_V311_REASONS = {
+    Reason.BAD_VERSION: 1,
+    Reason.BAD_CLIENT_ID: 2,
+    Reason.UNAVAILABLE: 3,
+    Reason.BUSY: 3,
+    Reason.QUOTA: 3,
+    Reason.BAD_PASSWORD: 4,
+    Reason.NOT_AUTHORIZED: 5,
+}
+
+
+class MqttPort:
+    """Serves one node's clients."""
+
+    def __init__(self, node: LiveNode) -> None:
+        self._node = node
+        settings = node.settings
+        self.door = Door(node, Accounts(settings.mqtt_passwords, settings.mqtt_permissions))
+        self.address = Address("127.0.0.1", 0)
+        self.most_bytes = settings.limits.payload_bytes
+        self.connections: set[MqttConnection] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        settings = self._node.settings
+        wanted = Address.parse(settings.mqtt, "mqtt")
+        context = None
+        if settings.mqtt_certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            try:
+                context.load_cert_chain(settings.mqtt_certificate, settings.mqtt_key or None)
+            except (OSError, ssl.SSLError) as error:
+                raise BadInput(f"mqtt: cannot use {settings.mqtt_certificate}: {error}") from None
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(
+                lambda: MqttConnection(self), wanted.host, wanted.port, ssl=context, backlog=1024
+            )
+        except OSError as error:
+            raise BadInput(f"cannot serve MQTT on {wanted}: {error.strerror or error}") from None
+        self.address = Address(wanted.host, self._server.sockets[0].getsockname()[1])
+        self.door.start()
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        await self.door.stop()
+        for connection in list(self.connections):
+            connection.end(Reason.SHUTTING_DOWN, "the node stops")
+        await asyncio.gather(*(one.finished for one in list(self.connections)), return_exceptions=True)
+
+
+class MqttConnection(asyncio.Protocol):
+    """One client's."""
+
+    def __init__(self, port: MqttPort) -> None:
+        self._port = port
+        self._door = port.door
+        self._reader = Reader(port.most_bytes)
+        self._session: Session | None = None
+        self._will: Will | None = None
+        self._waiting: deque[Packet] = deque()
+        self._some = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._acknowledging: set[asyncio.Task[None]] = set()
+        self._last_answer: asyncio.Future[None] | None = None
+        self._aliases: dict[int, str] = {}
+        self._ended = False
+        self._alarm: asyncio.TimerHandle | None = None
+        self._heard = 0.0
+        self._patience = HELLO_TIMEOUT
+        self._loop = asyncio.get_running_loop()
+        self.client_id = ""
+        self.username: str | None = None
+        self._most_packet = LAST_ID**2
+
+    # Told by the event loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have another base.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(MOST_UNSENT)
+        self.finished = self._loop.create_task(self._serve())
+        self._port.connections.add(self)
+        self._heard = self._loop.time()
+        self._watch()
+        if len(self._port.connections) > MOST_CLIENTS:
+            self.end(Reason.BUSY, f"{MOST_CLIENTS} clients are connected")
+
+    def data_received(self, data: bytes) -> None:
+        if self._ended:
+            return
+        self._heard = self._loop.time()
+        try:
+            self._waiting.extend(self._reader.feed(data))
+        except MqttError as error:
+            if self._session is None:
+                self._refuse(error.reason, str(error))
+            else:
+                self.end(error.reason, str(error))
+            return
+        if len(self._waiting) > MOST_PACKETS:
+            self._transport.pause_reading()
+        self._some.set()
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+        self.wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._ended = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._port.connections.discard(self)
+        self.finished.cancel()
+        for task in self._acknowledging:
+            task.cancel()
+        if self._session is not None:
+            self._door.left(self, self._will)
+
+    # Time.
+
+    def _watch(self) -> None:
+        """Ends a connection on which nothing came for one and a half times its keep-alive."""
+        if self._patience:
+            left = self._heard + self._patience - self._loop.time()
+            if left <= 0:
+                self.end(Reason.KEEP_ALIVE, f"nothing came for {self._patience:.0f} s")
+                return
+            self._alarm = self._loop.call_later(left, self._watch)
+
+    # One packet after the other.
+
+    async def _serve(self) -> None:
+        try:
+            while True:
+                while not self._waiting:
+                    self._some.clear()
+                    await self._some.wait()
+                packet = self._waiting.popleft()
+                if len(self._waiting) == MOST_PACKETS // 2:
+                    self._transport.resume_reading()
+                await self._room.wait()
+                await self._take(packet)
+        except MqttError as error:
+            self.end(error.reason, str(error))
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("mqtt: client %s", self.client_id)
+            self.end(Reason.UNSPECIFIED, "an error of the door")
+
+    async def _take(self, packet: Packet) -> None:
+        session = self._session
+        if session is None:
+            if not isinstance(packet, Connect):
+                raise MqttError(Reason.PROTOCOL_ERROR, "the first packet is not a Connect")
+            await self._connect(packet)
+        elif isinstance(packet, Publish):
+            await self._publish(session, packet)
+        elif isinstance(packet, Answer):
+            for answer in session.answered(packet, self._reader.version):
+                self._send(answer)
+            self.wake()
+        elif isinstance(packet, Subscribe):
+            reasons = await self._door.subscribe(self, session, packet)
+            if self._reader.version == V311:
+                reasons = [min(reason, 0x80) for reason in reasons]
+            self._send(Suback(packet.packet_id, tuple(reasons)))
+            self.wake()
+        elif isinstance(packet, Unsubscribe):
+            reasons = await self._door.unsubscribe(session, list(packet.filters))
+            self._send(Unsuback(packet.packet_id, tuple(reasons)))
+        elif isinstance(packet, Pingreq):
+            self._send(Pingresp())
+        elif isinstance(packet, Disconnect):
+            self._disconnect(session, packet)
+        else:
+            raise MqttError(Reason.PROTOCOL_ERROR, f"{type(packet).__name__} is not for a door")
+
+    async def _connect(self, packet: Connect) -> None:
+        self.username = packet.username
+        self.client_id = packet.client_id or new_client_id()
+        try:
+            if not packet.client_id and not packet.clean_start and packet.version == V311:
+                raise MqttError(Reason.BAD_CLIENT_ID, "a session that stays needs a client id")
+            if "auth_method" in packet.properties:
+                raise MqttError(Reason.BAD_AUTH_METHOD, "only user names and passwords are known")
+            if not await asyncio.to_thread(self._door.accounts.known, packet.username, packet.password):
+                raise MqttError(Reason.BAD_PASSWORD, "unknown user, or a wrong password")
+            session, present = self._door.enter(self, packet)
+        except MqttError as error:
+            self._refuse(error.reason, str(error))
+            return
+        self._session, self._will = session, packet.will
+        self._patience = packet.keep_alive * 1.5
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._watch()
+        self._most_packet = packet.properties.get("maximum_packet", self._most_packet)
+        told: Properties = {
+            "receive_maximum": RECEIVE_MAXIMUM,
+            "alias_maximum": ALIAS_MAXIMUM,
+            "maximum_packet": self._port.most_bytes,
+            "wildcards_available": 0,
+            "shared_available": 0,
+        }
+        if not packet.client_id:
+            told["assigned_client_id"] = self.client_id
+        self._send(Connack(0, present, told))
+        window = packet.properties.get("receive_maximum", LAST_ID)
+        aliases = packet.properties.get("alias_maximum", 0)
+        for again in session.connect(window, aliases, self._loop.time()):
+            self._send(again)
+        self.wake()
+
+    async def _publish(self, session: Session, packet: Publish) -> None:
+        packet = self._with_topic(packet)
+        if packet.qos == 2 and packet.packet_id in session.received:
+            self._send(Pubrec(packet.packet_id))  # It came before; its release did not.
+            return
+        if not packet.qos:
+            await self._door.publish(self, packet)
+            return
+        if packet.qos == 2:
+            session.received.add(packet.packet_id)
+        if len(self._acknowledging) >= RECEIVE_MAXIMUM:
+            raise MqttError(Reason.RECEIVE_MAXIMUM, f"more than {RECEIVE_MAXIMUM} messages without an answer")
+        # Answers go out in the order of their messages, but messages do not wait for each other's answers.
+        before, self._last_answer = self._last_answer, self._loop.create_future()
+        task = self._loop.create_task(self._acknowledge(session, packet, before, self._last_answer))
+        self._acknowledging.add(task)
+        task.add_done_callback(self._acknowledging.discard)
+        await asyncio.sleep(0)
+
+    async def _acknowledge(
+        self,
+        session: Session,
+        packet: Publish,
+        before: asyncio.Future[None] | None,
+        done: asyncio.Future[None],
+    ) -> None:
+        try:
+            reason = await self._door.publish(self, packet)
+            if before is not None:
+                await before
+            failed = reason >= Reason.UNSPECIFIED
+            if failed:
+                session.received.discard(packet.packet_id)
+            if failed and self._reader.version == V311:
+                # 3.1.1 has no answer that says no: without one, the client sends it again.
+                self.end(reason, f"{packet.topic[:80]} is not taken: {reason.name}")
+                return
+            self._send((Puback if packet.qos == 1 else Pubrec)(packet.packet_id, reason))
+        except MqttError as error:
+            self.end(error.reason, str(error))
+        finally:
+            if not done.done():
+                done.set_result(None)
+
+    def _with_topic(self, packet: Publish) -> Publish:
+        alias = packet.properties.get("alias")
+        if alias is None:
+            return packet
+        if alias > ALIAS_MAXIMUM:
+            raise MqttError(Reason.BAD_ALIAS, f"alias {alias}; at most {ALIAS_MAXIMUM} are kept")
+        if packet.topic:
+            self._aliases[alias] = packet.topic
+            return packet
+        if alias not in self._aliases:
+            raise MqttError(Reason.PROTOCOL_ERROR, f"alias {alias} stands for nothing")
+        return Publish(
+            self._aliases[alias],
+            packet.payload,
+            packet.qos,
+            packet.retain,
+            packet.duplicate,
+            packet.packet_id,
+            packet.properties,
+        )
+
+    def _disconnect(self, session: Session, packet: Disconnect) -> None:
+        expiry = packet.properties.get("session_expiry")
+        if expiry is not None:
+            if expiry and not session.expiry:
+                raise MqttError(Reason.PROTOCOL_ERROR, "a session that was to end cannot be kept")
+            session.expiry = expiry
+        if packet.reason != Reason.WITH_WILL:
+            self._will = None
+        self._ended = True
+        self._transport.close()
+
+    # Sending.
+
+    def wake(self) -> None:
+        """Send what the session has, as long as the client takes it."""
+        if self._session is None or self._ended:
+            return
+        while self._room.is_set() and (packets := self._session.take(self._loop.time())):
+            for packet in packets:
+                self._send(packet)
+
+    def _send(self, packet: Packet) -> None:
+        if self._ended:
+            return
+        data = encode(packet, self._reader.version or V5)
+        if len(data) > self._most_packet:
+            self._door.counts["dropped"] += 1
+            return
+        self._transport.write(data)
+
+    def _refuse(self, reason: Reason, text: str) -> None:
+        """Before a session began."""
+        log.warning("mqtt: a client at %s was refused: %s", self._transport.get_extra_info("peername"), text)
+        if self._reader.version == V5:
+            self._send(Connack(reason, False, {"reason_text": text}))
+        elif self._reader.version == V311 or reason is Reason.BAD_VERSION:
+            self._transport.write(bytes([0x20, 2, 0, _V311_REASONS.get(reason, 3)]))
+        self._ended = True
+        self._transport.close()
+
+    def end(self, reason: Reason, text: str) -> None:
+        """Send the client away; in 3.1.1 that is said by closing."""
+        if self._ended:
+            return
+        if reason not in (Reason.SHUTTING_DOWN, Reason.TAKEN_OVER, Reason.KEEP_ALIVE):
+            log.warning("mqtt: client %s was sent away: %s", self.client_id or "without a name", text)
+        if self._session is not None and self._reader.version == V5:
+            self._send(Disconnect(reason, {"reason_text": text}))
+        self._ended = True
+        self._transport.close()

@@ -1,0 +1,64 @@
+"""Names of topics and what a subscription names."""
+
+from __future__ import annotations
+
+from topicweave.live.mqtt.packets import MqttError, Reason
+
+MOST_LEVELS = 128
+SYSTEM = "$SYS/"
+"""Topics below this tell of the door itself; they never leave it."""
+RETAINED = "$retained/"
+"""A topic's retained value travels on a topic of its own, below this: who wants the one wants the other."""
+
+
+def check_topic(topic: str) -> str:
+    """A name that can be published to.
+
+    >>> check_topic("sensors/7/temperature")
+    'sensors/7/temperature'
+    """
+    if not topic or "+" in topic or "#" in topic or topic.count("/") >= MOST_LEVELS:
+        raise MqttError(Reason.BAD_TOPIC, f"{topic[:80]!r} is no name of a topic")
+    if topic.startswith("$"):
+        raise MqttError(Reason.NOT_AUTHORIZED, f"{topic[:80]!r}: names that begin with $ are the door's own")
+    return topic
+
+
+def refusal_of(filter_: str) -> Reason | None:
+    """Why a subscription cannot be had, if so.
+
+    >>> refusal_of("sensors/7"), refusal_of("sensors/#").name, refusal_of("sensors/#/7").name
+    (None, 'NO_WILDCARDS', 'BAD_FILTER')
+    """
+    levels = filter_.split("/")
+    if not filter_ or len(levels) > MOST_LEVELS:
+        return Reason.BAD_FILTER
+    for place, level in enumerate(levels, start=1):
+        if level not in ("+", "#") and ("+" in level or "#" in level):
+            return Reason.BAD_FILTER
+        if level == "#" and place < len(levels):
+            return Reason.BAD_FILTER
+    if levels[0] == "$share":
+        return Reason.NO_SHARED
+    if "+" in levels or "#" in levels:
+        return Reason.NO_WILDCARDS
+    if filter_.startswith("$") and not filter_.startswith(SYSTEM):
+        return Reason.NOT_AUTHORIZED
+    return None
+
+
+def matches(filter_: str, topic: str) -> bool:
+    """Whether a filter, wildcards and all, covers a topic.
+
+    >>> matches("a/+/c", "a/b/c"), matches("a/#", "a"), matches("a/+", "a/b/c"), matches("#", "$SYS/x")
+    (True, True, False, False)
+    """
+    if topic.startswith("$") and filter_[:1] in ("+", "#"):
+        return False
+    wanted, levels = filter_.split("/"), topic.split("/")
+    for place, level in enumerate(wanted):
+        if level == "#":
+            return True
+        if place >= len(levels) or level not in ("+", levels[place]):
+            return False
+    return len(wanted) == len(levels)

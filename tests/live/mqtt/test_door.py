@@ -1,0 +1,497 @@
+"""The door, with other people's clients over real sockets: aiomqtt and paho, Mosquitto's where they are installed; and with hand-made packets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import pytest
+from paho.mqtt import properties as paho_properties
+from paho.mqtt.packettypes import PacketTypes
+
+import topicweave
+from tests.live.mqtt.test_accounts import hashed
+from tests.live.together import eventually, linked, local, run
+from topicweave.live import LiveNode
+from topicweave.live.mqtt.codec import Reader, encode
+from topicweave.live.mqtt.packets import (
+    V5,
+    V311,
+    Connack,
+    Connect,
+    Disconnect,
+    Packet,
+    Pingreq,
+    Pingresp,
+    Puback,
+    Publish,
+    Pubrec,
+    Reason,
+    Suback,
+    Subscribe,
+    Will,
+    Wish,
+)
+
+PahoProperties: Any = paho_properties.Properties  # It has no types.
+MQTT = "127.0.0.1:0"
+VERSIONS = [aiomqtt.ProtocolVersion.V311, aiomqtt.ProtocolVersion.V5]
+
+
+@contextlib.asynccontextmanager
+async def doors(count: int = 2, **changes: Any) -> AsyncIterator[list[LiveNode]]:
+    async with contextlib.AsyncExitStack() as stack:
+        nodes: list[LiveNode] = []
+        for number in range(count):
+            join = (str(nodes[0].address),) if nodes else ()
+            settings = local(mqtt=MQTT, name=f"door-{number}", join=join, **changes)
+            nodes.append(await stack.enter_async_context(topicweave.connect(settings)))
+        yield nodes
+
+
+def at(node: LiveNode, name: str = "", **options: Any) -> aiomqtt.Client:
+    assert node.mqtt is not None
+    address = node.mqtt.address
+    return aiomqtt.Client(address.host, address.port, identifier=name or None, timeout=30, **options)
+
+
+async def next_of(client: aiomqtt.Client, count: int = 1) -> list[aiomqtt.Message]:
+    got = []
+    async with asyncio.timeout(30):
+        async for message in client.messages:
+            got.append(message)
+            if len(got) == count:
+                break
+    return got
+
+
+def said(message: aiomqtt.Message) -> tuple[str, bytes, bool]:
+    assert isinstance(message.payload, bytes)
+    return message.topic.value, message.payload, bool(message.retain)
+
+
+class Raw:
+    """A client that sends what it is told to, and shows what comes."""
+
+    def __init__(self, node: LiveNode, version: int = V5) -> None:
+        assert node.mqtt is not None
+        self._address = node.mqtt.address
+        self.version = version
+        self._packets: list[Packet] = []
+
+    async def __aenter__(self) -> Raw:
+        self._reading, self.writing = await asyncio.open_connection(self._address.host, self._address.port)
+        self._reader = Reader(1 << 20, self.version)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.writing.close()
+
+    async def say(self, *packets: Packet) -> None:
+        self.writing.write(b"".join(encode(packet, self.version) for packet in packets))
+        await self.writing.drain()
+
+    async def hear(self) -> Packet | None:
+        """The next packet; None at the end of the connection."""
+        while not self._packets:
+            async with asyncio.timeout(30):
+                data = await self._reading.read(65536)
+            if not data:
+                return None
+            self._packets += self._reader.feed(data)
+        return self._packets.pop(0)
+
+    async def ask(self, packet: Packet) -> Packet | None:
+        await self.say(packet)
+        return await self.hear()
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=["3.1.1", "5"])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_a_message_crosses_the_mesh(version: aiomqtt.ProtocolVersion, qos: int) -> None:
+    async def test() -> None:
+        async with (
+            doors() as (one, other),
+            at(one, protocol=version) as alice,
+            at(other, protocol=version) as bob,
+        ):
+            await bob.subscribe("news/7", qos=qos)
+            await alice.subscribe("news/7", qos=qos)
+            await eventually(lambda: linked(one, other))
+            await alice.publish("news/7", b"hello", qos=qos)
+            for client in (alice, bob):
+                (message,) = await next_of(client)
+                assert said(message) == ("news/7", b"hello", False)
+                assert message.qos == qos
+
+    run(test)
+
+
+def test_mesh_applications_and_clients_hear_each_other() -> None:
+    async def test() -> None:
+        async with doors() as (one, other), at(one) as client:
+            await client.subscribe("t")
+            await other.subscribe("t")
+            await eventually(lambda: linked(one, other))
+            await other.publish("t", b"from the mesh")
+            assert said((await next_of(client))[0]) == ("t", b"from the mesh", False)
+            await client.publish("t", b"from a client", qos=1)
+            feed = other.events()
+            got = [await feed.get(), await feed.get()]
+            assert [event.payload for event in got if event] == [b"from the mesh", b"from a client"]
+
+    run(test)
+
+
+def test_what_mqtt_5_adds_comes_along() -> None:
+    async def test() -> None:
+        version = aiomqtt.ProtocolVersion.V5
+        async with (
+            doors() as (one, other),
+            at(one, protocol=version) as alice,
+            at(other, protocol=version) as bob,
+        ):
+            wish = PahoProperties(PacketTypes.SUBSCRIBE)
+            wish.SubscriptionIdentifier = 77
+            await bob.subscribe("t", properties=wish)
+            await alice.subscribe("t")
+            await eventually(lambda: linked(one, other))
+            more = PahoProperties(PacketTypes.PUBLISH)
+            more.ContentType, more.ResponseTopic, more.CorrelationData = "text/plain", "answers", b"\1\2"
+            more.UserProperty = [("unit", "K"), ("unit", "C")]
+            more.MessageExpiryInterval = 100
+            await alice.publish("t", b"x", qos=1, properties=more)
+            (message,) = await next_of(bob)
+            got: Any = message.properties
+            assert got is not None
+            assert (got.ContentType, got.ResponseTopic, got.CorrelationData) == (
+                "text/plain",
+                "answers",
+                b"\1\2",
+            )
+            assert got.UserProperty == [("unit", "K"), ("unit", "C")]
+            assert got.SubscriptionIdentifier == [77]
+            assert 0 < got.MessageExpiryInterval <= 100
+
+    run(test)
+
+
+def test_a_retained_value_reaches_those_who_come_later_at_any_door() -> None:
+    async def test() -> None:
+        async with doors(3) as (one, other, third), at(one) as alice:
+            await alice.publish("state", b"old", qos=1, retain=True)
+            await alice.publish("state", b"on", qos=1, retain=True)
+            await alice.publish("state", b"passing", qos=1)
+            for node in (one, other, third):
+                async with at(node) as late:
+                    await late.subscribe("state", qos=1)
+                    assert said((await next_of(late))[0]) == ("state", b"on", True)
+
+    run(test)
+
+
+def test_an_empty_payload_ends_a_retained_value() -> None:
+    async def test() -> None:
+        async with doors() as (one, other), at(one) as alice:
+            await alice.publish("state", b"on", qos=1, retain=True)
+            async with at(other, "keeper") as keeper:
+                await keeper.subscribe("state", qos=1)
+                await next_of(keeper)
+                await alice.publish("state", b"", qos=1, retain=True)
+                assert said((await next_of(keeper))[0]) == ("state", b"", False)
+                door = other.mqtt.door if other.mqtt else None
+                assert door is not None
+                await eventually(lambda: not door._retained["state"].payload)
+                async with at(other) as late:
+                    await late.subscribe("state", qos=1)
+                    await alice.publish("state", b"next", qos=1)
+                    assert said((await next_of(late))[0]) == ("state", b"next", False)
+
+    run(test)
+
+
+def test_a_will_is_published_when_a_client_vanishes_and_not_when_it_leaves() -> None:
+    async def test() -> None:
+        async with doors() as (one, other), at(other) as watcher:
+            await watcher.subscribe("wills", qos=1)
+            for name, orderly in (("leaves", True), ("vanishes", False)):
+                async with Raw(one) as client:
+                    will = Will("wills", name.encode(), 1)
+                    await client.ask(Connect(name, will=will))
+                    if orderly:
+                        await client.say(Disconnect())
+                        assert await client.hear() is None
+            assert said((await next_of(watcher))[0]) == ("wills", b"vanishes", False)
+
+    run(test)
+
+
+def test_a_session_stays_and_is_given_what_came_meanwhile() -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), at(one) as alice:
+            async with at(one, "bob", clean_session=False, protocol=VERSIONS[0]) as bob:
+                await bob.subscribe("t", qos=1)
+            for number in range(5):
+                await alice.publish("t", str(number).encode(), qos=1)
+            async with at(one, "bob", clean_session=False, protocol=VERSIONS[0]) as bob:
+                got = await next_of(bob, 5)
+                assert [message.payload for message in got] == [b"0", b"1", b"2", b"3", b"4"]
+            async with Raw(one) as again:
+                assert await again.ask(Connect("bob", clean_start=True)) is not None
+            async with Raw(one) as once_more:
+                answer = await once_more.ask(Connect("bob", clean_start=False))
+                assert isinstance(answer, Connack)
+                assert not answer.session_present, (
+                    "a clean start ended the session, and its own ended with it"
+                )
+
+    run(test)
+
+
+def test_a_session_of_mqtt_5_ends_after_its_time() -> None:
+    async def test() -> None:
+        async with doors(1) as (one,):
+            assert one.mqtt is not None
+            door = one.mqtt.door
+            async with Raw(one) as client:
+                await client.ask(Connect("short", properties={"session_expiry": 1}))
+                await client.ask(Subscribe(1, (Wish("t", 1),)))
+            await eventually(lambda: not door.clients)
+            assert "short" in door.sessions
+            await eventually(lambda: "short" not in door.sessions)
+            await eventually(lambda: "t" not in one.subscriptions)
+
+    run(test)
+
+
+def test_another_connection_takes_a_session_over() -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), Raw(one) as first, Raw(one) as second:
+            keep = {"session_expiry": 100}
+            await first.ask(Connect("me", properties=keep))
+            await first.ask(Subscribe(1, (Wish("t", 1),)))
+            answer = await second.ask(Connect("me", clean_start=False, properties=keep))
+            assert isinstance(answer, Connack)
+            assert answer.session_present
+            told = await first.hear()
+            assert isinstance(told, Disconnect)
+            assert told.reason == Reason.TAKEN_OVER
+            assert await first.hear() is None
+            await one.publish("t", b"x")
+            got = await second.hear()
+            assert isinstance(got, Publish)
+            assert got.payload == b"x"
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [V311, V5])
+def test_silence_ends_a_connection_and_pings_keep_it(version: int) -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), Raw(one, version) as silent, Raw(one, version) as pinging:
+            await silent.ask(Connect("silent", version, keep_alive=1))
+            await pinging.ask(Connect("pinging", version, keep_alive=1))
+            hearing = asyncio.create_task(silent.hear())
+            while not hearing.done():
+                assert await pinging.ask(Pingreq()) == Pingresp()
+                await asyncio.sleep(0.1)
+            ended = await hearing
+            if version == V5:
+                assert isinstance(ended, Disconnect)
+                assert ended.reason == Reason.KEEP_ALIVE
+            else:
+                assert ended is None
+            assert await pinging.ask(Pingreq()) == Pingresp()
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("packets", "reason"),
+    [
+        ([Publish("a/+", b"")], Reason.BAD_TOPIC),
+        ([Publish("", b"")], Reason.BAD_TOPIC),
+        ([Publish("$SYS/x", b"")], Reason.NOT_AUTHORIZED),
+        ([Publish("", b"", properties={"alias": 3})], Reason.PROTOCOL_ERROR),
+        ([Publish("a", b"", properties={"alias": 1000})], Reason.BAD_ALIAS),
+        ([Connect("again")], Reason.PROTOCOL_ERROR),
+        ([Suback(1, (0,))], Reason.PROTOCOL_ERROR),
+        ([Disconnect(0, {"session_expiry": 5})], Reason.PROTOCOL_ERROR),
+    ],
+)
+def test_who_breaks_the_rules_is_told_which_and_sent_away(packets: list[Packet], reason: Reason) -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), Raw(one) as client:
+            await client.ask(Connect("c"))
+            await client.say(*packets)
+            told = await client.hear()
+            assert isinstance(told, Disconnect)
+            assert told.reason == reason
+            assert await client.hear() is None
+
+    run(test)
+
+
+def test_subscriptions_that_cannot_be_had_are_refused_by_name() -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), Raw(one) as new, Raw(one, V311) as old:
+            filters = ("ok", "a/#", "+", "a#", "$share/g/t", "$retained/x", "")
+            hello = await new.ask(Connect("new"))
+            assert isinstance(hello, Connack)
+            assert (hello.properties["wildcards_available"], hello.properties["shared_available"]) == (0, 0)
+            answer = await new.ask(Subscribe(1, tuple(Wish(one, 1) for one in filters)))
+            assert isinstance(answer, Suback)
+            assert answer.reasons == (
+                1,
+                Reason.NO_WILDCARDS,
+                Reason.NO_WILDCARDS,
+                Reason.BAD_FILTER,
+                Reason.NO_SHARED,
+                Reason.NOT_AUTHORIZED,
+                Reason.BAD_FILTER,
+            )
+            await old.ask(Connect("old", V311))
+            answer = await old.ask(Subscribe(1, tuple(Wish(one, 1) for one in filters)))
+            assert isinstance(answer, Suback)
+            assert answer.reasons == (1, *[0x80] * 6)
+
+    run(test)
+
+
+def test_a_topic_goes_with_the_last_client_that_wanted_it() -> None:
+    async def test() -> None:
+        async with doors(1, subscribe=("own",)) as (one,), at(one) as alice, at(one) as bob:
+            for client in (alice, bob):
+                await client.subscribe("t")
+                await client.subscribe("own")
+            assert {"t", "own"} <= set(one.subscriptions)
+            await alice.unsubscribe("t")
+            assert "t" in one.subscriptions
+            await bob.unsubscribe("t")
+            await bob.unsubscribe("own")
+            await alice.unsubscribe("own")
+            assert one.subscriptions == ["own"]
+
+    run(test)
+
+
+def test_a_message_that_comes_again_is_published_once() -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), at(one) as watcher, Raw(one) as client:
+            await watcher.subscribe("t", qos=1)
+            await client.ask(Connect("c"))
+            for duplicate in (False, True):
+                answer = await client.ask(Publish("t", b"once", 2, duplicate=duplicate, packet_id=9))
+                assert answer == Pubrec(9)
+            answer = await client.ask(Publish("t", b"then", 1, packet_id=10))
+            assert answer == Puback(10)
+            assert [message.payload for message in await next_of(watcher, 2)] == [b"once", b"then"]
+
+    run(test)
+
+
+def test_passwords_and_permissions(tmp_path: Path) -> None:
+    (tmp_path / "passwords").write_text(f"alice:{hashed(b'secret')}\n")
+    (tmp_path / "acl").write_text("user alice\ntopic read in/#\ntopic write out/#\n")
+
+    async def test() -> None:
+        files = {"mqtt_passwords": str(tmp_path / "passwords"), "mqtt_permissions": str(tmp_path / "acl")}
+        async with (
+            doors(1, **files) as (one,),
+            Raw(one) as stranger,
+            Raw(one, V311) as old,
+            Raw(one) as alice,
+        ):
+            answer = await stranger.ask(Connect("s", username="alice", password=b"wrong"))
+            assert isinstance(answer, Connack)
+            assert answer.reason == Reason.BAD_PASSWORD
+            answer = await old.ask(Connect("o", V311))
+            assert isinstance(answer, Connack)
+            assert answer.reason == 4
+            await alice.ask(Connect("a", username="alice", password=b"secret"))
+            answer = await alice.ask(Subscribe(1, (Wish("in/1"), Wish("out/1"))))
+            assert isinstance(answer, Suback)
+            assert answer.reasons == (0, Reason.NOT_AUTHORIZED)
+            assert await alice.ask(Publish("in/1", b"", 1, packet_id=1)) == Puback(1, Reason.NOT_AUTHORIZED)
+            assert await alice.ask(Publish("out/1", b"", 1, packet_id=2)) == Puback(2, Reason.NO_SUBSCRIBERS)
+
+    run(test)
+
+
+def test_tls(tmp_path: Path) -> None:
+    subprocess.run(
+        [
+            "sh",
+            "-c",
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
+            " -addext subjectAltName=IP:127.0.0.1 -keyout key -out certificate",
+        ],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+
+    async def test() -> None:
+        files = {"mqtt_certificate": str(tmp_path / "certificate"), "mqtt_key": str(tmp_path / "key")}
+        trust = ssl.create_default_context(cafile=str(tmp_path / "certificate"))
+        async with doors(1, **files) as (one,), at(one, tls_context=trust) as client:
+            await client.subscribe("t")
+            await client.publish("t", b"hidden", qos=1)
+            assert said((await next_of(client))[0]) == ("t", b"hidden", False)
+
+    run(test)
+
+
+def test_the_door_tells_of_itself() -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), at(one) as client:
+            await client.subscribe("$SYS/broker/clients/connected")
+            assert said((await next_of(client))[0]) == ("$SYS/broker/clients/connected", b"1", True)
+            assert one.subscriptions == [], "it never leaves the door"
+
+    run(test)
+
+
+@pytest.mark.skipif(shutil.which("mosquitto_sub") is None, reason="Mosquitto's clients are not installed")
+@pytest.mark.parametrize("version", ["311", "5"])
+def test_mosquittos_clients(version: str) -> None:
+    async def test() -> None:
+        async with doors() as (one, other):
+            assert one.mqtt is not None
+            assert other.mqtt is not None
+            sub = await asyncio.create_subprocess_exec(
+                *[
+                    "mosquitto_sub",
+                    "-V",
+                    version,
+                    "-p",
+                    str(other.mqtt.address.port),
+                    "-t",
+                    "news",
+                    "-q",
+                    "2",
+                    "-C",
+                    "3",
+                ],
+                stdout=subprocess.PIPE,
+            )
+            await eventually(lambda: "news" in other.subscriptions)
+            await one.subscribe("news")
+            await eventually(lambda: linked(one, other))
+            for number in range(3):
+                pub = await asyncio.create_subprocess_exec(
+                    *["mosquitto_pub", "-V", version, "-p", str(one.mqtt.address.port), "-t", "news"],
+                    *["-m", f"hello {number}", "-q", str(number)],
+                )
+                assert await pub.wait() == 0
+            printed, _ = await asyncio.wait_for(sub.communicate(), 30)
+            assert printed == b"hello 0\nhello 1\nhello 2\n"
+
+    run(test)
