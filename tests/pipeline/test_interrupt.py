@@ -3,27 +3,19 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tests.cli.commands import COMMAND
 from tests.pipeline.folders import contents
 from topicweave.pipeline.generate import generate
 
 
 def test_ctrl_c_leaves_finished_parts_and_one_line(spark: SparkSession, tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "topicweave.cli",
-        "workload",
-        "generate",
-        "vitis-low",
-        "--nodes",
-        "200000",
-    ]
+    """Ten parts of short lists: nine are left when it is pressed."""
+    command = [*COMMAND, "workload", "generate", "vitis-low", "--nodes", "200000", "--set", "size=5"]
     process = subprocess.Popen(
         [*command, "--out", str(tmp_path / "out"), "--master", "local[1]"],
         start_new_session=True,  # a terminal sends Ctrl-C to all of a group: to Spark's processes as well
@@ -47,7 +39,8 @@ def test_ctrl_c_leaves_finished_parts_and_one_line(spark: SparkSession, tmp_path
 
     finished = {part: part.stat().st_mtime_ns for part in parts.glob("part-*.parquet")}
     assert finished
-    generate("vitis-low", {"nodes": 200_000}, 0, tmp_path / "out", spark=spark)
+    lists = {"nodes": 200_000, "size": 5}
+    generate("vitis-low", lists, 0, tmp_path / "out", spark=spark)
     assert {part: part.stat().st_mtime_ns for part in finished} == finished, "not made again"
-    generate("vitis-low", {"nodes": 200_000}, 0, tmp_path / "whole", spark=spark)
+    generate("vitis-low", lists, 0, tmp_path / "whole", spark=spark)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.cli.commands import COMMAND, call
 from tests.live import together
 from tests.pipeline.test_measure import assert_equal
 from topicweave.data.places import Place
@@ -372,10 +372,10 @@ def test_killed_with_kill_9_it_goes_on_where_it_was(
     folder, out = tmp_path / "live", tmp_path / "out"
     append(folder, 0, 10)
     append(folder, 10, 35)
-    command = [sys.executable, "-m", "topicweave.cli", "stream", str(folder), "--workload", str(workload)]
-    command += ["--out", str(out), "--window", "10", "--wait", "5", "--lateness", "5"]
+    command = ["stream", str(folder), "--workload", str(workload), "--out", str(out)]
+    command += ["--window", "10", "--wait", "5", "--lateness", "5"]
     process = subprocess.Popen(
-        [*command, "--master", "local[1]"],
+        [*COMMAND, *command, "--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=2"],
         start_new_session=True,  # Spark's Java dies with it, as in a power cut
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -388,13 +388,8 @@ def test_killed_with_kill_9_it_goes_on_where_it_was(
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     append(folder, 60, 75)
-    done = subprocess.run(
-        [*command, "--once", "--finish", "--format", "json"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=True,
-    )
+    done = call(*command, "--once", "--finish", "--format", "json")
+    assert done.exit_code == 0, done.output
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert "windows measured" in done.stderr
 

@@ -17,6 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import topicweave
+from tests.cli.commands import COMMAND
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.runs.strangers import a_package
@@ -201,15 +202,7 @@ LONG = GRID.replace("[1, 2, 3]", "[1, 2, 3, 4, 5, 6]").replace("nodes = 20", "no
 def test_killed_at_any_moment_it_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(LONG)
     out = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-m",
-        "topicweave.cli",
-        "sweep",
-        str(tmp_path / "long.toml"),
-        "--out",
-        str(out),
-    ]
+    command = [*COMMAND, "sweep", str(tmp_path / "long.toml"), "--out", str(out)]
     # A group of its own, so that Spark's Java and Python workers die with it, as in a power cut.
     process = subprocess.Popen(
         [*command, "--master", "local[1]"],
