@@ -23,8 +23,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Javas of tests live for seconds: what a better compiler or a second collector's thread would gain they never earn back.
-for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
+SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIFE)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{SHORT_LIFE} -Xmn256m")
 
 LONGEST = (
     "spark",
