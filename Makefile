@@ -6,7 +6,7 @@
 BIN := .venv/bin
 LONG := bench or cluster or fuzz or live
 # Files of tests side by side, those that share a Spark in one process (tests/conftest.py).
-SIDE_BY_SIDE := -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

@@ -31,17 +31,22 @@ LONGEST = (
     "spark",
     "cluster",
     "live",
+    "tests/live/",
     "tests/papers/",
+    "tests/bulk/",
     "tests/examples/",
     "tests/cli/test_compare.py",
-    "tests/live/",
     "tests/choose/",
     "tests/systems/",
-    "tests/bulk/",
     "tests/blocks/test_peer_sampling.py",
     "tests/blocks/test_oscar.py",
 )
 """Side by side, these begin first: what is begun last should be short."""
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: live nodes wait for each other most of their time."""
+    return min(4, (os.cpu_count() or 1) + 1)
 
 
 def group(item: pytest.Item) -> str:
