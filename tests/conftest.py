@@ -31,9 +31,7 @@ LONGEST = (
     "spark",
     "cluster",
     "live",
-    "tests/live/",
-    "tests/papers/",
-    "tests/bulk/",
+    "arrays",
     "tests/examples/",
     "tests/cli/test_compare.py",
     "tests/choose/",
@@ -45,16 +43,21 @@ LONGEST = (
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: live nodes wait for each other most of their time."""
+    """One more than there are cores: the one that has the live nodes waits for them most of its time."""
     return min(4, (os.cpu_count() or 1) + 1)
 
 
 def group(item: pytest.Item) -> str:
-    """What one process runs: all that share the Spark below, the cluster, or the machine's patience with live swarms; else a file."""
+    """What one process runs: all that share the Spark below, or the cluster; all that wait for live nodes; all that Numba compiles the same
+    functions for; else a file.
+    """
     if "spark" in getattr(item, "fixturenames", ()):
         return "spark"
-    marked = (name for name in ("cluster", "live") if item.get_closest_marker(name))
-    return next(marked, item.nodeid.partition("::")[0])
+    if item.get_closest_marker("cluster"):
+        return "cluster"
+    file = item.nodeid.partition("::")[0]
+    folder = "/".join(file.split("/")[:2])
+    return {"tests/live": "live", "tests/bulk": "arrays", "tests/papers": "arrays"}.get(folder, file)
 
 
 @pytest.hookimpl(tryfirst=True)
