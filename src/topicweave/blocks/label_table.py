@@ -162,7 +162,7 @@ class FewLabels(Labels):
         self._stalled: dict[TopicId, StoredLabel] = {}
 
     def _valid(self, label: StoredLabel, now: float) -> bool:
-        return 0.0 <= now - label.made <= self._max_age and now - label.renewed <= self._stall
+        return now - self._max_age <= label.made <= now and label.renewed >= now - self._stall
 
     def label(self, topic: TopicId, now: float) -> tuple[NodeId, float]:
         label = self._labels.get(topic)
@@ -199,17 +199,22 @@ class FewLabels(Labels):
         return shared
 
     def _told(self, places: list[TopicId], now: float) -> tuple[tuple[NodeId, ...], bytes]:
-        labels, own, step = self._labels, self._own, self._step
+        labels, own, step, ceil = self._labels, self._own, self._step, math.ceil
+        oldest, stalled = now - self._max_age, now - self._stall
         numbers: dict[NodeId, int] = {}
         which, ages = [], []
         for topic in places:
             label = labels.get(topic)
-            if label is None or not self._valid(label, now):
-                which.append(numbers.setdefault(own, len(numbers)))
-                ages.append(0)
+            if label is None:
+                leader, age = own, 0
             else:
-                which.append(numbers.setdefault(label.leader, len(numbers)))
-                ages.append(math.ceil((now - label.made) / step))
+                _, leader, made, _, renewed = label
+                if made < oldest or renewed < stalled:
+                    leader, age = own, 0
+                else:
+                    age = ceil((now - made) / step)
+            which.append(numbers.setdefault(leader, len(numbers)))
+            ages.append(age)
         return tuple(numbers), struct.pack(f"<{len(which)}H", *which) + bytes(ages)
 
     def _heard(
@@ -219,16 +224,16 @@ class FewLabels(Labels):
         which = struct.unpack_from(f"<{count}H", labels)
         if max(which) >= len(leaders):
             return
-        own_labels, own, step, max_age, gain = self._labels, self._own, self._step, self._max_age, self._gain
+        own_labels, own, step, gain = self._labels, self._own, self._step, self._gain
+        oldest, stalled_at, made_at = now - self._max_age, now - self._stall, now - per_link
         for topic, number, steps in zip(pair.places, which, labels[2 * count :], strict=True):
-            age = steps * step + per_link
             leader = leaders[number]
             label = own_labels.get(topic)
-            if label is not None and not self._valid(label, now):
+            if label is not None and (label[2] < oldest or label[4] < stalled_at):
                 self._forget(label)
                 label = None
-            news = now - age
-            if age > max_age:
+            news = made_at - steps * step
+            if news < oldest:
                 continue
             if leader < (own if label is None else label.leader):
                 stalled = self._stalled.get(topic)
@@ -255,7 +260,7 @@ class ManyLabels(Labels):
         if topic in self.wanted:
             place = self._topics.searchsorted(np.uint64(topic))
             age = now - float(self._made[place])
-            if 0.0 <= age <= self._max_age and now - self._renewed[place] <= self._stall:
+            if 0.0 <= age <= self._max_age and self._renewed[place] >= now - self._stall:
                 return int(self._leaders[place]), age
         return self._own, 0.0
 
@@ -288,7 +293,7 @@ class ManyLabels(Labels):
         self._stalled_made[self._stalled_made < now - self._max_age] = -np.inf
 
     def _ended(self, places: Any, now: float) -> Any:
-        return (self._made[places] < now - self._max_age) | (now - self._renewed[places] > self._stall)
+        return (self._made[places] < now - self._max_age) | (self._renewed[places] < now - self._stall)
 
     def _forget(self, places: Any) -> None:
         self._stalled[places] = self._leaders[places]
@@ -318,12 +323,12 @@ class ManyLabels(Labels):
         if which.max() >= len(leaders):
             return
         told = np.array(leaders, np.uint64)[which]
-        ages = np.frombuffer(labels, np.uint8, count, 2 * count) * self._step + per_link
+        news = (now - per_link) - np.frombuffer(labels, np.uint8, count, 2 * count) * self._step
         late = self._ended(places, now)
         if late.any():
             self._forget(places[late])
-        current, news = self._leaders[places], now - ages
-        fresh = ages <= self._max_age
+        current = self._leaders[places]
+        fresh = news >= now - self._max_age
         known = (told == self._stalled[places]) & (news <= self._stalled_made[places] + self._gain)
         lower = fresh & (told < current) & ~known
         taken = places[lower]

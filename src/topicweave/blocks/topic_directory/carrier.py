@@ -35,7 +35,7 @@ MOST_TRIES = 4
 MOST_ITEMS = 4096
 """A message that brings more than so many things is not looked at."""
 AT_ONCE = 2048
-DELAY = 0.02
+DELAY = 0.1
 """Seconds within which urgent things for the same hop are put together."""
 MOST_HOPS = 64
 
@@ -103,7 +103,8 @@ class Carrier:
         self._pass_on(Carry(0, announcements=(announcement,)), 0, urgent)
 
     def tell(self, answers: Iterable[Told]) -> None:
-        self._pass_on(Carry(0, told=tuple(answers)), 0, urgent=True)
+        told = tuple(answers)
+        self._pass_on(Carry(0, told=told), 0, any(map(waited_for, told)))
 
     def report(self, reports: Iterable[Unanswered]) -> None:
         self._pass_on(Carry(0, reports=tuple(reports)), 0, urgent=False)
@@ -178,7 +179,7 @@ class Carrier:
             return
         if message.records or message.renewals:
             self._arrived(Carry(0, records=message.records, renewals=message.renewals))
-        urgent = bool(message.told) or any(urgent_to(one) for one in message.announcements)
+        urgent = any(map(waited_for, message.told)) or any(map(urgent_to, message.announcements))
         self._pass_on(message, 0, urgent)
 
     def _receive_got(self, sender: NodeId, message: Got) -> None:
@@ -236,6 +237,11 @@ def loads(things: _Waiting) -> list[Carry]:
             msgspec.structs.replace(made[1], announcements=made[0].announcements, renewals=made[0].renewals)
         ]
     return made
+
+
+def waited_for(told: Told) -> bool:
+    """Whether it is an answer or an introduction. News of a newcomer is neither: the newcomer was answered, and calls."""
+    return told.parted or told.again > 0
 
 
 def urgent_to(announcement: Announcement) -> bool:
