@@ -88,7 +88,12 @@ def kill_thirty_percent(
     settings: Settings, nodes: int, topics: int, topics_per_node: int, within: float
 ) -> Took:
     """`within`: seconds in which all must be served, before and after."""
-    interests = draw_interests(nodes, topics, topics_per_node, seed=5)
+    return kill_some(settings, draw_interests(nodes, topics, topics_per_node, seed=5), 0.3, within)
+
+
+def kill_some(settings: Settings, interests: list[list[str]], share: float, within: float) -> Took:
+    """A node for each list of topics; that share of them is killed."""
+    nodes = len(interests)
     names = [f"node-{number:03d}" for number in range(nodes)]
     common = json.dumps(msgspec.to_builtins(msgspec.structs.replace(settings, http="127.0.0.1:0")))
     crowd, groups = Crowd(), list[int]()
@@ -116,7 +121,7 @@ def kill_thirty_percent(
                 for topic in interest:
                     wanted.setdefault(topic, set()).add(name)
             served = crowd.serve(wanted, "before", within)
-            victims = set(random.Random(0).sample(names[SEEDS:], round(0.3 * nodes)))
+            victims = set(random.Random(0).sample(names[SEEDS:], round(share * nodes)))
             for name in victims:
                 os.kill(crowd.up[name][0], signal.SIGKILL)
             left = {topic: alive for topic, who in wanted.items() if (alive := who - victims)}

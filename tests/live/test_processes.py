@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.live.crowd import kill_thirty_percent
+from tests.live.crowd import kill_some, kill_thirty_percent
 from tests.live.together import local
 from topicweave.systems.registry import SYSTEMS
+from topicweave.workloads.catalogue import build
 
 SERVED_WITHIN = 60.0
 """Seconds after a kill -9 of 30 % within which all survivors must be served again: the stated time."""
@@ -28,6 +29,17 @@ def test_kill_nine_of_thirty_percent(system: str, record_property: Record) -> No
 def test_two_hundred_processes(record_property: Record) -> None:
     """With slow timers: two hundred nodes of the quick ones are more than a small machine keeps up with."""
     record_property("took", kill_thirty_percent(local(preset="wan", cache=0), 200, 10, 2, 300.0))
+
+
+@pytest.mark.live
+def test_rare_topics_among_a_hundred_processes(record_property: Record) -> None:
+    """A view knows a fifth of the nodes: only homes know the two others who want a rare topic."""
+    workload = build("rare", 1, nodes=100)
+    interests = [
+        [workload.topic_names[topic] for topic in workload.interests(node).tolist()]
+        for node in range(workload.nodes)
+    ]
+    record_property("took", kill_some(local(preset="lan", view=20, cache=0), interests, 0.1, 120.0))
 
 
 def test_a_third_of_the_processes_is_killed() -> None:
