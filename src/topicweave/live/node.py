@@ -244,12 +244,17 @@ class LiveNode:
     # What applications do.
 
     async def subscribe(
-        self, topic: str | Iterable[str], *, last: int | None = None, since: float | None = None
+        self,
+        topic: str | Iterable[str],
+        *,
+        last: int | None = None,
+        since: float | None = None,
+        lasting: bool = True,
     ) -> None:
         """Want a topic, or many, from now on, and what neighbours still hold of it in their caches.
 
         `last=N` asks for more: the last N events that neighbours keep, on disk too; `since` (Unix time) for those that came to them later
-        than that. Both ask for what the node has not had.
+        than that. Both ask for what the node has not had. What is `lasting` is wanted again after a restart with the same data folder.
         """
         topics = [topic] if isinstance(topic, str) else list(topic)
         if last is not None and not 0 <= last <= MOST_HISTORY:
@@ -271,7 +276,7 @@ class LiveNode:
                     self.recorder.wants([number for _, number in new])
             for name, number in new:
                 self.world.catch_up.changed(number)
-                if self.disk is not None:
+                if self.disk is not None and lasting:
                     self.disk.do(self.disk.store.add_subscription, name)
             if last or since is not None:
                 for number in ids:
@@ -369,8 +374,12 @@ class LiveNode:
 
     def replay(self, feed: Feed, topic: str, last: int, since: float = 0.0) -> None:
         """Give a reader what the node's own cache holds of a topic."""
+        feed.put(self.cached(topic, last, since))
+
+    def cached(self, topic: str, last: int, since: float = 0.0) -> list[Received]:
+        """What the node's own cache holds of a topic: the last events, or those that came after a moment."""
         logged = self.world.log.history(self.topics.id_of(topic), last, since)
-        feed.put(self._received([one.event for one in logged], again=False))
+        return self._received([one.event for one in logged], again=False)
 
     def _make_feed(self, topics: Iterable[str] | None, on_gap: Callable[[Gap], None] | None) -> Feed:
         limits = self.settings.limits

@@ -23,6 +23,7 @@ TURN = 64 * 1024
 QUEUE_FULL = "queue full: every interested neighbour is too slow to take it"
 SEAL_ROOM = bytes(72)
 """In front of a payload that will be signed; see `keyring`."""
+NOT_PERMANENT = "not sent yet: the data folder takes nothing"
 ASK_EVERY = 0.05
 """Seconds between looks whether those who were sent an event can be asked about it."""
 ASK_AGAIN = 0.5
@@ -102,7 +103,7 @@ class Publisher:
         try:
             # Before the event leaves: its number is never used again.
             if permanent is not None and not await self._is_permanent(permanent, timeout):
-                reason = f"not sent yet: the data folder takes nothing ({self._disk_error()})"
+                reason = f"{NOT_PERMANENT} ({self._disk_error()})"
                 return Receipt(event.id, 0, 0, {}, reason)
             enough = await self._wait_for(event.id, watch, wait_for, timeout)
         finally:

@@ -97,8 +97,19 @@ class Store:
         value: int | float | str | None = row[0] if row else None
         return value
 
-    def set_fact(self, name: str, value: int | float | str) -> None:
+    def set_fact(self, name: str, value: int | float | str | bytes) -> None:
         self._write("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def facts_below(self, prefix: str) -> dict[str, bytes]:
+        """Those whose names begin so, without that beginning."""
+        rows = self._db.execute(
+            "SELECT substr(name, ?2), value FROM facts WHERE substr(name, 1, ?2 - 1) = ?1 ORDER BY name",
+            (prefix, len(prefix) + 1),
+        )
+        return dict(rows.fetchall())
+
+    def forget_fact(self, name: str) -> None:
+        self._write("DELETE FROM facts WHERE name = ?", (name,))
 
     # Peers.
 

@@ -26,7 +26,8 @@ class Wanting:
         for topic in topics:
             if topic in self._counts or self._node.topics.id_of(topic) not in had:
                 self._counts[topic] = self._counts.get(topic, 0) + 1
-        await self._node.subscribe(topics, last=last, since=since)
+        # Clients come again by themselves.
+        await self._node.subscribe(topics, last=last, since=since, lasting=False)
 
     async def less(self, topics: Iterable[str]) -> None:
         """One client is done with each of these."""

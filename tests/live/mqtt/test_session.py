@@ -79,7 +79,7 @@ def test_what_was_on_its_way_goes_again() -> None:
         one.put(parcel(text, qos))
     sent = one.take(0.0)
     one.answered(Pubrec(sent[1].packet_id), V5)
-    one.disconnect()
+    one.disconnect(0.0)
     one.put(parcel("e", 0))
     one.put(parcel("f", 1))
     again = one.connect(10, 0, 0.0)
@@ -157,7 +157,7 @@ def test_through_lost_connections_qos_1_comes_at_least_once_and_qos_2_once(seed:
         if step < 300 and rng.random() < 0.05:
             to_client.clear()
             to_door.clear()
-            one.disconnect()
+            one.disconnect(0.0)
             to_client += one.connect(rng.randint(1, 5), 0, 0.0)
         to_client += one.take(0.0)
         for _ in range(rng.randint(0, 4) if step < 300 else 10):

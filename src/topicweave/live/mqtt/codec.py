@@ -243,7 +243,7 @@ class Reader:
     def __init__(self, most_bytes: int, version: int = 0) -> None:
         self.version = version
         """0 until a Connect has told it."""
-        self._most_bytes = most_bytes
+        self.most_bytes = most_bytes
         self._data = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Packet]:
@@ -265,9 +265,9 @@ class Reader:
                 break
             if at == 5:
                 raise malformed("a packet's length takes more than four bytes")
-        if at + length > self._most_bytes:
+        if at + length > self.most_bytes:
             raise MqttError(
-                Reason.TOO_LARGE, f"a packet of {at + length} bytes; at most {self._most_bytes} are taken"
+                Reason.TOO_LARGE, f"a packet of {at + length} bytes; at most {self.most_bytes} are taken"
             )
         if len(data) < at + length:
             return None

@@ -23,7 +23,8 @@ from topicweave import __version__
 from topicweave.errors import TopicweaveError
 from topicweave.live.application import Received
 from topicweave.live.mqtt.accounts import Accounts
-from topicweave.live.mqtt.envelope import unwrap, wrap
+from topicweave.live.mqtt.envelope import MqttHead, unwrap, wrap
+from topicweave.live.mqtt.keeping import Keeping, KeptSession
 from topicweave.live.mqtt.packets import (
     NO_PROPERTIES,
     V5,
@@ -38,6 +39,7 @@ from topicweave.live.mqtt.packets import (
 )
 from topicweave.live.mqtt.session import FOR_EVER, Kept, Parcel, Session
 from topicweave.live.mqtt.topics import RETAINED, SYSTEM, check_topic, refusal_of
+from topicweave.live.publisher import NOT_PERMANENT
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
@@ -61,6 +63,7 @@ class MqttClient(Protocol):
 
     client_id: str
     username: str | None
+    will: Will | None
 
     def wake(self) -> None:
         """Its session has something for it."""
@@ -104,20 +107,64 @@ class Door:
         """Topic to client to when it subscribed, and the rank of the retained value that it was given."""
         self._settling: set[str] = set()
         """Topics whose values are about to be given to newcomers."""
-        self._wills: dict[str, asyncio.TimerHandle] = {}
+        self._wills: dict[str, tuple[asyncio.TimerHandle, MqttClient, Will]] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self.loop = asyncio.get_running_loop()
         self._began = self.loop.time()
+        self._kept_there = Keeping(node.disk)
+        self._stopping = False
 
-    def start(self) -> None:
+    async def start(self) -> None:
+        for topic in await self._kept_there.retained():
+            self._keeping.add(topic)
+            self._node.world.retained.add(self._node.topics.id_of(RETAINED + topic))
+            self._topics.add(RETAINED + topic)
+            for event in self._node.cached(RETAINED + topic, 1):
+                self._keep_value(event)
+        await self._node.wanting.more([RETAINED + topic for topic in self._keeping], last=1)
+        for kept in await self._kept_there.sessions():
+            await self._restore(kept)
         self._run(self._read())
         self._run(self._tell())
 
+    async def _restore(self, kept: KeptSession) -> None:
+        """A session of an earlier life goes on. What came after it was written, it gets from the node's cache."""
+        now, saved = self._node.clock.now, kept.session
+        session = self._new_session(saved.client_id)
+        session.restore(saved)
+        if kept.connected:
+            session.left = now
+        for topic, one in session.subscriptions.items():
+            self._listeners.setdefault(topic, {})[session.client_id] = one
+        mesh = [topic for topic in session.subscriptions if not topic.startswith(SYSTEM)]
+        self._topics.update(mesh, [RETAINED + topic for topic in mesh])
+        try:
+            await self._node.wanting.more(mesh)
+            await self._node.wanting.more([RETAINED + topic for topic in mesh], last=1)
+        except TopicweaveError as error:
+            log.error("mqtt: the session of %s ends: %s", session.client_id, error)
+            self._forget(session)
+            return
+        for topic in mesh if not kept.connected else ():
+            for event in self._node.cached(topic, MOST_WAITING, kept.at):
+                payload, head = unwrap(event.payload)
+                one = session.subscriptions[topic]
+                self._give(
+                    session.client_id, one, Parcel(topic, payload, one.wish.qos, False, head.properties)
+                )
+        if session.expiry != FOR_EVER:
+            left = max(0.0, session.left + session.expiry - now)
+            self._ends[session.client_id] = self.loop.call_later(left, self._forget, session)
+
     async def stop(self) -> None:
+        self._stopping = True
         for client in list(self.clients.values()):
             client.end(Reason.SHUTTING_DOWN, "the node stops")
-        for timer in [*self._wills.values(), *self._ends.values()]:
+            self.left(client, None)
+        for session in self.sessions.values():
+            self._kept_there.save(session, self._node.clock.wall())
+        for timer in [*(timer for timer, *_ in self._wills.values()), *self._ends.values()]:
             timer.cancel()
         self._node.close_feed(self._feed)
         for task in list(self._tasks):
@@ -136,12 +183,17 @@ class Door:
         client_id = client.client_id
         old = self.clients.get(client_id)
         if old is not None:
+            will = old.will
             old.end(Reason.TAKEN_OVER, "another connection came with the same client id")
-            self.left(old, None)
+            self.left(old, will)
         self.clients[client_id] = client
-        for timers in (self._wills, self._ends):
-            if (timer := timers.pop(client_id, None)) is not None:
-                timer.cancel()
+        if (end := self._ends.pop(client_id, None)) is not None:
+            end.cancel()
+        if (pending := self._wills.pop(client_id, None)) is not None:
+            # It came back in time, unless its session ends with this.
+            pending[0].cancel()
+            if connect.clean_start:
+                self._execute(*pending[1:])
         session = self.sessions.get(client_id)
         if session is not None and connect.clean_start:
             self._forget(session)
@@ -150,13 +202,21 @@ class Door:
         if session is None:
             if len(self.sessions) >= MOST_SESSIONS:
                 raise MqttError(Reason.QUOTA, f"{MOST_SESSIONS} sessions are kept")
-            session = self.sessions[client_id] = Session(client_id, MOST_WAITING)
+            session = self._new_session(client_id)
         if connect.version == V5:
             session.expiry = connect.properties.get("session_expiry", 0)
         else:
             session.expiry = 0 if connect.clean_start else FOR_EVER
+        session.connected = True
+        self._kept_there.save(session, self._node.clock.wall())
         self.counts["connections"] += 1
         return session, present
+
+    def _new_session(self, client_id: str) -> Session:
+        limits = self._node.settings.limits
+        session = Session(client_id, MOST_WAITING, limits.application_bytes, self._node.world.memory)
+        self.sessions[client_id] = session
+        return session
 
     def left(self, client: MqttClient, will: Will | None) -> None:
         """A connection has ended; with a will if it did not end in order."""
@@ -165,19 +225,27 @@ class Door:
             return  # Somebody else has its place.
         del self.clients[client_id]
         session = self.sessions[client_id]
-        session.disconnect()
-        if will is not None:
+        session.disconnect(self._node.clock.now)
+        if will is not None and not self._stopping:
             delay = min(will.properties.get("will_delay", 0), session.expiry)
-            self._wills[client_id] = self.loop.call_later(delay, self._execute, client, will)
+            if delay:
+                timer = self.loop.call_later(delay, self._execute, client, will)
+                self._wills[client_id] = (timer, client, will)
+            else:
+                self._execute(client, will)
         if not session.expiry:
             self._forget(session)
-        elif session.expiry != FOR_EVER:
+            return
+        self._kept_there.save(session, self._node.clock.wall())
+        if session.expiry != FOR_EVER and not self._stopping:
             self._ends[client_id] = self.loop.call_later(session.expiry, self._forget, session)
 
     def _forget(self, session: Session) -> None:
         """A session ends."""
         self._ends.pop(session.client_id, None)
         self.sessions.pop(session.client_id, None)
+        self._kept_there.forget(session.client_id)
+        session.forget()
         self._run(self.unsubscribe(session, list(session.subscriptions)))
 
     def _execute(self, client: MqttClient, will: Will) -> None:
@@ -201,13 +269,15 @@ class Door:
             return Reason.NOT_AUTHORIZED
         self.counts["received"] += 1
         try:
-            receipt = await self._node.publish(topic, wrap(packet.payload, packet.properties))
+            own = self._listeners.get(topic, {}).get(client.client_id)
+            origin = client.client_id if own is not None and own.wish.no_local else ""
+            receipt = await self._node.publish(topic, wrap(packet.payload, packet.properties, origin=origin))
             if packet.retain:
                 await self._retain(topic, packet)
         except TopicweaveError as error:
             log.warning("mqtt: %s may not publish on %s: %s", client.client_id, topic, error)
             return Reason.NOT_AUTHORIZED if "certificate" in str(error) else Reason.QUOTA
-        if receipt.reason.startswith("not sent yet"):
+        if receipt.reason.startswith(NOT_PERMANENT):
             return Reason.QUOTA  # The disk is full: it is not durable, so it is not taken.
         nobody = not receipt.neighbours and topic not in self._listeners
         return Reason.NO_SUBSCRIBERS if nobody else Reason.SUCCESS
@@ -218,6 +288,7 @@ class Door:
             if len(self._keeping) >= MOST_RETAINED:
                 raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
             self._keeping.add(topic)
+            self._kept_there.retain(topic)
             self._topics.add(name)
             await self._node.wanting.more([name], last=1)
         await self._node.publish(
@@ -258,6 +329,9 @@ class Door:
                 int(Reason.NOT_AUTHORIZED) if wish.filter in new else reason
                 for wish, reason in zip(packet.wishes, reasons, strict=True)
             ]
+        self._kept_there.save(session, self._node.clock.wall())
+        if session.expiry and not await self._kept_there.permanent():
+            log.warning("mqtt: the subscriptions of %s are not on disk yet", client.client_id)
         for wish in packet.wishes:
             self._give_value(wish.filter)
         return reasons
@@ -296,6 +370,8 @@ class Door:
                     self._topics.discard(RETAINED + topic)
                     self._retained.pop(topic, None)
         await self._node.wanting.less([*mesh, *(RETAINED + topic for topic in mesh)])
+        if session.client_id in self.sessions:
+            self._kept_there.save(session, self._node.clock.wall())
         return reasons
 
     # What comes out of the mesh.
@@ -308,14 +384,17 @@ class Door:
                 else:
                     payload, head = unwrap(event.payload)
                     born = self._node.clock.now - event.age if event.age else math.inf
-                    self._hand_out(event.topic, payload, head.properties, born)
+                    own = event.publisher_id == self._node.id
+                    self._hand_out(event.topic, payload, head, head.origin if own else "", born)
 
-    def _hand_out(self, topic: str, payload: bytes, properties: Properties, born: float = math.inf) -> None:
-        """To those who subscribed before it was published."""
+    def _hand_out(
+        self, topic: str, payload: bytes, head: MqttHead, origin: str = "", born: float = math.inf
+    ) -> None:
+        """To those who subscribed before it was published; not to its publisher, if that does not want to hear itself."""
         for client_id, kept in self._listeners.get(topic, {}).items():
-            if born < kept.since:
+            if born < kept.since or (origin == client_id and kept.wish.no_local):
                 continue
-            self._give(client_id, kept, Parcel(topic, payload, kept.wish.qos, properties=properties))
+            self._give(client_id, kept, Parcel(topic, payload, kept.wish.qos, properties=head.properties))
 
     def _give(self, client_id: str, kept: Kept, parcel: Parcel) -> None:
         session = self.sessions.get(client_id)
@@ -324,7 +403,7 @@ class Door:
         properties = parcel.properties
         expires = None
         if (seconds := properties.get("message_expiry")) is not None:
-            expires = self.loop.time() + seconds
+            expires = self._node.clock.now + seconds
         if kept.subscription_id:
             properties = {**properties, "subscription_id": [kept.subscription_id]}
         session.put(msgspec.structs.replace(parcel, properties=properties, expires=expires))
@@ -391,7 +470,7 @@ class Door:
             await asyncio.sleep(TELL_EVERY)
             if any(topic.startswith(SYSTEM) for topic in self._listeners):
                 for topic, value in self._system_values().items():
-                    self._hand_out(topic, value.payload, NO_PROPERTIES)
+                    self._hand_out(topic, value.payload, MqttHead())
 
 
 def new_client_id() -> str:

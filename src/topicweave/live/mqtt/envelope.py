@@ -28,6 +28,8 @@ class MqttHead(msgspec.Struct, frozen=True, array_like=True):
     properties: Properties = NO_PROPERTIES
     retained_at: float = 0.0
     """Of a retained value: when it was published, in Unix time."""
+    origin: str = ""
+    """The client, if it does not want to hear itself."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -42,7 +44,9 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def wrap(payload: bytes, properties: Properties = NO_PROPERTIES, retained_at: float = 0.0) -> bytes:
+def wrap(
+    payload: bytes, properties: Properties = NO_PROPERTIES, retained_at: float = 0.0, origin: str = ""
+) -> bytes:
     """
     >>> wrap(b"21.5")
     b'21.5'
@@ -50,9 +54,9 @@ def wrap(payload: bytes, properties: Properties = NO_PROPERTIES, retained_at: fl
     {'content_type': 'text/plain'}
     """
     carried = {name: properties[name] for name in CARRIED if name in properties}
-    if not carried and not retained_at and not payload.startswith(MAGIC):
+    if not (carried or retained_at or origin or payload.startswith(MAGIC)):
         return payload
-    head = _encode(MqttHead(carried, retained_at))
+    head = _encode(MqttHead(carried, retained_at, origin))
     return MAGIC + len(head).to_bytes(4, "big") + head + payload
 
 
@@ -67,7 +71,7 @@ def unwrap(data: bytes) -> tuple[bytes, MqttHead]:
         properties = {name: _sane(name, value) for name, value in head.properties.items() if name in _TYPES}
     except msgspec.MsgspecError:
         return data, MqttHead()
-    return data[end:], MqttHead(properties, head.retained_at)
+    return data[end:], MqttHead(properties, head.retained_at, head.origin)
 
 
 def _sane(name: str, value: Any) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import ssl
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from topicweave.errors import BadInput
+from topicweave.live.admission import HalfOpen
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.codec import Reader, encode
 from topicweave.live.mqtt.door import Door, new_client_id
@@ -38,17 +40,25 @@ from topicweave.live.mqtt.session import LAST_ID, Session
 from topicweave.live.settings import Address
 
 if TYPE_CHECKING:
+    from topicweave.live.http_crowd import Guesses
     from topicweave.live.node import LiveNode
 
 log = logging.getLogger("topicweave.live")
 
 HELLO_TIMEOUT = 10.0
 MOST_CLIENTS = 4096
+MOST_STRANGERS = 1024
+"""Connections without a Connect; for one more, the oldest of the address with most of them goes."""
 RECEIVE_MAXIMUM = 256
 """Messages of QoS 1 and 2 of one client that are on their way into the mesh."""
 ALIAS_MAXIMUM = 64
 MOST_PACKETS = 1024
-"""Packets of one client that wait their turn; then its socket is not read."""
+MOST_UNSERVED = 1024 * 1024
+"""Packets of one client that wait their turn, and bytes that came with them; then its socket is not read until they are served."""
+MOST_HELLO = 128 * 1024
+"""Bytes of a first packet: nobody knows yet who sends it."""
+COMPLAIN_EVERY = 1.0
+"""Seconds between two lines of the log about clients that were sent away for the same reason."""
 MOST_UNSENT = 1024 * 1024
 """Bytes that wait in a client's socket; then its session keeps the rest."""
 _V311_REASONS = {
@@ -72,7 +82,25 @@ class MqttPort:
         self.address = Address("127.0.0.1", 0)
         self.most_bytes = settings.limits.payload_bytes
         self.connections: set[MqttConnection] = set()
+        self.strangers: HalfOpen[MqttConnection] = HalfOpen(MOST_STRANGERS)
         self._server: asyncio.Server | None = None
+        self._complaints: dict[Reason, float] = {}
+        self.guesses: Guesses | None = None
+        if settings.mqtt_passwords:
+            from topicweave.live.http_crowd import Guesses
+
+            self.guesses = Guesses()
+
+    @property
+    def now(self) -> float:
+        return self._node.clock.now
+
+    def complain(self, reason: Reason, who: str, text: str) -> None:
+        """Into the log, of each kind once in a while: a flood of clients must not become one of lines."""
+        self.door.counts[f"refused: {reason.name}"] += 1
+        if self.now - self._complaints.get(reason, -math.inf) >= COMPLAIN_EVERY:
+            self._complaints[reason] = self.now
+            log.warning("mqtt: %s was sent away: %s", who, text)
 
     async def start(self) -> None:
         settings = self._node.settings
@@ -86,6 +114,7 @@ class MqttPort:
             except (OSError, ssl.SSLError) as error:
                 raise BadInput(f"mqtt: cannot use {settings.mqtt_certificate}: {error}") from None
         loop = asyncio.get_running_loop()
+        await self.door.start()
         try:
             self._server = await loop.create_server(
                 lambda: MqttConnection(self), wanted.host, wanted.port, ssl=context, backlog=1024
@@ -93,7 +122,6 @@ class MqttPort:
         except OSError as error:
             raise BadInput(f"cannot serve MQTT on {wanted}: {error.strerror or error}") from None
         self.address = Address(wanted.host, self._server.sockets[0].getsockname()[1])
-        self.door.start()
 
     async def stop(self) -> None:
         if self._server is not None:
@@ -110,15 +138,19 @@ class MqttConnection(asyncio.Protocol):
     def __init__(self, port: MqttPort) -> None:
         self._port = port
         self._door = port.door
-        self._reader = Reader(port.most_bytes)
+        self._reader = Reader(min(MOST_HELLO, port.most_bytes))
         self._session: Session | None = None
-        self._will: Will | None = None
+        self.will: Will | None = None
         self._waiting: deque[Packet] = deque()
+        self._unserved = 0
+        self._paused = False
         self._some = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._acknowledging: set[asyncio.Task[None]] = set()
         self._last_answer: asyncio.Future[None] | None = None
+        self._publishing = 0
+        """Bytes of messages that are on their way into the mesh."""
         self._aliases: dict[int, str] = {}
         self._ended = False
         self._alarm: asyncio.TimerHandle | None = None
@@ -128,6 +160,10 @@ class MqttConnection(asyncio.Protocol):
         self.client_id = ""
         self.username: str | None = None
         self._most_packet = LAST_ID**2
+
+    @property
+    def _address(self) -> str:
+        return str((self._transport.get_extra_info("peername") or ("",))[0])
 
     # Told by the event loop.
 
@@ -139,6 +175,9 @@ class MqttConnection(asyncio.Protocol):
         self._port.connections.add(self)
         self._heard = self._loop.time()
         self._watch()
+        goes = self._port.strangers.add(self, self._address)
+        if goes is not None:
+            goes.end(Reason.BUSY, f"{MOST_STRANGERS} connections have not said who they are")
         if len(self._port.connections) > MOST_CLIENTS:
             self.end(Reason.BUSY, f"{MOST_CLIENTS} clients are connected")
 
@@ -154,7 +193,9 @@ class MqttConnection(asyncio.Protocol):
             else:
                 self.end(error.reason, str(error))
             return
-        if len(self._waiting) > MOST_PACKETS:
+        self._unserved += len(data)
+        if not self._paused and (len(self._waiting) > MOST_PACKETS or self._unserved > MOST_UNSERVED):
+            self._paused = True
             self._transport.pause_reading()
         self._some.set()
 
@@ -170,17 +211,18 @@ class MqttConnection(asyncio.Protocol):
         if self._alarm is not None:
             self._alarm.cancel()
         self._port.connections.discard(self)
+        self._port.strangers.remove(self)
         self.finished.cancel()
-        for task in self._acknowledging:
-            task.cancel()
         if self._session is not None:
-            self._door.left(self, self._will)
+            self._door.left(self, self.will)
 
     # Time.
 
     def _watch(self) -> None:
         """Ends a connection on which nothing came for one and a half times its keep-alive."""
         if self._patience:
+            if self._paused:
+                self._heard = self._loop.time()  # It may have said something: nobody looks.
             left = self._heard + self._patience - self._loop.time()
             if left <= 0:
                 self.end(Reason.KEEP_ALIVE, f"nothing came for {self._patience:.0f} s")
@@ -193,11 +235,14 @@ class MqttConnection(asyncio.Protocol):
         try:
             while True:
                 while not self._waiting:
+                    self._unserved = 0
+                    if self._paused and not self._ended:
+                        self._paused = False
+                        self._heard = self._loop.time()
+                        self._transport.resume_reading()
                     self._some.clear()
                     await self._some.wait()
                 packet = self._waiting.popleft()
-                if len(self._waiting) == MOST_PACKETS // 2:
-                    self._transport.resume_reading()
                 await self._room.wait()
                 await self._take(packet)
         except MqttError as error:
@@ -237,6 +282,8 @@ class MqttConnection(asyncio.Protocol):
             raise MqttError(Reason.PROTOCOL_ERROR, f"{type(packet).__name__} is not for a door")
 
     async def _connect(self, packet: Connect) -> None:
+        self._port.strangers.remove(self)
+        self._patience = 0.0
         self.username = packet.username
         self.client_id = packet.client_id or new_client_id()
         try:
@@ -244,13 +291,13 @@ class MqttConnection(asyncio.Protocol):
                 raise MqttError(Reason.BAD_CLIENT_ID, "a session that stays needs a client id")
             if "auth_method" in packet.properties:
                 raise MqttError(Reason.BAD_AUTH_METHOD, "only user names and passwords are known")
-            if not await asyncio.to_thread(self._door.accounts.known, packet.username, packet.password):
-                raise MqttError(Reason.BAD_PASSWORD, "unknown user, or a wrong password")
+            await self._identify(packet)
             session, present = self._door.enter(self, packet)
         except MqttError as error:
             self._refuse(error.reason, str(error))
             return
-        self._session, self._will = session, packet.will
+        self._session, self.will = session, packet.will
+        self._reader.most_bytes = self._port.most_bytes
         self._patience = packet.keep_alive * 1.5
         if self._alarm is not None:
             self._alarm.cancel()
@@ -268,9 +315,20 @@ class MqttConnection(asyncio.Protocol):
         self._send(Connack(0, present, told))
         window = packet.properties.get("receive_maximum", LAST_ID)
         aliases = packet.properties.get("alias_maximum", 0)
-        for again in session.connect(window, aliases, self._loop.time()):
+        for again in session.connect(window, aliases, self._port.now):
             self._send(again)
         self.wake()
+
+    async def _identify(self, packet: Connect) -> None:
+        """Passwords take a while to check, on purpose; whoever guesses wrong many times waits before the next is looked at."""
+        guesses = self._port.guesses
+        if guesses is None:
+            return
+        if not guesses.may_try(self._address, self._loop.time()):
+            raise MqttError(Reason.RATE, "too many wrong passwords from this address: wait")
+        if not await asyncio.to_thread(self._door.accounts.known, packet.username, packet.password):
+            guesses.wrong(self._address, self._loop.time())
+            raise MqttError(Reason.BAD_PASSWORD, "unknown user, or a wrong password")
 
     async def _publish(self, session: Session, packet: Publish) -> None:
         packet = self._with_topic(packet)
@@ -280,10 +338,13 @@ class MqttConnection(asyncio.Protocol):
         if not packet.qos:
             await self._door.publish(self, packet)
             return
-        if packet.qos == 2:
-            session.received.add(packet.packet_id)
         if len(self._acknowledging) >= RECEIVE_MAXIMUM:
             raise MqttError(Reason.RECEIVE_MAXIMUM, f"more than {RECEIVE_MAXIMUM} messages without an answer")
+        while self._last_answer is not None and self._publishing > MOST_UNSERVED:
+            await asyncio.shield(self._last_answer)
+        if packet.qos == 2:
+            session.received.add(packet.packet_id)
+        self._publishing += len(packet.payload)
         # Answers go out in the order of their messages, but messages do not wait for each other's answers.
         before, self._last_answer = self._last_answer, self._loop.create_future()
         task = self._loop.create_task(self._acknowledge(session, packet, before, self._last_answer))
@@ -313,6 +374,7 @@ class MqttConnection(asyncio.Protocol):
         except MqttError as error:
             self.end(error.reason, str(error))
         finally:
+            self._publishing -= len(packet.payload)
             if not done.done():
                 done.set_result(None)
 
@@ -344,7 +406,7 @@ class MqttConnection(asyncio.Protocol):
                 raise MqttError(Reason.PROTOCOL_ERROR, "a session that was to end cannot be kept")
             session.expiry = expiry
         if packet.reason != Reason.WITH_WILL:
-            self._will = None
+            self.will = None
         self._ended = True
         self._transport.close()
 
@@ -354,7 +416,7 @@ class MqttConnection(asyncio.Protocol):
         """Send what the session has, as long as the client takes it."""
         if self._session is None or self._ended:
             return
-        while self._room.is_set() and (packets := self._session.take(self._loop.time())):
+        while self._room.is_set() and (packets := self._session.take(self._port.now)):
             for packet in packets:
                 self._send(packet)
 
@@ -369,7 +431,7 @@ class MqttConnection(asyncio.Protocol):
 
     def _refuse(self, reason: Reason, text: str) -> None:
         """Before a session began."""
-        log.warning("mqtt: a client at %s was refused: %s", self._transport.get_extra_info("peername"), text)
+        self._port.complain(reason, f"a client at {self._address}", text)
         if self._reader.version == V5:
             self._send(Connack(reason, False, {"reason_text": text}))
         elif self._reader.version == V311 or reason is Reason.BAD_VERSION:
@@ -382,7 +444,7 @@ class MqttConnection(asyncio.Protocol):
         if self._ended:
             return
         if reason not in (Reason.SHUTTING_DOWN, Reason.TAKEN_OVER, Reason.KEEP_ALIVE):
-            log.warning("mqtt: client %s was sent away: %s", self.client_id or "without a name", text)
+            self._port.complain(reason, f"client {self.client_id or 'without a name'}", text)
         if self._session is not None and self._reader.version == V5:
             self._send(Disconnect(reason, {"reason_text": text}))
         self._ended = True

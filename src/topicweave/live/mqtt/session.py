@@ -1,8 +1,8 @@
 """What a door owes one client, connected or not: subscriptions, messages that wait, messages on their way. No I/O, no clock.
 
 A message of QoS 1 or 2 is on its way from when it is sent until the client has answered; no more are on their way than the client's receive
-maximum. What is on its way when a connection ends is sent again on the next. What waits is bounded: beyond that the oldest of QoS 0 goes,
-then the oldest; both are counted.
+maximum. What is on its way when a connection ends is sent again on the next. What waits is bounded in number and in bytes: beyond that the
+oldest of QoS 0 goes, then the oldest; both are counted.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import deque
 
 import msgspec
 
+from topicweave.live.memory import EVENT, Memory
 from topicweave.live.mqtt.packets import (
     NO_PROPERTIES,
     V5,
@@ -41,7 +42,11 @@ class Parcel(msgspec.Struct, frozen=True):
     retain: bool = False
     properties: Properties = NO_PROPERTIES
     expires: float | None = None
-    """By the door's clock."""
+    """By the node's clock."""
+
+    @property
+    def size(self) -> int:
+        return len(self.payload) + EVENT
 
     def publish(self, packet_id: int, now: float, duplicate: bool = False) -> Publish:
         properties = self.properties
@@ -68,11 +73,31 @@ class Kept(msgspec.Struct, frozen=True):
     """By the node's clock. What was published earlier is not for this client, but for the retained value."""
 
 
+class SavedSession(msgspec.Struct, frozen=True, array_like=True):
+    """A session as it outlives the process."""
+
+    client_id: str
+    expiry: int
+    left: float
+    """When its connection ended, by the node's clock."""
+    subscriptions: list[Kept]
+    waiting: list[Parcel]
+    on_their_way: list[tuple[int, Parcel, bool]]
+    received: list[int]
+    last_id: int
+
+
 class Session:
     """One client's. `take` gives what can be sent; `answered` takes what the client says of it."""
 
-    def __init__(self, client_id: str, most_waiting: int) -> None:
+    def __init__(
+        self, client_id: str, most_waiting: int, most_bytes: int = 1 << 62, memory: Memory | None = None
+    ) -> None:
         self.client_id = client_id
+        self.left = 0.0
+        self.bytes = 0
+        self._most_bytes = most_bytes
+        self._memory = memory or Memory()
         self.subscriptions: dict[str, Kept] = {}
         self.expiry = 0
         """Seconds that it outlives its connection."""
@@ -91,6 +116,42 @@ class Session:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._on_their_way)
 
+    # Its life.
+
+    def save(self) -> SavedSession:
+        on_their_way = [(number, one.parcel, one.released) for number, one in self._on_their_way.items()]
+        return SavedSession(
+            self.client_id,
+            self.expiry,
+            self.left,
+            list(self.subscriptions.values()),
+            [parcel for parcel in self._waiting if parcel.qos],
+            on_their_way,
+            sorted(self.received),
+            self._last_id,
+        )
+
+    def restore(self, saved: SavedSession) -> None:
+        self.expiry, self.left, self._last_id = saved.expiry, saved.left, saved.last_id
+        self.subscriptions = {kept.wish.filter: kept for kept in saved.subscriptions}
+        self.received = set(saved.received)
+        for number, parcel, released in saved.on_their_way:
+            one = self._on_their_way[number] = _OnItsWay(parcel)
+            one.released = released
+            self._hold(parcel.size)
+        for parcel in saved.waiting:
+            self.put(parcel)
+
+    def forget(self) -> None:
+        """It ends, and holds nothing any more."""
+        self._hold(-self.bytes)
+        self._waiting.clear()
+        self._on_their_way.clear()
+
+    def _hold(self, more: int) -> None:
+        self.bytes += more
+        self._memory.settle("unread", 0, more)
+
     # The connection.
 
     def connect(self, receive_maximum: int, alias_maximum: int, now: float) -> list[Packet]:
@@ -103,10 +164,10 @@ class Session:
             again.append(Pubrel(packet_id) if one.released else one.parcel.publish(packet_id, now, True))
         return again
 
-    def disconnect(self) -> None:
-        self.connected = False
-        waiting = [parcel for parcel in self._waiting if parcel.qos]
-        self._waiting = deque(waiting)
+    def disconnect(self, now: float) -> None:
+        self.connected, self.left = False, now
+        self._hold(-sum(parcel.size for parcel in self._waiting if not parcel.qos))
+        self._waiting = deque(parcel for parcel in self._waiting if parcel.qos)
 
     # Messages to the client.
 
@@ -114,16 +175,17 @@ class Session:
         if not self.connected and not parcel.qos:
             return  # QoS 0 is for those who are there.
         self._waiting.append(parcel)
-        if len(self._waiting) > self._most_waiting:
+        self._hold(parcel.size)
+        while len(self._waiting) > self._most_waiting or (
+            len(self._waiting) > 1 and (self.bytes > self._most_bytes or self._memory.excess("unread"))
+        ):
             self._drop_one()
 
     def _drop_one(self) -> None:
         self.dropped += 1
-        for place, parcel in enumerate(self._waiting):
-            if not parcel.qos:
-                del self._waiting[place]
-                return
-        self._waiting.popleft()
+        place = next((place for place, parcel in enumerate(self._waiting) if not parcel.qos), 0)
+        self._hold(-self._waiting[place].size)
+        del self._waiting[place]
 
     def take(self, now: float) -> list[Publish]:
         """What can be sent at once."""
@@ -131,9 +193,12 @@ class Session:
         while self._waiting and (not self._waiting[0].qos or len(self._on_their_way) < self._window):
             parcel = self._waiting.popleft()
             if parcel.expires is not None and parcel.expires <= now:
+                self._hold(-parcel.size)
                 continue
             packet_id = 0
-            if parcel.qos:
+            if not parcel.qos:
+                self._hold(-parcel.size)
+            else:
                 packet_id = self._next_id()
                 self._on_their_way[packet_id] = _OnItsWay(parcel)
             taken.append(self._aliased(parcel.publish(packet_id, now)))
@@ -178,5 +243,6 @@ class Session:
                 Reason.PROTOCOL_ERROR,
                 f"{type(packet).__name__} to {packet.packet_id}, not {expected.__name__}",
             )
+        self._hold(-one.parcel.size)
         del self._on_their_way[packet.packet_id]
         return []

@@ -1,0 +1,221 @@
+"""What a door promises to keep, and for how long: messages it acknowledged, sessions, retained values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import topicweave
+from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
+from tests.live.together import eventually, linked, local, processes, run
+from topicweave.live import LiveNode
+from topicweave.live.mqtt.packets import (
+    V5,
+    V311,
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Publish,
+    Reason,
+    Suback,
+    Subscribe,
+    Will,
+    Wish,
+)
+
+STAYS = {"session_expiry": 1000}
+
+
+async def present(node: LiveNode, name: str) -> bool:
+    async with Raw(node) as client:
+        answer = await client.ask(Connect(name, clean_start=False, properties=STAYS))
+        assert isinstance(answer, Connack)
+        return answer.session_present
+
+
+def test_a_session_outlives_the_node_with_what_waits_in_it(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT, data=str(tmp_path))
+        async with topicweave.connect(settings) as node, Raw(node) as bob, at(node) as alice:
+            await bob.ask(Connect("bob", properties=STAYS))
+            answer = await bob.ask(Subscribe(1, (Wish("t", 1), Wish("u", 0))))
+            assert isinstance(answer, Suback)
+            await bob.say(Disconnect())
+            assert await bob.hear() is None
+            for text in ("1", "2", "3"):
+                await alice.publish("t", text.encode(), qos=1)
+            await eventually(lambda: node.mqtt is not None and len(node.mqtt.door.sessions["bob"]) == 3)
+        async with topicweave.connect(settings) as node, Raw(node) as bob, at(node) as alice:
+            assert {"t", "u"} <= set(node.subscriptions)
+            answer = await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            assert isinstance(answer, Connack)
+            assert answer.session_present
+            await alice.publish("t", b"4", qos=1)
+            got = [await bob.hear() for _ in range(4)]
+            assert [one.payload for one in got if isinstance(one, Publish)] == [b"1", b"2", b"3", b"4"]
+            await bob.say(Disconnect(0, {"session_expiry": 0}))
+            assert await bob.hear() is None
+            await eventually(lambda: "t" not in node.subscriptions)
+        async with topicweave.connect(settings) as node:
+            assert not await present(node, "bob"), "it was ended in order"
+            assert "t" not in node.subscriptions
+
+    run(test)
+
+
+def test_without_a_data_folder_a_session_ends_with_the_node_and_the_client_is_told() -> None:
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT)
+        async with topicweave.connect(settings) as node:
+            assert not await present(node, "bob")
+            assert await present(node, "bob")
+        async with topicweave.connect(settings) as node:
+            assert not await present(node, "bob")
+
+    run(test)
+
+
+def test_a_killed_door_hands_over_what_it_acknowledged(tmp_path: Path) -> None:
+    """`kill -9` after the last acknowledgement: a session that was away gets its messages from the node's cache."""
+
+    async def talk(port: int, publish: bool) -> list[bytes]:
+        import aiomqtt
+
+        if publish:
+            async with aiomqtt.Client(
+                "127.0.0.1", port, identifier="bob", clean_session=False, timeout=30
+            ) as bob:
+                await bob.subscribe("t", qos=1)
+            async with aiomqtt.Client("127.0.0.1", port, timeout=30) as alice:
+                for number in range(5):
+                    await alice.publish("t", str(number).encode(), qos=1)
+            return []
+        async with aiomqtt.Client(
+            "127.0.0.1", port, identifier="bob", clean_session=False, timeout=30
+        ) as bob:
+            return [bytes(message.payload) for message in await next_of(bob, 5)]
+
+    arguments = ["--insecure", "--listen", "127.0.0.1:0", "--mqtt", MQTT, "--data", str(tmp_path)]
+    with processes() as start:
+        first = start(*arguments)
+        port = int(first.where()["mqtt"].rpartition(":")[2])
+        run(lambda: _none(talk(port, True)))
+        first.kill()
+        second = start(*arguments)
+        port = int(second.where()["mqtt"].rpartition(":")[2])
+        got: list[bytes] = []
+
+        async def read() -> None:
+            got.extend(await talk(port, False))
+
+        run(read)
+        assert got == [b"0", b"1", b"2", b"3", b"4"]
+        assert second.stop() == 0
+
+
+async def _none(work: object) -> None:
+    await work  # type: ignore[misc]  # any coroutine
+
+
+def test_a_retained_value_outlives_the_node(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT, data=str(tmp_path))
+        async with topicweave.connect(settings) as node, at(node) as alice:
+            await alice.publish("state", b"on", qos=1, retain=True)
+        async with (
+            topicweave.connect(settings) as node,
+            topicweave.connect(local(name="two", mqtt=MQTT, join=(str(node.address),))) as other,
+        ):
+            for door in (node, other):
+                async with at(door) as late:
+                    await late.subscribe("state", qos=1)
+                    assert said((await next_of(late))[0]) == ("state", b"on", True)
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [V311, V5])
+def test_what_the_disk_does_not_take_is_not_acknowledged(version: int, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with doors(1, data=str(tmp_path)) as (node,), Raw(node, version) as client:
+            await client.ask(Connect("c", version))
+            assert node.disk is not None
+            await node.disk.read(node.disk.store.limit_pages, 1)
+            for number in range(1, 100):
+                answer = await client.ask(Publish("t", bytes(8000), 1, packet_id=number))
+                if not isinstance(answer, Puback) or answer.reason not in (0, Reason.NO_SUBSCRIBERS):
+                    break
+            if version == V5:
+                assert answer == Puback(number, Reason.QUOTA)
+            else:
+                assert answer is None, "3.1.1 cannot say no: the connection ends"
+            await node.disk.read(node.disk.store.limit_pages, 0)
+
+    run(test)
+
+
+def test_a_will_is_published_when_its_session_is_taken_over_or_ends_and_not_when_the_client_comes_back() -> (
+    None
+):
+    async def test() -> None:
+        async with doors(1) as (node,), at(node) as watcher:
+            await watcher.subscribe("wills", qos=1)
+
+            def connect(text: str, delay: int, clean: bool = False) -> Connect:
+                will = Will("wills", text.encode(), 1, properties={"will_delay": delay})
+                return Connect("me", clean_start=clean, will=will, properties=STAYS)
+
+            async with Raw(node) as first:
+                await first.ask(connect("taken over", 0))
+                async with Raw(node) as second:
+                    await second.ask(connect("came back", 500))
+                    assert said((await next_of(watcher))[0])[1] == b"taken over"
+            async with Raw(node) as third:
+                await third.ask(connect("ended", 500))
+            async with Raw(node) as fourth:
+                await fourth.ask(connect("unused", 500, clean=True))
+                assert said((await next_of(watcher))[0])[1] == b"ended"
+                await fourth.say(Disconnect())
+
+    run(test)
+
+
+def test_who_does_not_want_to_hear_itself_does_not() -> None:
+    async def test() -> None:
+        async with doors() as (one, other), Raw(one) as alice, at(other) as bob:
+            await bob.subscribe("t", qos=1)
+            await alice.ask(Connect("alice"))
+            await alice.ask(Subscribe(1, (Wish("t", 1, no_local=True),)))
+            await eventually(lambda: linked(one, other))
+            assert await alice.ask(Publish("t", b"mine", 1, packet_id=1)) == Puback(1)
+            assert said((await next_of(bob))[0]) == ("t", b"mine", False)
+            await bob.publish("t", b"yours", qos=1)
+            got = await alice.hear()
+            assert isinstance(got, Publish)
+            assert got.payload == b"yours"
+
+    run(test)
+
+
+def test_windows_and_aliases_hold_both_ways() -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), Raw(node) as client:
+            limits = {"receive_maximum": 1, "alias_maximum": 1}
+            await client.ask(Connect("c", properties=limits))
+            await client.ask(Subscribe(1, (Wish("t", 1),)))
+            for number in (1, 2):
+                topic = "t" if number == 1 else ""
+                await client.say(
+                    Publish(topic, str(number).encode(), 1, packet_id=number, properties={"alias": 5})
+                )
+            said_: list[object] = [await client.hear() for _ in range(3)]
+            got = [one for one in said_ if isinstance(one, Publish)]
+            assert len(got) == 1, "the second waits until the first is answered"
+            assert (got[0].topic, got[0].payload, got[0].properties) == ("t", b"1", {"alias": 1})
+            again = await client.ask(Puback(got[0].packet_id))
+            assert isinstance(again, Publish)
+            assert (again.topic, again.payload, again.properties) == ("", b"2", {"alias": 1})
+
+    run(test)
