@@ -39,6 +39,7 @@ class Disk:
         self._noted: list[Write] = []
         self._promise: asyncio.Future[None] | None = None
         self._working: asyncio.Task[None] | None = None
+        self._closed = False
 
     def do(self, write: Callable[..., None], *arguments: Any) -> None:
         """Note a write; `write` is a method of the store."""
@@ -48,7 +49,7 @@ class Disk:
         """Done when everything noted so far is permanent."""
         if self._promise is None:
             self._promise = self._loop.create_future()
-            if self._working is None:
+            if self._working is None and not self._closed:
                 self._working = self._loop.create_task(self._work())
         return self._promise
 
@@ -65,6 +66,7 @@ class Disk:
             if not working.done():
                 log.error("what was written last did not reach the data folder: %s", self.error)
                 working.cancel()
+        self._closed = True  # Timers may still come.
         await self._loop.run_in_executor(self._thread, self.store.close)
         self._thread.shutdown(wait=False)
 

@@ -1,0 +1,30 @@
+// mqtt.js at two doors: FOLDER VERSION PORT PORT. Prints what it hears.
+import { createRequire } from "node:module";
+const [folder, version, here, there] = process.argv.slice(2);
+const mqtt = createRequire(folder + "/")("mqtt");
+const connect = (port) => mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { protocolVersion: Number(version) });
+const publisher = await connect(here);
+const reader = await connect(there);
+const heard = [];
+let wake = () => {};
+reader.on("message", (topic, payload, packet) => {
+  heard.push(`${payload} ${packet.retain}`);
+  wake();
+});
+const next = async () => {
+  while (!heard.length) await new Promise((done) => (wake = done));
+  return heard.shift();
+};
+await publisher.publishAsync("t", "kept", { qos: 1, retain: true });
+await reader.subscribeAsync("t", { qos: 2 });
+console.log("retained", await next());
+for (const qos of [0, 1, 2]) {
+  await publisher.publishAsync("t", "live", { qos });
+  console.log(qos, await next());
+}
+await reader.subscribeAsync("a/#").then(
+  (granted) => console.log(granted.some((one) => one.qos >= 128) ? "wildcard refused" : "wildcard taken"),
+  () => console.log("wildcard refused"),
+);
+await publisher.endAsync();
+await reader.endAsync();

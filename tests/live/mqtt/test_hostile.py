@@ -1,0 +1,206 @@
+"""Clients that break the rules, flood, or do not read: bounded memory, one clear reason, and the others are served."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.live.mqtt.test_accounts import hashed
+from tests.live.mqtt.test_door import Raw, at, doors, next_of, said
+from tests.live.together import eventually, local, run
+from topicweave.live import LiveNode
+from topicweave.live.memory import EVENT
+from topicweave.live.mqtt import server
+from topicweave.live.mqtt.codec import encode
+from topicweave.live.mqtt.packets import (
+    V5,
+    V311,
+    Connack,
+    Connect,
+    Disconnect,
+    Packet,
+    Pingreq,
+    Puback,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Reason,
+    Subscribe,
+    Unsubscribe,
+    Will,
+    Wish,
+)
+from topicweave.live.settings import Limits
+
+HONEST: list[Packet] = [
+    Connect("c", keep_alive=60, will=Will("w", b"gone", 1, True)),
+    Publish("t", b"payload", 1, packet_id=7, properties={"content_type": "text/plain"}),
+    Publish("t", b"payload", 2, packet_id=8),
+    Pubrel(8),
+    Puback(9),
+    Pubrec(10),
+    Subscribe(3, (Wish("t", 2), Wish("u/v", 1))),
+    Unsubscribe(4, ("t",)),
+    Pingreq(),
+    Disconnect(),
+]
+
+
+async def still_serves(node: LiveNode) -> None:
+    async with at(node) as client:
+        await client.subscribe("alive", qos=1)
+        await client.publish("alive", b"yes", qos=1)
+        assert said((await next_of(client))[0]) == ("alive", b"yes", False)
+
+
+def test_mangled_packets_end_one_connection_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    """Honest packets with bytes changed, cut or doubled, in any order, over real sockets."""
+    rng = random.Random(1)
+
+    def mangled(version: int) -> bytes:
+        parts = [encode(Connect("c", version), version)] if rng.random() < 0.8 else []
+        for packet in rng.choices(HONEST, k=5):
+            data = bytearray(encode(packet, version))
+            for _ in range(rng.randrange(3)):
+                if data:
+                    at_ = rng.randrange(len(data))
+                    if rng.random() < 0.7:
+                        data[at_] = rng.randrange(256)
+                    else:
+                        del data[at_ : at_ + rng.randrange(1, 4)]
+            parts.append(bytes(data))
+        return b"".join(parts)
+
+    async def attack(node: LiveNode, version: int) -> None:
+        async with Raw(node, version) as client:
+            client.writing.write(mangled(version))
+            with contextlib.suppress(ConnectionError):
+                await client.writing.drain()
+                client.writing.write_eof()
+                while await client._reading.read(65536):
+                    pass
+
+    async def test() -> None:
+        async with doors(1) as (node,):
+            for number in range(300):
+                async with asyncio.timeout(30):
+                    await attack(node, (V311, V5)[number % 2])
+            assert node.mqtt is not None
+            port = node.mqtt
+            await eventually(lambda: not port.connections)
+            await still_serves(node)
+
+    with caplog.at_level(logging.WARNING):
+        run(test)
+    assert not [record for record in caplog.records if record.exc_info], "an error of the door's own"
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first packet", "later packet"])
+def test_a_packet_that_is_too_large_is_refused_by_its_length(known: bool) -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), Raw(node) as client:
+            if known:
+                await client.ask(Connect("c"))
+            # Only the head comes: nobody waits for the rest.
+            client.writing.write(bytes([0x32 if known else 0x10, 0xFF, 0xFF, 0xFF, 0x7F]))
+            told = await client.hear()
+            if known:
+                assert isinstance(told, Disconnect)
+                assert told.reason == Reason.TOO_LARGE
+                told = await client.hear()
+            assert told is None
+            await still_serves(node)
+
+    run(test)
+
+
+def test_a_client_that_does_not_read_costs_bounded_memory_and_holds_up_nobody() -> None:
+    most = 256 * 1024
+
+    async def test() -> None:
+        limits = Limits(application_bytes=most)
+        async with doors(1, limits=limits) as (node,), Raw(node) as slow, at(node) as quick:
+            assert node.mqtt is not None
+            await slow.ask(Connect("slow", properties={"receive_maximum": 4}))
+            await slow.ask(Subscribe(1, (Wish("t", 1),)))
+            await quick.subscribe("t", qos=1)
+            sent = 200
+            for number in range(sent):
+                await quick.publish("t", number.to_bytes(2, "big") + bytes(8000), qos=1)
+                (message,) = await next_of(quick)
+                assert isinstance(message.payload, bytes)
+                assert message.payload[:2] == number.to_bytes(2, "big"), "the other one is served in order"
+            session = node.mqtt.door.sessions["slow"]
+            assert session.bytes <= most + 8002 + EVENT
+            assert session.dropped == sent - len(session), "what is not kept is counted"
+            assert node.world.memory.held["unread"] >= session.bytes
+        assert not node.world.memory.held["unread"], "and given back"
+
+    run(test)
+
+
+def test_strangers_that_say_nothing_make_room_for_those_who_do(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "MOST_STRANGERS", 20)
+
+    async def test() -> None:
+        async with doors(1) as (node,), contextlib.AsyncExitStack() as stack:
+            assert node.mqtt is not None
+            for _ in range(100):
+                await stack.enter_async_context(Raw(node))
+            port = node.mqtt
+            await eventually(lambda: len(port.connections) <= 20)
+            await still_serves(node)
+
+    with caplog.at_level(logging.WARNING):
+        run(test)
+    lines = [record for record in caplog.records if "have not said who they are" in record.getMessage()]
+    assert 1 <= len(lines) < 20, "a flood of connections is not one of lines"
+
+
+def test_places_are_bounded_and_a_free_one_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_CLIENTS", 3)
+
+    async def test() -> None:
+        async with doors(1) as (node,), contextlib.AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(Raw(node)) for _ in range(3)]
+            for number, client in enumerate(clients):
+                assert isinstance(await client.ask(Connect(str(number))), Connack)
+            async with Raw(node) as one_more:
+                assert await one_more.hear() is None
+            await clients[0].say(Disconnect())
+            assert await clients[0].hear() is None
+            await still_serves(node)
+
+    run(test)
+
+
+def test_who_guesses_passwords_has_to_wait(tmp_path: Path) -> None:
+    (tmp_path / "passwords").write_text(f"alice:{hashed(b'secret')}\n")
+
+    async def test() -> None:
+        async with doors(1, mqtt_passwords=str(tmp_path / "passwords")) as (node,):
+            reasons = []
+            for number in range(15):
+                async with Raw(node) as client:
+                    guess = str(number).encode()
+                    answer = await client.ask(Connect("c", username="alice", password=guess))
+                    assert isinstance(answer, Connack)
+                    reasons.append(answer.reason)
+            assert reasons[0] == Reason.BAD_PASSWORD
+            assert reasons[-1] == Reason.RATE
+
+    run(test)
+
+
+def test_a_door_off_loopback_asks_for_passwords() -> None:
+    from topicweave.errors import BadInput
+
+    with pytest.raises(BadInput, match="mqtt_passwords"):
+        local(mqtt="0.0.0.0:1883")
