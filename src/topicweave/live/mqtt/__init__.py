@@ -5,5 +5,6 @@ codec      packets to bytes and back                            no I/O
 topics     names and filters
 session    what a door owes one client, connected or not        no I/O
 door       sessions, retained values, wills, permissions        one per node
+keeping    what outlives the process
 server     sockets and clocks around it                         asyncio
 """

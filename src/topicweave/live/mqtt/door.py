@@ -24,7 +24,7 @@ from topicweave.errors import TopicweaveError
 from topicweave.live.application import Received
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.envelope import MqttHead, unwrap, wrap
-from topicweave.live.mqtt.keeping import Keeping, KeptSession
+from topicweave.live.mqtt.keeping import DoorFolder, KeptSession
 from topicweave.live.mqtt.packets import (
     NO_PROPERTIES,
     V5,
@@ -112,18 +112,18 @@ class Door:
         self._tasks: set[asyncio.Task[object]] = set()
         self.loop = asyncio.get_running_loop()
         self._began = self.loop.time()
-        self._kept_there = Keeping(node.disk)
+        self._folder = DoorFolder(node.disk)
         self._stopping = False
 
     async def start(self) -> None:
-        for topic in await self._kept_there.retained():
+        for topic in await self._folder.retained():
             self._keeping.add(topic)
             self._node.world.retained.add(self._node.topics.id_of(RETAINED + topic))
             self._topics.add(RETAINED + topic)
             for event in self._node.cached(RETAINED + topic, 1):
                 self._keep_value(event)
         await self._node.wanting.more([RETAINED + topic for topic in self._keeping], last=1)
-        for kept in await self._kept_there.sessions():
+        for kept in await self._folder.sessions():
             await self._restore(kept)
         self._run(self._read())
         self._run(self._tell())
@@ -163,7 +163,7 @@ class Door:
             client.end(Reason.SHUTTING_DOWN, "the node stops")
             self.left(client, None)
         for session in self.sessions.values():
-            self._kept_there.save(session, self._node.clock.wall())
+            self._folder.save(session, self._node.clock.wall())
         for timer in [*(timer for timer, *_ in self._wills.values()), *self._ends.values()]:
             timer.cancel()
         self._node.close_feed(self._feed)
@@ -208,7 +208,7 @@ class Door:
         else:
             session.expiry = 0 if connect.clean_start else FOR_EVER
         session.connected = True
-        self._kept_there.save(session, self._node.clock.wall())
+        self._folder.save(session, self._node.clock.wall())
         self.counts["connections"] += 1
         return session, present
 
@@ -236,7 +236,7 @@ class Door:
         if not session.expiry:
             self._forget(session)
             return
-        self._kept_there.save(session, self._node.clock.wall())
+        self._folder.save(session, self._node.clock.wall())
         if session.expiry != FOR_EVER and not self._stopping:
             self._ends[client_id] = self.loop.call_later(session.expiry, self._forget, session)
 
@@ -244,7 +244,7 @@ class Door:
         """A session ends."""
         self._ends.pop(session.client_id, None)
         self.sessions.pop(session.client_id, None)
-        self._kept_there.forget(session.client_id)
+        self._folder.forget(session.client_id)
         session.forget()
         self._run(self.unsubscribe(session, list(session.subscriptions)))
 
@@ -288,7 +288,7 @@ class Door:
             if len(self._keeping) >= MOST_RETAINED:
                 raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
             self._keeping.add(topic)
-            self._kept_there.retain(topic)
+            self._folder.retain(topic)
             self._topics.add(name)
             await self._node.wanting.more([name], last=1)
         await self._node.publish(
@@ -329,8 +329,8 @@ class Door:
                 int(Reason.NOT_AUTHORIZED) if wish.filter in new else reason
                 for wish, reason in zip(packet.wishes, reasons, strict=True)
             ]
-        self._kept_there.save(session, self._node.clock.wall())
-        if session.expiry and not await self._kept_there.permanent():
+        self._folder.save(session, self._node.clock.wall())
+        if session.expiry and not await self._folder.permanent():
             log.warning("mqtt: the subscriptions of %s are not on disk yet", client.client_id)
         for wish in packet.wishes:
             self._give_value(wish.filter)
@@ -371,7 +371,7 @@ class Door:
                     self._retained.pop(topic, None)
         await self._node.wanting.less([*mesh, *(RETAINED + topic for topic in mesh)])
         if session.client_id in self.sessions:
-            self._kept_there.save(session, self._node.clock.wall())
+            self._folder.save(session, self._node.clock.wall())
         return reasons
 
     # What comes out of the mesh.

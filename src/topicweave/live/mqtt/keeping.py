@@ -35,7 +35,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(KeptSession).decode
 
 
-class Keeping:
+class DoorFolder:
     def __init__(self, disk: Disk | None) -> None:
         self._disk = disk
         self._written: set[str] = set()
