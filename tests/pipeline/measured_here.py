@@ -56,8 +56,6 @@ def measured_here(
         one
         for message in messages
         if message.round == LATER
-        for one in second_look(
-            message.columns["run"][0], message.columns["value"], asked[message.columns["run"][0]].spans
-        )
+        for one in second_look(message.rank, message.columns["value"], asked[message.rank].spans)
     ]
     return spark.summed_up(plan, messages, asked, looks)

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
+from tests.pipeline.recording import recorded_run
 from tests.pipeline.standalone import (
     CONF,
     PROJECT,
@@ -34,8 +35,6 @@ from tests.pipeline.standalone import (
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.java import find_java
 from topicweave.pipeline.packing import MINOR, cache_folder, environment
-from topicweave.runs.overlay import SettledOverlay
-from topicweave.runs.sources import ModelWorkload
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
@@ -157,25 +156,6 @@ def test_a_worker_that_does_not_see_the_output_is_named_before_work_starts(
     assert not list(shared.rglob("about.json"))
 
 
-def record(folder: Path) -> None:
-    """A simulated run's telemetry and its workload."""
-    import pyarrow.parquet as pq
-
-    spec = ModelWorkload("spidercast", {"nodes": 20, "topics": 10, "min_size": 3, "max_size": 3}, 1)
-    workload = spec.load()
-    workload.save(folder / "workload")
-    simulation, telemetry = SettledOverlay(system="random", workload=spec, settle=3.0).simulate(workload)
-    simulation.run(3.0)
-    simulation.snapshot()
-    simulation.publish(0, int(workload.interests(0)[0]))
-    simulation.run(5.0)
-    simulation.flush_control()
-    tables = telemetry.tables()
-    (folder / "telemetry").mkdir()
-    for name in ("links", "publishes", "deliveries", "control"):
-        pq.write_table(getattr(tables, name), folder / "telemetry" / f"{name}.parquet")
-
-
 def here(*words: str) -> str:
     """The same command in this process, with its own session."""
     from typer.testing import CliRunner
@@ -219,7 +199,7 @@ def test_import_sample_and_describe(driver: Driver, spark: SparkSession, tmp_pat
 
 
 def test_measure_and_stream(driver: Driver, spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
-    record(tmp_path)
+    recorded_run(tmp_path)
     telemetry, workload = str(tmp_path / "telemetry"), str(tmp_path / "workload")
     words = ("measure", telemetry, "--workload", workload, "--format", "json")
     (found,) = json.loads(told(driver.run(*words, "--master", cluster.url))).values()

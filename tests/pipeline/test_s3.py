@@ -1,6 +1,7 @@
 """Tables on an object store: moto's server, which speaks S3 over HTTP, written and read through PyArrow."""
 
 import gzip
+import json
 import subprocess
 import sys
 import time
@@ -11,10 +12,13 @@ from urllib.request import urlopen
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
+from tests.pipeline.recording import recorded_run
 from tests.pipeline.standalone import free_port
+from topicweave.cli.app import app
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.pipeline import sample
@@ -127,3 +131,53 @@ def test_a_sweep_keeps_results_there(spark: SparkSession, bucket: Place, tmp_pat
     (found,) = summary(spark, out, cells, ["degree_mean"])
     (expected,) = summary(spark, tmp_path / "swept", cells, ["degree_mean"])
     assert (found["replications"], found["mean"]) == (3, pytest.approx(expected["mean"]))
+
+
+def test_runs_are_measured_there(spark: SparkSession, bucket: Place, tmp_path: Path) -> None:
+    """In memory and on Spark, with a workload's folder and with what the nodes recorded; the table goes there, too."""
+    recorded_run(tmp_path)
+    for file in sorted(tmp_path.rglob("*.parquet")):
+        if file.is_file():
+            (bucket / "recorded" / str(file.relative_to(tmp_path))).put(file.read_bytes())
+    telemetry, workload = bucket / "recorded" / "telemetry", bucket / "recorded" / "workload"
+    for words in ((), ("--workload", str(workload))):
+        local = [word if word != str(workload) else str(tmp_path / "workload") for word in words]
+        expected = json.loads(command("measure", str(tmp_path / "telemetry"), *local, "--format", "json"))
+        out = str(bucket / f"measured-{len(words)}")
+        here = command("measure", str(telemetry), *words, "--format", "json", "--out", out)
+        assert json.loads(here) == expected
+        on_spark = command("measure", str(telemetry), *words, "--format", "json", "--master", "local[2]")
+        (found,), (known,) = json.loads(on_spark).values(), expected.values()
+        assert found == pytest.approx(known, rel=1e-12, nan_ok=True)
+        assert known["hit_ratio"] > 0
+        about = Place(out) / "about.json"
+        assert b"measures.parquet" in (content := about.read() or b"")
+        assert b"secret" not in content
+
+
+def command(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == 0, done.stderr
+    assert "secret" not in done.stdout + done.stderr
+    return done.stdout
+
+
+def test_keys_are_in_no_error_and_where_a_disk_is_needed_it_is_said(bucket: Place, tmp_path: Path) -> None:
+    nowhere, target = str(bucket / "nowhere"), str(bucket / "out")
+    (tmp_path / "some.csv").write_text("node,topic\na,x\nb,x\n")
+    for words, complaint in (
+        (("measure", nowhere), "no such telemetry table"),
+        (("workload", "describe", nowhere), "no tables of ours"),
+        (("compare", str(tmp_path / "some.csv"), "--out", target), "an object store"),
+        (("compare", str(tmp_path / "some.csv"), "--telemetry", target), "an object store"),
+        (("stream", nowhere, "--out", str(tmp_path / "streamed")), "an object store"),
+        (("study", "run", "omen/fig6", "--out", target), "an object store"),
+        (("reproduce", "omen/fig6", "--out", target), "an object store"),
+    ):
+        failed = CliRunner().invoke(app, list(words))
+        assert failed.exit_code == 2
+        assert complaint in failed.stderr
+        assert "s3:/" in failed.stderr
+        assert "secret" not in failed.stdout + failed.stderr
+        assert len(failed.stderr.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["some.csv"]

@@ -34,7 +34,9 @@ from topicweave.port import Link
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
 from topicweave.telemetry import MemoryTelemetry, PartsTelemetry, Tables, Telemetry
-from topicweave.telemetry.interests import load_interests, wanted_between
+from topicweave.telemetry.interests import wanted_between
+from topicweave.telemetry.schema import INTERESTS
+from topicweave.telemetry.tables import read_table
 
 WINDOW = 10.0
 OPTIONS = {"window": WINDOW, "wait": 5.0, "lateness": 5.0}
@@ -296,8 +298,7 @@ def test_live_nodes_and_simulations_write_what_it_reads(spark: SparkSession, tmp
     assert math.isnan(of["topicweave", "hit_ratio"])
     assert of["topicweave", "hops_mean"] == before["topicweave", "hops_mean"]
     assert of["other", "hops_mean"] == 1.0
-    recorded = load_interests(folder)
-    assert recorded is not None
+    recorded = read_table(folder / "interests.parquet", INTERESTS)
     for swarm, lists in (("topicweave", interests), ("other", {"n0": ["a"], "n1": ["a"]})):
         mine = wanted_between(recorded.filter(pc.equal(recorded["run"], swarm)), 0.0, math.inf).subscriptions
         told: dict[str, list[str]] = {}

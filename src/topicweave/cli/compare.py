@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from topicweave.cli import trying
-from topicweave.cli.options import Format
+from topicweave.cli.options import Format, Telemetry
 from topicweave.cli.spark import Conf, Runs, Verbose
 
 
@@ -28,10 +27,7 @@ def compare(
     *,
     question: Any,
     runs: Runs = None,
-    telemetry: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Also keep what happened in each run, for `measure` and `stream`."),
-    ] = None,
+    telemetry: Telemetry = None,
     workers: trying.WorkersOption = None,
     master: trying.MasterOption = None,
     conf: Conf = None,

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from topicweave.errors import TopicweaveError
+from topicweave.errors import TopicweaveError, without_secrets
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -21,8 +21,8 @@ def debugging() -> bool:
 
 
 def complain(text: str) -> None:
-    """One line to stderr, whatever the text."""
-    typer.echo(" ".join(text.split()), err=True)
+    """One line to stderr, whatever the text; keys in URIs are not shown."""
+    typer.echo(" ".join(without_secrets(text).split()), err=True)
 
 
 class Commands(TyperGroup):

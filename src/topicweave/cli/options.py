@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from topicweave.errors import BadInput
+
+
+def on_disk(path: Path | None) -> Path | None:
+    """For options whose files are not written through PyArrow: an object store is refused, before anything is done."""
+    if path is not None and re.match(r"(?!file:)[a-zA-Z][\w+.-]+:/", str(path)):
+        raise BadInput(
+            f"{path}: an object store; here a folder on a disk is needed. Give one, and copy what is in it afterwards"
+        )
+    return path
+
+
+Telemetry = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Also keep what happened in each run, for `measure` and `stream`.",
+        callback=on_disk,
+    ),
+]
 Format = Annotated[Literal["table", "json"], typer.Option(help="What to print.")]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, other chances.")]
 Workers = Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from topicweave.cli.options import Format, Workers
+from topicweave.cli.options import Format, Workers, on_disk
 from topicweave.cli.spark import Conf, Elsewhere, Runs, Verbose
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def reproduce(
     ] = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The first of the seeds.")] = 0,
     format: Format = "table",  # noqa: A002
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the scoreboard goes.")] = Path(
-        "out/studies"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the scoreboard goes.", callback=on_disk)
+    ] = Path("out/studies"),
     results: Annotated[
         Path | None,
         typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topicweave.cli.options import Format
+from topicweave.cli.options import Format, on_disk
 from topicweave.cli.spark import Conf, Master, Verbose
 
 if TYPE_CHECKING:
@@ -28,8 +28,13 @@ _COLUMNS = {
 
 
 def stream(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that nodes write telemetry to.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where measures and the checkpoint go.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="The folder that nodes write telemetry to.", callback=on_disk),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where measures and the checkpoint go.", callback=on_disk)
+    ],
     workload: Annotated[
         Path | None,
         typer.Option(

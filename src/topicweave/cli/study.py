@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from topicweave.cli.options import Format, Seed, Workers
+from topicweave.cli.options import Format, Seed, Workers, on_disk
 from topicweave.cli.spark import Conf, Elsewhere, Runs, Verbose
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Rerun the papers' experiments.")
@@ -47,7 +47,9 @@ def run(
     ] = "smoke",
     seed: Seed = 0,
     format: Format = "table",  # noqa: A002
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go.")] = Path("out/studies"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go.", callback=on_disk)] = Path(
+        "out/studies"
+    ),
     runs: Runs = None,
     workers: Workers = None,
     master: Elsewhere = None,

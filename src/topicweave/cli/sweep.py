@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from topicweave.cli.options import Telemetry
 from topicweave.cli.spark import Conf, InCatalog, Master, Runs, Verbose
 
 MEASURES = "degree_mean,degree_max,partitioned_topics,hit_ratio,noise,hops_mean,latency_p50,control_messages"
@@ -21,10 +22,7 @@ def sweep(
         str, typer.Option(metavar="A,B,…", help="Measures to print; all are in the table.")
     ] = MEASURES,
     format: Annotated[Literal["table", "json"], typer.Option(help="What to print.")] = "table",  # noqa: A002
-    telemetry: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Also keep what happened in each run, for `measure` and `stream`."),
-    ] = None,
+    telemetry: Telemetry = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
     table: InCatalog = None,
     runs: Runs = None,

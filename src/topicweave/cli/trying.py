@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import typer
 
-from topicweave.cli.options import sharing
+from topicweave.cli.options import on_disk, sharing
 from topicweave.cli.spark import spark_for
 
 if TYPE_CHECKING:
@@ -164,7 +164,9 @@ MaxRepair = Annotated[
 Out = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="Where results go; by default a folder in out/ named after the subscriptions."
+        metavar="DIR",
+        help="Where results go; by default a folder in out/ named after the subscriptions.",
+        callback=on_disk,
     ),
 ]
 

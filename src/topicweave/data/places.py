@@ -79,6 +79,10 @@ class Place:
         system, path = self.opened()
         return bool(system.get_file_info(path).type != fs.FileType.NotFound)
 
+    def is_file(self) -> bool:
+        system, path = self.opened()
+        return bool(system.get_file_info(path).type == fs.FileType.File)
+
     def size(self) -> int | None:
         """A file's bytes; None if it is not there."""
         system, path = self.opened()
@@ -99,6 +103,13 @@ class Place:
         system, path = self.opened()
         info = system.get_file_info(path)
         return [str(self), info.size, info.mtime_ns]
+
+    def marks(self, ending: str) -> list[tuple[str, int, int]]:
+        """Of a folder, which files with this ending there are in it and below: path, size, and when changed."""
+        system, path = self.opened()
+        found = system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
+        files = (one for one in found if one.type == fs.FileType.File and one.path.endswith(ending))
+        return sorted((one.path[len(path) :].strip("/"), one.size, one.mtime_ns) for one in files)
 
     def names(self) -> list[str]:
         """What is in a folder, sorted; nothing if it is not there."""

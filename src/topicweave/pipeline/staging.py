@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from topicweave.data.places import Place
-from topicweave.errors import BadInput, TopicweaveError
+from topicweave.errors import BadInput, TopicweaveError, without_secrets
 from topicweave.model.committed import ABOUT, WORK
 from topicweave.pipeline.parts import Part, Target, note_of
 from topicweave.pipeline.session import is_local
@@ -95,7 +95,7 @@ def staged(
     out = Place(out) if isinstance(out, Path) else out
     refuse_losing(out, overwrite)
     full_plan = {**plan, **({"parents": dict(parents)} if parents else {})}
-    note = json.dumps(full_plan, sort_keys=True, default=str).encode()
+    note = without_secrets(json.dumps(full_plan, sort_keys=True, default=str)).encode()
     try:
         with _only_one_at(out):
             staging = _prepared(out, note)
@@ -141,7 +141,7 @@ def table_files(folder: Path | Place, table: str) -> list[Place]:
         return [path / part["name"] for part in tables.get(path.name, {"parts": []})["parts"]]
     if (place / WORK / _PLAN).exists():
         raise BadInput(f"{place}: not finished; run the command that makes it again")
-    if path.local is not None and path.local.is_file():
+    if path.is_file():
         return [path]
     return [path / name for name in path.names() if not name.startswith(("_", "."))]
 
@@ -154,13 +154,9 @@ def mark_of(folder: Path | Place) -> str:
     if tables is not None:
         for name, table in sorted(tables.items()):
             digest.update(json.dumps([name, [part["sha256"] for part in table["parts"]]]).encode())
-    elif place.local is not None:
-        for file in sorted(place.local.rglob("*.parquet")):
-            if file.is_file():
-                status = file.stat()
-                digest.update(
-                    f"{file.relative_to(place.local)} {status.st_size} {status.st_mtime_ns}".encode()
-                )
+    else:
+        for name, size, changed in place.marks(".parquet"):
+            digest.update(f"{name} {size} {changed}".encode())
     return digest.hexdigest()
 
 
@@ -267,7 +263,7 @@ def _running_session() -> Any:
 
 def _commit(staging: Staging, parents: Mapping[str, str]) -> None:
     about = {**staging.about, "made": made_now(parents), "tables": staging.manifest()}
-    text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
+    text = without_secrets(json.dumps(about, indent=2, ensure_ascii=False)) + "\n"
     next(iter(staging._tables.values())).check()  # of two commands on an object store, the later one's goes
     (staging.out / ABOUT).put(text.encode())
     _tidy(staging.out)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from topicweave.errors import TopicweaveError
+from topicweave.errors import TopicweaveError, without_secrets
 from topicweave.pipeline.packing import MINOR
 from topicweave.pipeline.session import is_local
 
@@ -101,7 +101,7 @@ def described(spark: SparkSession, what: str) -> Iterator[None]:
     """Jobs of the block go by this name on Spark's page."""
     context = spark.sparkContext
     before = context.getLocalProperty("spark.job.description")
-    context.setJobDescription(what)
+    context.setJobDescription(what := without_secrets(what))
     for listener in listeners:
         listener(what)
     try:

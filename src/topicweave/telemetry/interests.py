@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topicweave.telemetry.schema import INTERESTS, file_name
-from topicweave.telemetry.tables import read_table
-
 LISTS = pa.schema([("node", pa.string()), ("topic", pa.string())])
 CHURN = pa.schema([("time", pa.float64()), ("node", pa.string()), ("change", pa.string())])
-
-
-def load_interests(folder: Path) -> pa.Table | None:
-    """The table of a folder of telemetry; None if it has none."""
-    path = folder / file_name("interests")
-    return read_table(path, INTERESTS) if path.exists() else None
 
 
 class RecordedLists(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,8 +49,13 @@ class Tables:
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
     """A file, or a folder of part files, with the columns of the schema."""
     counted = counted_parts(path)
+    return read_parts(path if counted is None else counted, schema, path)
+
+
+def read_parts(parts: Any, schema: pa.Schema, path: object, filesystem: Any = None) -> pa.Table:
+    """A file, a folder or a list of files (on some file system of PyArrow's), which make up the table at `path`."""
     try:
-        table = pq.read_table(path if counted is None else counted) if counted != [] else schema.empty_table()
+        table = pq.read_table(parts, filesystem=filesystem) if parts != [] else schema.empty_table()
     except FileNotFoundError:
         raise BadInput(
             f"{path}: no such telemetry table; the run did not finish, or this is not its folder"
@@ -60,7 +66,7 @@ def read_table(path: Path, schema: pa.Schema) -> pa.Table:
     return _conform(table, schema, path)
 
 
-def _conform(table: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
+def _conform(table: pa.Table, schema: pa.Schema, path: object) -> pa.Table:
     """The columns of the schema, in its order and types: Spark writes names without our dictionaries."""
     columns = []
     for field in schema:
@@ -76,7 +82,7 @@ def _conform(table: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     return pa.table(columns, schema=schema).unify_dictionaries()
 
 
-def _cast(column: pa.ChunkedArray, field: pa.Field, path: Path) -> pa.ChunkedArray:
+def _cast(column: pa.ChunkedArray, field: pa.Field, path: object) -> pa.ChunkedArray:
     try:
         return column.cast(field.type)
     except pa.ArrowException as error:

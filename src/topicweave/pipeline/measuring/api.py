@@ -17,17 +17,16 @@ import pyarrow.parquet as pq
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.measures.summary import Scope, measure_run
-from topicweave.model.committed import counted_parts
 from topicweave.pipeline.parts import add_part, finish
 from topicweave.pipeline.staging import staged, table_files, write_about
 from topicweave.telemetry.schema import SCHEMAS, file_name
-from topicweave.telemetry.tables import Tables
+from topicweave.telemetry.tables import Tables, read_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-IN_MEMORY = 2_000_000
-"""Rows, those of the workload included, up to which nothing is gained by Spark."""
+IN_MEMORY = 5_000_000
+"""Rows, those of the workload included, up to which nothing is gained by Spark: a quarter of its processor time, 300 bytes each."""
 MEASURED = pa.schema([("run", pa.string()), ("measure", pa.string()), ("value", pa.float64())])
 
 
@@ -101,7 +100,7 @@ def measure_folder(
         return measure_recorded(telemetry, files, session, run=run, in_memory=in_memory, **scope)
     files |= workload_files(workload)
     if in_memory and rows_in(files) <= IN_MEMORY:
-        tables = Tables.load(telemetry)
+        tables = loaded(telemetry, files)
         wishes, churn = (_together(files.get(name)) for name in ("subscriptions", "churn"))
         chosen = [run] if run is not None else tables.runs()
         return {name: measure_run(tables, wishes, run=name, churn=churn, **scope) for name in chosen}
@@ -114,13 +113,20 @@ def measure_folder(
 
 def telemetry_files(telemetry: Path, name: str) -> list[Place]:
     """The files of a table, in the order of their names, as every reader of ours takes them."""
-    path = telemetry / file_name(name)
+    path = Place(telemetry) / file_name(name)
     if not path.exists():
         raise BadInput(f"{path}: no such telemetry table; the run did not finish, or this is not its folder")
-    counted = [path] if path.is_file() else counted_parts(path)
-    if counted is None:
-        counted = [part for part in path.iterdir() if not part.name.startswith(("_", "."))]
-    return [Place(part) for part in sorted(counted)]
+    return sorted(table_files(telemetry, name), key=str)
+
+
+def loaded(telemetry: Path, files: Mapping[str, Sequence[Place]]) -> Tables:
+    return Tables(**{name: read_one(telemetry, name, files[name], SCHEMAS[name]) for name in SCHEMAS})
+
+
+def read_one(telemetry: Path, name: str, files: Sequence[Place], schema: pa.Schema) -> pa.Table:
+    """A table of a folder of telemetry, wherever that is."""
+    system = files[0].opened()[0] if files else None
+    return read_parts([file.opened()[1] for file in files], schema, telemetry / file_name(name), system)
 
 
 def workload_files(workload: Path) -> dict[str, list[Place]]:
@@ -131,7 +137,9 @@ def workload_files(workload: Path) -> dict[str, list[Place]]:
 
 
 def _together(files: Sequence[Place] | None) -> pa.Table | None:
-    return None if files is None else pq.read_table([str(file) for file in files])
+    if files is None:
+        return None
+    return pq.read_table([file.opened()[1] for file in files], filesystem=files[0].opened()[0])
 
 
 def rows_in(files: Mapping[str, Sequence[Place]]) -> int:

@@ -125,4 +125,4 @@ def _latencies(plan: MeasuringPlan, run: int, values: FloatArray) -> Iterator[Le
     columns = {"value": marks, "run": np.full(len(marks), run), "stride": np.full(len(marks), stride)}
     columns["size"] = np.full(len(marks), len(values))
     yield Letter(DRIVER, 0, "marks", columns)
-    yield Letter(LATER, 0, "latency", {"run": np.full(len(values), run), "value": values})
+    yield Letter(LATER, 0, "latency", {"value": values}, rank=run)

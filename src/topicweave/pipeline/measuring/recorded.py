@@ -11,17 +11,18 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.measures.summary import Scope, measure_run
-from topicweave.pipeline.measuring.api import IN_MEMORY, rows_in
+from topicweave.pipeline.measuring.api import IN_MEMORY, loaded, read_one, rows_in
 from topicweave.pipeline.parts import read_files
 from topicweave.pipeline.recorded_lists import wanted_on_spark
 from topicweave.pipeline.staging import table_files
-from topicweave.telemetry.interests import load_interests, wanted_between
-from topicweave.telemetry.schema import file_name
+from topicweave.telemetry.interests import wanted_between
+from topicweave.telemetry.schema import INTERESTS, file_name
 from topicweave.telemetry.tables import Tables
 
 if TYPE_CHECKING:
@@ -38,13 +39,14 @@ def measure_recorded(
     **options: Any,
 ) -> dict[str, dict[str, float]]:
     """Measures by run of a folder of telemetry, each by what its own nodes wanted; `files` are those of its tables."""
-    if not (telemetry / file_name("interests")).exists():
+    if not (Place(telemetry) / file_name("interests")).exists():
         raise BadInput(
             f"{telemetry}: its nodes did not record who wants what; give the --workload that was run"
         )
     lists = table_files(telemetry, "interests")
     if in_memory and rows_in({**files, "interests": lists}) <= IN_MEMORY:
-        return _in_memory(telemetry, run, options)
+        tables = loaded(telemetry, files)
+        return _in_memory(tables, read_one(telemetry, "interests", lists, INTERESTS), run, options)
     from topicweave.pipeline.measuring.sources import chunks_of
     from topicweave.pipeline.measuring.spark import last_published, measured, of_chunks, of_frames, together
 
@@ -68,9 +70,9 @@ def _scope(options: dict[str, Any]) -> tuple[float, float]:
     return options.get("start", 0.0), math.inf if end is None else end
 
 
-def _in_memory(telemetry: Path, run: str | None, options: dict[str, Any]) -> dict[str, dict[str, float]]:
-    tables, interests = Tables.load(telemetry), load_interests(telemetry)
-    assert interests is not None
+def _in_memory(
+    tables: Tables, interests: pa.Table, run: str | None, options: dict[str, Any]
+) -> dict[str, dict[str, float]]:
     answers = {}
     for name in [run] if run is not None else tables.runs():
         published = tables.publishes.filter(pc.equal(tables.publishes["run"], name))["time"]

@@ -189,7 +189,7 @@ def asked_of(messages: Sequence[Letter]) -> dict[int, WantedQuantiles]:
 def _look(asked: Mapping[int, WantedQuantiles]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for message in unpacked(batches):
-            run = int(message.columns["run"][0])
+            run = message.rank
             yield from packed(second_look(run, message.columns["value"], asked[run].spans))
 
     return look
