@@ -25,7 +25,7 @@ from topicweave.telemetry.tables import Tables, read_parts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-IN_MEMORY = 5_000_000
+IN_MEMORY = 6_000_000
 """Rows, those of the workload included, up to which nothing is gained by Spark: a quarter of its processor time, 300 bytes each."""
 MEASURED = pa.schema([("run", pa.string()), ("measure", pa.string()), ("value", pa.float64())])
 
