@@ -73,7 +73,7 @@ def driver(cluster: Cluster, installed: Mapping[str, str]) -> Iterator[Driver]:
 
 
 def told(process: subprocess.CompletedProcess[str]) -> str:
-    assert process.returncode == 0, process.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     return process.stdout
 
 
@@ -280,12 +280,12 @@ def test_spark_submit_says_where_and_with_what(
 ) -> None:
     main = tmp_path / "main.py"
     main.write_text("from topicweave.cli import main\nmain()\n")
-    settings, words = {**CONF, **installed}, ("cluster", "check")
+    settings = {**CONF, **installed, "spark.pyspark.driver.python": sys.executable}
+    words = ("cluster", "check")
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     submitted = run_command(
         [*(str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.url), *options, str(main), *words],
         cluster.folder,
-        PYSPARK_DRIVER_PYTHON=sys.executable,
         JAVA_HOME=str(find_java().home),
     )
     workers = told(submitted).splitlines()

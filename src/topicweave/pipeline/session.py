@@ -129,7 +129,7 @@ def _started(master: str | None, app: str, wanted: Mapping[str, str]) -> "Iterat
     local = is_local(master)
     settings = _settings(master, app, given, wanted)
     known = {**given, **settings}
-    with _environment(_variables(local and not submitted, known)), _quiet(VERBOSE in settings):
+    with _environment(_variables(local, submitted, known)), _quiet(VERBOSE in settings):
         java = _JavaSide.running(settings)
         before = signal.getsignal(signal.SIGINT)
         try:
@@ -328,13 +328,13 @@ def _stop(spark: "SparkSession") -> None:
         type(spark)._instantiatedSession = type(spark)._activeSession = None
 
 
-def _variables(here: bool, settings: Mapping[str, str]) -> dict[str, str]:
+def _variables(local: bool, submitted: bool, settings: Mapping[str, str]) -> dict[str, str]:
     """The environment that Spark's launcher and workers read."""
     try:
         variables = {"JAVA_HOME": str(find_java().home)}
     except JavaNotFound as error:
         raise TopicweaveError(str(error)) from None
-    if here:
+    if local and not submitted:
         import pyspark
 
         # The Spark that came with this PySpark, not whichever one SPARK_HOME was left pointing at; its settings count.
@@ -351,6 +351,8 @@ def _variables(here: bool, settings: Mapping[str, str]) -> dict[str, str]:
     elif python := executors_python(settings):
         # PySpark itself looks at nothing else: only spark-submit and the shell's script read the setting.
         variables["PYSPARK_PYTHON"] = python
+    elif local:
+        variables["PYSPARK_PYTHON"] = sys.executable
     return variables
 
 

@@ -84,8 +84,19 @@ def executors(spark: SparkSession) -> int:
     return max(int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1, 1)
 
 
+def through_connect(spark: SparkSession) -> bool:
+    """Whether a session is a client of a Spark Connect server: then it has DataFrames and settings, and no more."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+_CONNECT_CORES = 8
+"""How many a server has cannot be asked."""
+
+
 def cores(spark: SparkSession) -> int:
     """How many tasks the cluster runs at once, with the executors that it has at the moment."""
+    if through_connect(spark):
+        return _CONNECT_CORES
     context = spark.sparkContext._jsc.sc()
     slots = int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
     # Where executors come when there is work, none may be there yet.
@@ -99,6 +110,9 @@ listeners: list[Callable[[str], None]] = []
 @contextmanager
 def described(spark: SparkSession, what: str) -> Iterator[None]:
     """Jobs of the block go by this name on Spark's page."""
+    if through_connect(spark):
+        yield
+        return
     context = spark.sparkContext
     before = context.getLocalProperty("spark.job.description")
     context.setJobDescription(what := without_secrets(what))

@@ -34,6 +34,7 @@ from topicweave.pipeline.measuring.plan import (
     RECEPTIONS,
     MeasuredRun,
     MeasuringPlan,
+    PlanHere,
     SharedPlan,
     added_up,
 )
@@ -52,7 +53,7 @@ from topicweave.pipeline.rounds import (
     rounds,
     unpacked,
 )
-from topicweave.pipeline.workers import cores, described
+from topicweave.pipeline.workers import cores, described, through_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,6 +110,8 @@ def measured(
     """All measures by run, or those of one."""
     with batches_by_bytes(spark):
         plan = _planned(spark, source, run, scope)
+        if through_connect(spark):
+            return _measured(source, PlanHere(plan))  # it goes along with every task
         shared = spark.sparkContext.broadcast(plan)
         try:
             return _measured(source, shared)
