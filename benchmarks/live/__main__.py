@@ -44,6 +44,7 @@ def fan_outs(quick: bool) -> Table:
     table = Table(title=f"one publisher process, {events:,} events of 128 bytes: deliveries/s")
     for column in ("", "1 subscriber", "10 subscribers"):
         table.add_column(column, justify="right" if column else "left")
+    rates: dict[str, list[float]] = {}
     for name, function in (
         ("topicweave, unsigned", fan_out.topicweave),
         ("topicweave, TLS and signed", fan_out.topicweave_signed),
@@ -53,8 +54,18 @@ def fan_outs(quick: bool) -> Table:
         # Signing takes most of the time of a signed event: a tenth of them tells as much.
         count = events // 10 if function is fan_out.topicweave_signed else events
         cells = [attempt(function, subscribers, count) for subscribers in (1, 10)]
+        rates[name] = [_rate(cell) for cell in cells]
         table.add_row(name, *cells)
+    ours, theirs = rates["topicweave, unsigned"], rates["nats-py, nats-server"]
+    ratios = [f"{one / other:.2f}" if other else "" for one, other in zip(ours, theirs, strict=True)]
+    table.add_row("topicweave, unsigned / NATS", *ratios)
     return table
+
+
+def _rate(cell: str) -> float:
+    """Deliveries per second that a cell tells of; 0 if it tells why there are none."""
+    number = cell.split(maxsplit=1)[0].replace(",", "")
+    return float(number) if number.isdigit() else 0.0
 
 
 def many_topics(quick: bool) -> Table:

@@ -209,10 +209,11 @@ class RappelNode(ViewNode):
         world.set_timer((TICK,), world.random.uniform(0.0, parameters.ping_period))
         self._unjoined = sorted(self.subscriptions - self.trees.trees.keys())
         world.random.shuffle(self._unjoined)
-        for feed in list(self._unjoined):
-            if self._home(feed) == self.id:
-                self._unjoined.remove(feed)
-                self.trees.enter(feed, None)
+        led = [feed for feed in self._unjoined if self._home(feed) == self.id]
+        leads = set(led)
+        self._unjoined = [feed for feed in self._unjoined if feed not in leads]
+        for feed in led:
+            self.trees.enter(feed, None)
         stale, self._stale_friends = self._stale_friends, []
         if stale:
             for peer in stale:
@@ -284,7 +285,8 @@ class RappelNode(ViewNode):
             now = self.world.now
             self._suspects = {peer: until for peer, until in self._suspects.items() if until > now}
         best = self.id if feed in self.subscriptions else None
-        for peer in self.view.subscribers(feed).tolist():
+        subscribers = self.view.subscribers(feed)
+        for peer in subscribers.tolist() if len(subscribers) else ():
             if peer not in self._suspects and (best is None or clockwise(feed, peer) < clockwise(feed, best)):
                 best = peer
         return best
