@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
+import msgspec
 import pytest
 
 from tests.live.together import eventually, linked, local, run, taken, total
@@ -154,5 +156,28 @@ def test_a_full_queue_is_told_in_the_receipt_of_what_was_published_quickly() -> 
             receipt = await one.publish("a", b"more")
             assert (receipt.neighbours, receipt.reason.split(":")[0]) == (0, "queue full")
             assert one.counters.events_dropped == 1
+
+    run(test)
+
+
+def test_a_process_that_was_held_up_reads_what_came_before_it_takes_anybody_for_dead() -> None:
+    async def test() -> None:
+        async with run_swarm([["a"], ["a"]], local(), names=["one", "other"]) as (one, other):
+            await eventually(lambda: linked(one, other))
+            link, back = one.transport.link_to(other.id), other.transport.link_to(one.id)
+            assert link is not None
+            assert back is not None
+            pace, due = one.transport.pace, time.monotonic()
+            back.ping()
+            await eventually(lambda: time.monotonic() > due + 0.05)  # it was read, and now there is silence
+            one.transport.pace = msgspec.structs.replace(pace, dead_after=0.3)
+            back.ping()
+            while time.monotonic() < due + 0.5:
+                pass
+            one.transport._sweep(one.transport.loop.time() - 0.4)
+            one.transport.pace = pace
+            await eventually(lambda: link.connection.last_heard > due + 0.4)
+            assert one.transport.link_to(other.id) is link
+            assert one.counters.links_lost == 0
 
     run(test)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 from topicweave.model.ids import NodeId
 
+LATE, GIVE_WAY = 0.02, 0.001
+"""Whoever looks at the time so late was held up, and what it waits for may have come meanwhile: it lets the event loop read what waits in the sockets first."""
 JUMPED = 60.0
 """Seconds by which the wall clock may drift from the monotonic one before that is reported."""
 SKEWED = 30.0

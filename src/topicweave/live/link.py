@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Any
 
+from topicweave.live.clock import GIVE_WAY, LATE
 from topicweave.live.connection import (
     Abort,
     Arrived,
@@ -102,6 +103,12 @@ class PeerLink(asyncio.Protocol):
                 self.error = f"no memory for what it sends: {unread} bytes of a frame that is not whole"
                 self.abort()
 
+    def _wake(self, at: float) -> None:
+        if self.owner.loop.time() - at > LATE:
+            self.owner.loop.call_later(GIVE_WAY, self.tell, Tick())
+        else:
+            self.tell(Tick())
+
     def _account(self, unread: int) -> None:
         self.owner.memory.settle("frames", self._unread, unread)
         self._unread = unread
@@ -150,7 +157,7 @@ class PeerLink(asyncio.Protocol):
                 case Reading(wanted):
                     self._read(wanted)
                 case Wake(at):
-                    owner.loop.call_at(at, self.tell, Tick())
+                    owner.loop.call_at(at, self._wake, at)
                 case SaidBye(bye):
                     owner.said_bye(self, bye)
                 case Failed(reason, broken):

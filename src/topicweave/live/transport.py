@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import random
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from topicweave.live.addresses import AddressBook
 from topicweave.live.admission import HalfOpen, reserved
 from topicweave.live.budgets import Reputation
-from topicweave.live.clock import Clock
+from topicweave.live.clock import GIVE_WAY, LATE, Clock
 from topicweave.live.connection import Rivalry, Terms, Tick, arbitrate
 from topicweave.live.counters import Counters
 from topicweave.live.dialling import Dialler
@@ -535,11 +536,15 @@ class Transport:
 
     # Signs of life.
 
-    def _sweep(self) -> None:
+    def _sweep(self, due: float = math.inf) -> None:
         if self.closed:
             return
-        self._sweeper = self.loop.call_later(self.pace.heartbeat / 2, self._sweep)
         now, pace = self.loop.time(), self.pace
+        if now - due > LATE:
+            self._sweeper = self.loop.call_later(GIVE_WAY, self._sweep)
+            return
+        following = now + pace.heartbeat / 2
+        self._sweeper = self.loop.call_at(following, self._sweep, following)
         for link in list(self._links):
             link.tell(Tick())
         self._check_certificates()

@@ -19,7 +19,7 @@ import msgspec
 from topicweave.live import catch_up_messages
 from topicweave.live.catch_up import Around, CatchUpService
 from topicweave.live.catch_up_messages import Aged, CatchUp
-from topicweave.live.clock import Clock
+from topicweave.live.clock import GIVE_WAY, LATE, Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.gate import Gate, Refusal
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("topicweave.live")
 
-LATE, GIVE_WAY = 0.02, 0.001
-"""A timer that fires so late lets the event loop read what waits in the sockets first."""
 LOOK_EVERY = 0.5
 """Seconds between looks for new neighbours to catch up with."""
 
