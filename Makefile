@@ -4,7 +4,7 @@
 .PHONY: help setup test test-all test-live test-real-data lint format demo bench bench-live lock clean
 
 BIN := .venv/bin
-LONG := bench or cluster or fuzz or live
+LONG := bench or cluster or fuzz or live or seeds
 # Files of tests side by side, those that share a Spark in one process (tests/conftest.py).
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
@@ -19,7 +19,7 @@ test: ## what a change has to pass; PYTEST_ARGS="-k ring" goes to pytest, PYTHON
 	@$(MAKE) --no-print-directory checks
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(PYTEST_ARGS)
 
-test-all: test ## and the long ones: benchmarks, a Spark cluster, fuzzing, swarms of live nodes
+test-all: test ## and the long ones: benchmarks, a Spark cluster, fuzzing, swarms of live nodes, more seeds
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m "$(LONG)" $(PYTEST_ARGS)
 
 test-live: ## only the swarms of live nodes: fifty per system, kill -9, ten thousand connections; minutes

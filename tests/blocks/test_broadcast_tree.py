@@ -19,6 +19,7 @@ from tests.blocks.broadcast_swarm import (
     is_spanning_tree,
     push_links,
 )
+from tests.seeds import seeds
 from topicweave.blocks.broadcast_tree import (
     MOST_RUNS,
     BroadcastTreeParameters,
@@ -80,7 +81,7 @@ def test_hops_are_counted() -> None:
 # Without waste.
 
 
-@pytest.mark.parametrize("seed", range(10))
+@seeds(range(10), always=4)
 def test_what_stays_eager_is_a_spanning_tree_whoever_publishes(seed: int) -> None:
     graph = nx.connected_watts_strogatz_graph(24, 6, 0.3, seed=seed)
     swarm = Swarm(graph)

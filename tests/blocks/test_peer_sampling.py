@@ -10,6 +10,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from tests.seeds import seeds
 from topicweave.blocks.cyclon import Cyclon
 from topicweave.blocks.descriptors import MAX_VERSION, Descriptor
 from topicweave.blocks.newscast import Newscast
@@ -24,7 +25,7 @@ PARAMS = SamplingParams(view_size=15, shuffle_size=6, period=1.0, greet_every=0)
 NOTHING: Interest = frozenset()
 
 both = pytest.mark.parametrize("kind", [Newscast, Cyclon])
-seeds = pytest.mark.parametrize("seed", range(4))
+some = seeds(range(4))
 
 
 def swarm(
@@ -63,7 +64,7 @@ def star(_node: NodeId) -> Sequence[NodeId]:
     return [0]
 
 
-@seeds
+@some
 def test_cyclon_has_even_in_degrees(seed: int) -> None:
     """A random graph's in-degrees spread by sqrt(view_size). Swapping keeps Cyclon's closer together.
 
@@ -80,7 +81,7 @@ def test_cyclon_has_even_in_degrees(seed: int) -> None:
     assert min(in_degrees) > 0
 
 
-@seeds
+@some
 def test_newscast_has_uneven_but_bounded_in_degrees(seed: int) -> None:
     """Keeping the freshest spreads wider than a random graph (TOCS 2007). Measured here: 1.5 .. 1.75 of it."""
     net = VirtualNetwork(seed)
@@ -94,7 +95,7 @@ def test_newscast_has_uneven_but_bounded_in_degrees(seed: int) -> None:
 
 
 @both
-@seeds
+@some
 def test_a_star_becomes_one_connected_graph_of_full_views(kind: Kind, seed: int) -> None:
     net = VirtualNetwork(seed)
     nodes = swarm(net, kind, 300, star)
@@ -105,7 +106,7 @@ def test_a_star_becomes_one_connected_graph_of_full_views(kind: Kind, seed: int)
     assert all(PARAMS.view_size - 1 <= len(block.peers()) <= PARAMS.view_size for block in nodes.values())
 
 
-@seeds
+@some
 def test_cyclon_unrolls_a_ring(seed: int) -> None:
     """The start of largest diameter: each knows its neighbour only."""
     net = VirtualNetwork(seed)
@@ -117,7 +118,7 @@ def test_cyclon_unrolls_a_ring(seed: int) -> None:
     assert nx.average_shortest_path_length(overlay.to_undirected()) < 2.5
 
 
-@seeds
+@some
 def test_newscast_ring_is_joined_by_greeting(seed: int) -> None:
     """Fresh news travels one hop per exchange: on a long ring Newscast forgets the far side. Contacts mend it."""
     net = VirtualNetwork(seed)
@@ -128,7 +129,7 @@ def test_newscast_ring_is_joined_by_greeting(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "periods"), [(Newscast, 20), (Cyclon, 40)])
-@seeds
+@some
 def test_half_of_the_nodes_die(kind: Kind, periods: int, seed: int) -> None:
     """Newscast forgets the dead as fast as news spreads (measured: 7 .. 14 periods); Cyclon meets each entry once,
     oldest first (31 .. 34, within twice the view size). Views of 20 are what Newscast needs to stay in one

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.seeds import seeds
 from tests.systems.overlays import parted_topics
 from topicweave.blocks.membership import Membership
 from topicweave.sim.churn import Churn
@@ -66,7 +67,7 @@ def test_gossip_alone_with_such_views_does_not() -> None:
     assert parted_topics(simulation)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@seeds(range(12), always=4)
 def test_parts_of_a_thin_overlay_are_one_soon(seed: int) -> None:
     """Links that coverage does not need are trimmed, and with two per topic that parts some topics soon after the start."""
     found = find_system("spidercast")

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.seeds import seeds
 from topicweave.blocks.broadcast_tree import Push
 from topicweave.blocks.membership import DIRECTORY, GOSSIP
 from topicweave.errors import BadInput
@@ -21,7 +22,7 @@ from topicweave.testing import Verdict, draw_scenario, run_campaign, run_scenari
 from topicweave.testing.campaign import homes_crash
 
 
-@pytest.mark.parametrize("seed", range(12))
+@seeds(range(12), always=4)
 def test_spidercast_passes(seed: int) -> None:
     scenario = draw_scenario(seed, nodes=30 + seed * 30 // 11)
     verdict = run_scenario(SPIDERCAST, scenario)

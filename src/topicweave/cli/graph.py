@@ -55,6 +55,7 @@ class Asked(NamedTuple):
         from topicweave.pipeline.parts import write_table
         from topicweave.pipeline.staging import staged, write_about
 
+        rows.persist()  # they are sampled, written and shown
         plan = {"command": f"graph {name}"}
         with staged(self.out, plan, self.overwrite) as staging:
             write_table(rows, staging.table(name), TABLES[name], order[0], order)

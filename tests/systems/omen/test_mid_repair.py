@@ -1,7 +1,7 @@
 """Coordinators that die in mid-repair: no repair is lost, by the paper's means alone (§3.3, Alg. 5).
 
 A chain of up to L nodes that follow each other on the circle crashes, each while the one before it is being handled: before anybody noticed, during the
-survey, while labels spread, or just after. `TOPICWEAVE_SEEDS=200 pytest tests/systems/omen/test_mid_repair.py` tries more of them.
+survey, while labels spread, or just after. `TOPICWEAVE_SEEDS=200 pytest -m "" tests/systems/omen/test_mid_repair.py` tries more of them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import random
 
-import pytest
-
+from tests.seeds import seeds
 from tests.systems.omen.networks import (
     around_the_circle,
     busiest,
@@ -27,7 +26,7 @@ LONGEST_REPAIR = 12.0
 """Silence (5 s), fresh beacons, answers."""
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@seeds(range(SEEDS))
 def test_no_repair_is_lost_when_coordinators_die(seed: int) -> None:
     rng = random.Random(f"mid-repair/{seed}")
     resilience = rng.randint(2, 3)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.seeds import seeds
 from tests.systems.omen.networks import (
     around_the_circle,
     busiest,
@@ -164,7 +165,7 @@ def test_hostile_messages_are_kept_within_bounds() -> None:
     assert not node._labels.known_peers()
 
 
-@pytest.mark.parametrize("seed", [1, 4, 5])
+@seeds([1, 4, 5])
 def test_faults(seed: int) -> None:
     """A taste of the campaign (`topicweave campaign`): partitions, loss, crashes, churn, changes of interest."""
     verdict = run_scenario(OMEN, draw_scenario(seed, nodes=30))
