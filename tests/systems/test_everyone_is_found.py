@@ -11,6 +11,7 @@ from tests.seeds import seeds
 from tests.systems.overlays import parted_topics
 from topicweave.blocks.membership import Membership
 from topicweave.sim.churn import Churn
+from topicweave.sim.faults import Partition
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.rappel.parameters import paced
 from topicweave.systems.registry import find_system
@@ -80,6 +81,27 @@ def test_parts_of_a_thin_overlay_are_one_soon(seed: int) -> None:
     )
     simulation.run(25.0)
     assert parted_topics(simulation) == []
+
+
+@pytest.mark.parametrize("system", ["spidercast", "omen", "gossipsub"])
+def test_what_an_introduction_joined_stays_joined(system: str) -> None:
+    """Two halves that cover all their topics by themselves: no rule of the overlay needs the links between them, and yet they stay."""
+    found = find_system(system)
+    nodes = 30
+    simulation = Simulation(
+        generate(nodes, 6, "rss", 3, 3, seed=1),
+        found,
+        found.settings(**found.paced("lan", {})),
+        seed=1,
+        membership=Membership.parse("directory:5"),
+        faults=(Partition(0.0, 60.0, frozenset(range(0, nodes, 2))),),
+    )
+    simulation.run(60.0)
+    assert parted_topics(simulation)
+    simulation.run(150.0)
+    for _ in range(6):
+        assert parted_topics(simulation) == []
+        simulation.run(simulation.now + 10.0)
 
 
 def test_only_those_who_need_subscribers_run_the_directory() -> None:
