@@ -64,6 +64,10 @@ class InterestView(ABC):
     def peer_at(self, slot: int | np.integer) -> NodeId:
         return self._index.peer_at(slot)
 
+    def slot_ids(self) -> NDArray[np.uint64]:
+        """The peers of all slots, those outside of the view included."""
+        return self._index.peers_from(0)
+
     def interest_of(self, peer: NodeId) -> Interest:
         """What a peer wants; nothing, if it is not known."""
         return self._index.interest_of(peer)

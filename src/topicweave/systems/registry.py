@@ -31,6 +31,7 @@ from topicweave.systems.rappel import RAPPEL
 from topicweave.systems.spidercast import SPIDERCAST
 from topicweave.systems.system import System
 from topicweave.systems.vitis import VITIS
+from topicweave.systems.weave import WEAVE
 
 GROUP = "topicweave.systems"
 
@@ -119,6 +120,7 @@ def _checked(name: str, found: object, ours: Mapping[str, System]) -> System:
 
 SYSTEMS = Systems(
     (
+        WEAVE,
         SPIDERCAST,
         OMEN,
         VITIS,

@@ -291,8 +291,11 @@ class OverlayNode(TreeNode, ViewNode):
         self._beat_to(peers)
         self._beats += 1
         if self._beats % EXCHANGE_EVERY == 0:
-            for task in self.tasks.values():
-                task.exchange()
+            self._better_neighbours()
+
+    def _better_neighbours(self) -> None:
+        for task in self.tasks.values():
+            task.exchange()
 
     def _beat_to(self, peers: Iterable[NodeId]) -> None:
         # Neighbours of the same state and interest get the same message: it is made (and encoded) once.

@@ -60,6 +60,10 @@ class Coverage:
                 self.lacking += counts[topic] == self.k
                 counts[topic] -= 1
 
+    def count(self, topic: TopicId) -> int:
+        """How many neighbours have an own topic."""
+        return self._counts[topic]
+
     def uncovered(self) -> list[TopicId]:
         """Own topics that fewer than K neighbours have.
 

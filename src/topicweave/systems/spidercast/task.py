@@ -295,7 +295,7 @@ class MaintenanceTask:
             spared = not self.selection.lacking_without(sender, self.neighbours[sender].shared)
         else:
             with self._without_those_on_offer():
-                spared = self._content() and not self._serves(sender)
+                spared = self.content() and not self._serves(sender)
         if spared or len(self.neighbours) > self.target:
             self.remove(sender)
             self._world.send(sender, DisconnectOk(self.name))
@@ -360,10 +360,11 @@ class MaintenanceTask:
 
     def state(self, peer: NodeId) -> TaskState:
         """What a heartbeat tells a neighbour."""
-        spare = self._content() and not self._serves(peer)
+        spare = self.content() and not self._serves(peer)
         return TaskState(self.name, len(self.neighbours), self.target, spare)
 
-    def _content(self) -> bool:
+    def content(self) -> bool:
+        """Whether it has what can be had."""
         return self._stuck or not self.selection.lacking()
 
     # Changes of interest (§2.4).

@@ -1,0 +1,23 @@
+"""Weave: our own overlay. Each topic of a node is covered once, by a node with a lower id."""
+
+from topicweave.systems.spidercast.messages import CONTROL_KINDS
+from topicweave.systems.spidercast.node import degree_limit
+from topicweave.systems.spidercast.parameters import PACES
+from topicweave.systems.system import System
+from topicweave.systems.weave.node import WeaveNode
+from topicweave.systems.weave.parameters import WeaveParameters
+
+WEAVE = System(
+    name="weave",
+    summary="each topic is covered by one link to a lower id, so that it is in one piece over few links; shortcuts by a dial",
+    source="Topicweave's own; docs/systems/weave.md",
+    parameters=WeaveParameters,
+    build=WeaveNode,
+    connects_topics=True,
+    degree_limit=degree_limit,
+    paces=PACES,
+    tuning=({"links": 0}, {"links": 9}, {"links": 12}),
+    control_kinds=CONTROL_KINDS,
+)
+
+__all__ = ["WEAVE", "WeaveNode", "WeaveParameters"]
