@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicweave.blocks.interest_index import Slots
-from topicweave.model.ids import NodeId, TopicId
+from topicweave.model.ids import Interest, NodeId, TopicId
 
 
 class SlotView(Protocol):
@@ -73,3 +73,22 @@ def replacement(
     if total[best] < 2:
         return None
     return int(ids[best]), [neighbour for neighbour, them in does.items() if them[best]]
+
+
+def stand_in(
+    asker: NodeId, shared: Collection[TopicId], neighbours: Mapping[NodeId, tuple[int, Interest]], busy: int
+) -> NodeId | None:
+    """The neighbour that a busy node names to one who asks for a link: lower than the asker, not busy itself, and good for half of what the two share or more.
+
+    neighbours  how many links each has, and what it wants
+
+    >>> stand_in(9, {1, 2}, {3: (5, frozenset({1, 2})), 4: (4, frozenset({1})), 5: (9, frozenset({1, 2}))}, busy=8)
+    3
+    """
+    wanted = frozenset(shared)
+    good = [
+        (-len(wanted & interest), links, peer)
+        for peer, (links, interest) in neighbours.items()
+        if peer < asker and links < busy and 2 * len(wanted & interest) >= len(wanted) > 0
+    ]
+    return min(good)[2] if good else None
