@@ -27,6 +27,7 @@ SYSTEMS: list[tuple[str, dict[str, Any], int]] = [
     ("omen", {"finds": "coordinators"}, NODES),
     ("rappel", dict(paced(6.0).parameters), 6),
     ("ring-per-topic", {}, 6),
+    ("weave", {}, 6),
 ]
 
 
