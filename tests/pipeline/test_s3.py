@@ -24,6 +24,7 @@ from topicweave.errors import BadInput
 from topicweave.pipeline import sample
 from topicweave.pipeline.describe import describe
 from topicweave.pipeline.executor import SparkExecutor
+from topicweave.pipeline.frames import tables_in
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.grid import read_grid
 from topicweave.pipeline.importing import import_trace
@@ -108,15 +109,19 @@ def test_what_is_there_is_replaced_only_when_told_and_then_wholly(bucket: Place)
 
 
 def test_a_trace_is_imported_from_there(spark: SparkSession, bucket: Place, tmp_path: Path) -> None:
-    lines = "".join(f"{one} {(one * 7 + step) % 40}\n" for one in range(40) for step in range(5))
+    lines = "".join(f"{one} {(one * 7 + step) % 40}\n" for one in range(40) for step in range(5)) + "odd\n"
     for name, content in (("edges.txt", lines.encode()), ("more.txt.gz", gzip.compress(b"1 39\n2 39\n"))):
         (tmp_path / "raw").mkdir(exist_ok=True)
         (tmp_path / "raw" / name).write_bytes(content)
         (bucket / "raw" / name).put(content)
     there = import_trace(spark, "edges", Path(str(bucket / "raw")), Path(str(bucket / "graph")))
     assert there == import_trace(spark, "edges", tmp_path / "raw", tmp_path / "graph")
-    assert there["lines"] == 202
-    assert mark_of(bucket / "graph") == mark_of(tmp_path / "graph")
+    assert (there["lines"], there["rejects"]) == (202, 1)
+    tables = [read_about(place)["tables"] for place in (bucket / "graph", Place(tmp_path / "graph"))]
+    assert tables[0]["subscriptions.parquet"] == tables[1]["subscriptions.parquet"]
+    (reject,) = tables_in(spark, bucket / "graph")["rejects"].collect()
+    assert (reject["line"], reject["text"]) == (201, "odd")
+    assert reject["file"].startswith("s3://***@bucket/raw/edges.txt")
 
 
 def test_a_sweep_keeps_results_there(spark: SparkSession, bucket: Place, tmp_path: Path) -> None:

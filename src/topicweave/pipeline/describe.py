@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, without_secrets
 from topicweave.pipeline import likeness, power_law
 from topicweave.pipeline.parts import read_files
 from topicweave.pipeline.staging import read_about, table_files
@@ -39,7 +39,8 @@ def describe(
             f"{folder}: no tables of ours in it; give a folder that generate, import or sample made"
         )
     about = read_about(folder)
-    description: dict[str, Any] = {"folder": str(folder), "made_by": about.get("command", "unknown")}
+    shown = without_secrets(str(folder))
+    description: dict[str, Any] = {"folder": shown, "made_by": about.get("command", "unknown")}
     if "counts" in about:
         description["import"] = about["counts"]
     if "subscriptions" in tables:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from topicweave.data.files import BLOCK_BYTES, COMPRESSIONS, is_tar, raw
 from topicweave.data.lines import LineBlock, Parse, Piece, parsed_blocks
 from topicweave.data.places import Place
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, without_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -152,7 +152,7 @@ def rows_of(block: LineBlock, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if count := block.rows.num_rows:
         columns = {
             "kind": pa.repeat(pa.scalar(ROW, pa.int8()), count),
-            "file": pa.repeat(pa.scalar(block.file), count),
+            "file": pa.repeat(pa.scalar(without_secrets(block.file)), count),
             "line": pc.add(block.rows["at"].cast(pa.int64()), block.first),
             "reason": pa.repeat(pa.scalar(""), count),
             "text": pa.repeat(pa.scalar(""), count),
@@ -162,4 +162,5 @@ def rows_of(block: LineBlock, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _notes(notes: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"text": "", **note} for note in notes], schema=schema)
+    shown = [{"text": "", **note, "file": without_secrets(note["file"])} for note in notes]
+    return pa.RecordBatch.from_pylist(shown, schema=schema)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from topicweave.data.places import Place
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, without_secrets
 from topicweave.measures.intervals import half_width_of
 from topicweave.model.committed import ABOUT
 from topicweave.pipeline.grid import Cell
@@ -142,7 +142,8 @@ def _manifest(table: Place) -> dict[str, Any]:
 
 def _write_about(folder: Place, command: str, parents: Mapping[str, str], tables: Mapping[str, Any]) -> None:
     about = {"command": command, "made": made_now(parents), "tables": tables}
-    (folder / ABOUT).put((json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+    text = without_secrets(json.dumps(about, indent=2, ensure_ascii=False)) + "\n"
+    (folder / ABOUT).put(text.encode())
 
 
 def write_about_recorded(folder: Path, command: str, parents: Mapping[str, str]) -> None:
