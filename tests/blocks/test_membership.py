@@ -79,3 +79,13 @@ def test_a_gossip_view_samples_no_more_than_it_holds(
     assert isinstance(view, GossipView)
     assert view.capacity == capacity
     assert (view.sampling.params.view_size, view.sampling.params.shuffle_size) == (view_size, shuffle_size)
+
+
+def test_who_needs_peers_only_tells_nobody_what_it_wants() -> None:
+    """With the membership of live nodes; gossip alone tells it, as in the studies."""
+    world = VirtualNetwork().world(1)
+    for text, told in (("directory", frozenset()), ("gossip", frozenset({7, 8}))):
+        view = Membership.parse(text).view(world, 1, frozenset({7}), None, "peers")
+        assert isinstance(view, GossipView)
+        view.set_interest(frozenset({7, 8}))
+        assert view.sampling.profile == told

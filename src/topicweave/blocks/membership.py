@@ -11,7 +11,7 @@ from topicweave.blocks.cyclon import Cyclon
 from topicweave.blocks.directory_view import DirectoryView
 from topicweave.blocks.peer_sampling import SamplingParams
 from topicweave.blocks.profiles import Profiles
-from topicweave.blocks.views import Directory, FullView, GossipView, InterestView, ShareView
+from topicweave.blocks.views import Directory, FullView, GossipView, InterestView, PeersView, ShareView
 from topicweave.errors import BadInput
 from topicweave.model.ids import Interest, NodeId
 from topicweave.port import World
@@ -81,10 +81,12 @@ class Membership:
         if self.share is None:
             # A peer's view turns over in about view_size periods; what was heard is remembered beyond that.
             size = min(50, self.capacity)
+            peers_only = self.directory and needs == "peers"
             sampling = Cyclon(
-                world, owner, interest, SamplingParams(view_size=size, shuffle_size=min(20, size))
+                *(world, owner, frozenset() if peers_only else interest),
+                SamplingParams(view_size=size, shuffle_size=min(20, size)),
             )
-            return GossipView(world, sampling, self.capacity)
+            return (PeersView if peers_only else GossipView)(world, sampling, self.capacity)
         if oracle is None:
             raise BadInput("membership by decree needs a simulation's directory; a live node must gossip")
         if self.share == 1.0:

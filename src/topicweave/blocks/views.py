@@ -366,3 +366,10 @@ class GossipView(InterestView):
     def _drop(self, peer: NodeId) -> None:
         self._made.pop(peer, None)
         self._known.discard(peer)
+
+
+class PeersView(GossipView):
+    """Who is there, and not what they want: nobody is told of that."""
+
+    def set_interest(self, interest: Interest) -> None:
+        pass
