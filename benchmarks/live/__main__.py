@@ -1,13 +1,14 @@
-"""`python -m benchmarks.live [--quick] [mesh | fan-out | topics | subscribe | slow-reader | start …]`: live nodes beside others, in one run."""
+"""`python -m benchmarks.live [--quick] [mesh | fan-out | topics | subscribe | slow-reader | start | mqtt …]`: live nodes beside others, in one run."""
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.live import fan_out, gossipsub, mesh, slow_reader, start, subscribing, topics
+from benchmarks.live import fan_out, gossipsub, mesh, mqtt, slow_reader, start, subscribing, topics
 from benchmarks.live.contest import attempt
 from benchmarks.live.figures import Figures
 from topicweave.systems.registry import SYSTEMS
@@ -125,6 +126,44 @@ def starts(quick: bool) -> Table:
     return table
 
 
+def mqtt_doors(quick: bool) -> Table:
+    count, clients = (2_000, 100) if quick else (50_000, 1000)
+    table = Table(
+        title=f"MQTT clients at one node and at Mosquitto, {count:,} messages of 128 bytes: deliveries/s"
+    )
+    for column in ("", "node", "Mosquitto", "node / Mosquitto", "CPU of the node / of Mosquitto"):
+        table.add_column(column, justify="right" if column else "left")
+    for qos in (0, 1):
+        for subscribers in (1, 10):
+            found = [
+                attempt(mqtt.fan_out, name, subscribers, count // subscribers, qos) for name in mqtt.SERVERS
+            ]
+            table.add_row(f"QoS {qos}, 1 to {subscribers}", *_beside(found))
+    crowds = [attempt(mqtt.crowd, name, clients, count) for name in mqtt.SERVERS]
+    title = f"{clients:,} clients, a topic each"
+    if any(isinstance(one, str) for one in crowds):
+        table.add_row(title, *map(str, crowds))
+        return table
+    node, other = crowds
+    table.add_row(title, *_beside([node.rate, other.rate]))
+    joins = (f"{node.joins:,.0f}", f"{other.joins:,.0f}", f"{node.joins / other.joins:.2f}")
+    table.add_row("they connect and subscribe, per second", *joins)
+    sizes = (f"{node.megabytes:.0f}", f"{other.megabytes:.0f}", f"{node.megabytes / other.megabytes:.1f}")
+    table.add_row("MB of the server", *sizes)
+    return table
+
+
+def _beside(found: list[Any]) -> tuple[str, ...]:
+    node, other = found
+    if isinstance(node, str) or isinstance(other, str):
+        return str(node), str(other)
+    cells = [
+        f"{one.per_second:,.0f}" + ("" if one.arrived == 1 else f" ({one.arrived:.1%})") for one in found
+    ]
+    processor = f"{node.processor / other.processor:.1f}" if other.processor else ""
+    return (*cells, f"{node.per_second / other.per_second:.2f}", processor)
+
+
 PARTS = {
     "mesh": meshes,
     "fan-out": fan_outs,
@@ -132,6 +171,7 @@ PARTS = {
     "subscribe": subscriptions,
     "slow-reader": slow_readers,
     "start": starts,
+    "mqtt": mqtt_doors,
 }
 
 

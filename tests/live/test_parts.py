@@ -170,6 +170,13 @@ def test_settings_come_from_file_environment_and_flags_in_this_order(tmp_path: P
     assert settings.limits.connections == 7
 
 
+def test_a_variable_that_names_no_setting_is_refused() -> None:
+    with pytest.raises(BadInput, match="TOPICWEAVE_JION names no setting: did you mean TOPICWEAVE_JOIN"):
+        load_settings(None, {"TOPICWEAVE_JION": "127.0.0.1:1"}, {"insecure": True})
+    others = {"TOPICWEAVE_NODE": "127.0.0.1:8000", "TOPICWEAVE_DEBUG": "1", "OTHER_JION": ""}
+    assert load_settings(None, others, {"insecure": True}).join == ()
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import os
 import tomllib
@@ -270,6 +271,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 ENVIRONMENT = "TOPICWEAVE_"
+NOT_SETTINGS = frozenset({"BENCH", "DEBUG", "NODE", "PYTHON", "SEEDS"})
+"""Variables that other parts of Topicweave read."""
 
 
 def load_settings(
@@ -279,7 +282,7 @@ def load_settings(
 ) -> Settings:
     """From a TOML file, then `TOPICWEAVE_…` variables, then flags: later ones win.
 
-    Lists in variables are separated by commas.
+    Lists in variables are separated by commas. A variable that names no setting is refused: it is a typing error.
     """
     given: dict[str, Any] = {}
     if file is not None:
@@ -287,6 +290,13 @@ def load_settings(
             given.update(tomllib.loads(Path(file).read_text()))
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise BadInput(f"{file}: {error}") from None
+    names = [field.name.upper() for field in msgspec.structs.fields(Settings)]
+    for variable in environment:
+        name = variable.removeprefix(ENVIRONMENT)
+        if name != variable and name not in NOT_SETTINGS and name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f": did you mean {ENVIRONMENT}{near[0]}?" if near else ""
+            raise BadInput(f"{variable} names no setting{hint}")
     hints = get_type_hints(Settings)
     for field in msgspec.structs.fields(Settings):
         value = environment.get(ENVIRONMENT + field.name.upper())
