@@ -199,6 +199,25 @@ def test_who_guesses_passwords_has_to_wait(tmp_path: Path) -> None:
     run(test)
 
 
+@pytest.mark.parametrize("version", [V311, V5])
+def test_many_messages_at_once_are_answered_in_order_or_refused_as_the_version_says(version: int) -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), Raw(node, version) as client:
+            await client.ask(Connect("c", version))
+            numbers = range(1, 2 * server.RECEIVE_MAXIMUM + 1)
+            await client.say(*(Publish("t", bytes(10), 1, packet_id=number) for number in numbers))
+            if version == V311:
+                told = [await client.hear() for _ in numbers]
+                assert [one.packet_id for one in told if isinstance(one, Puback)] == list(numbers)
+                return
+            while isinstance(last := await client.hear(), Puback):
+                pass
+            assert isinstance(last, Disconnect)
+            assert last.reason == Reason.RECEIVE_MAXIMUM
+
+    run(test)
+
+
 def test_a_door_off_loopback_asks_for_passwords() -> None:
     from topicweave.errors import BadInput
 

@@ -336,12 +336,17 @@ class MqttConnection(asyncio.Protocol):
             self._send(Pubrec(packet.packet_id))  # It came before; its release did not.
             return
         if not packet.qos:
+            if self._acknowledging:
+                await asyncio.sleep(0)  # Those in front of it have begun then.
             await self._door.publish(self, packet)
             return
-        if len(self._acknowledging) >= RECEIVE_MAXIMUM:
+        full = len(self._acknowledging) >= RECEIVE_MAXIMUM
+        if full and self._reader.version == V5:
             raise MqttError(Reason.RECEIVE_MAXIMUM, f"more than {RECEIVE_MAXIMUM} messages without an answer")
-        while self._last_answer is not None and self._publishing > MOST_UNSERVED:
+        # 3.1.1 knows no such bound: its clients wait.
+        while self._last_answer is not None and (full or self._publishing > MOST_UNSERVED):
             await asyncio.shield(self._last_answer)
+            full = False
         if packet.qos == 2:
             session.received.add(packet.packet_id)
         self._publishing += len(packet.payload)
@@ -350,7 +355,6 @@ class MqttConnection(asyncio.Protocol):
         task = self._loop.create_task(self._acknowledge(session, packet, before, self._last_answer))
         self._acknowledging.add(task)
         task.add_done_callback(self._acknowledging.discard)
-        await asyncio.sleep(0)
 
     async def _acknowledge(
         self,
