@@ -17,6 +17,7 @@ from topicweave.pipeline.generate import SUBSCRIPTIONS, TOPICS, Draw, drawn, row
 from topicweave.pipeline.importing import import_trace
 from topicweave.pipeline.parts import read_files
 from topicweave.pipeline.staging import read_about, table_files
+from topicweave.pipeline.workers import through_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,8 +81,17 @@ def imported(
     spark: SparkSession, format_name: str, path: str | Path, out: str | Path, **options: Any
 ) -> dict[str, DataFrame]:
     """The tables of a trace, kept in the folder `out`; `options` are the fields of `LineOptions`."""
+    _refuse_connect(spark, "imported")
     import_trace(spark, format_name, Path(path), Path(out), LineOptions(**options))
     return tables_in(spark, Path(out))
+
+
+def _refuse_connect(spark: SparkSession, what: str) -> None:
+    """What writes folders asks executors whether they see them, which a Connect client cannot."""
+    if through_connect(spark):
+        raise BadInput(
+            f"{what}: not through Spark Connect; use a session of a master (spark://…, yarn, k8s://…, local[*])"
+        )
 
 
 SAMPLERS: dict[str, Callable[..., Any]] = {
@@ -100,6 +110,7 @@ def sampled(
 
     kind, options   as `topicweave workload sample KIND` takes them
     """
+    _refuse_connect(spark, "sampled")
     if kind not in SAMPLERS:
         raise UnknownName("sample", kind, list(SAMPLERS))
     given: Any = Path(source) if isinstance(source, str) else source
