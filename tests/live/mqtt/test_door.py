@@ -539,10 +539,9 @@ def test_mosquittos_clients(version: str) -> None:
 
 
 SCRIPT = Path(__file__).with_name("mqtt_js.mjs")
-MQTT_JS = os.environ.get("MQTT_JS", "")
 
 
-@pytest.mark.skipif(not MQTT_JS, reason="MQTT_JS names no folder in which `npm install mqtt` was run")
+@pytest.mark.mqtt_js
 @pytest.mark.parametrize("version", [4, 5])
 def test_mqtt_js(version: int) -> None:
     async def test() -> None:
@@ -551,7 +550,7 @@ def test_mqtt_js(version: int) -> None:
             assert other.mqtt is not None
             ports = [str(node.mqtt.address.port) for node in (one, other) if node.mqtt]
             client = await asyncio.create_subprocess_exec(
-                "node", str(SCRIPT), MQTT_JS, str(version), *ports, stdout=subprocess.PIPE
+                "node", str(SCRIPT), os.environ["MQTT_JS"], str(version), *ports, stdout=subprocess.PIPE
             )
             printed, _ = await asyncio.wait_for(client.communicate(), 60)
             assert printed.decode().splitlines() == [
