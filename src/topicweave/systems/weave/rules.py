@@ -1,8 +1,9 @@
 """Weave's decisions as functions of plain data.
 
-A node keeps, for each of its topics, a link to a node with a lower id that wants the topic, too. Following such links, whoever wants a topic comes to lower and lower
-ids, until it is at the topic's lowest: so a topic is in one piece as soon as all of its nodes but the lowest have such a link. Nobody needs to know the
-other parts of a topic, and one link can serve all topics that its ends share. Ids are hashes of names, so nobody is low for long by its nature.
+A node keeps, for each of its topics, a link to a node with a lower id that wants the topic, too. Following such links, whoever wants a
+topic comes to lower and lower ids, until it is at the topic's lowest. So a topic is in one piece as soon as all of its nodes but the lowest
+have such a link. Nobody needs to know the other parts of a topic, and one link serves all topics that its ends share. Ids are hashes of
+names: they say nothing of what a node wants.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ def replacement(
     total: Slots | None = None
     does = {}
     for neighbour, topics in alone.items():
+        if not topics:
+            continue  # Anybody would do: whoever covers nothing alone goes by itself.
         does[neighbour] = view.overlap_counts(topics) == len(topics)
         total = does[neighbour].astype(np.intp) if total is None else total + does[neighbour]
     if total is None or not len(total):
