@@ -197,8 +197,10 @@ def example(type_: inspect.Type, draw: random.Random) -> Any:
         case inspect.IntType(ge=least, le=most):
             drawn = draw.choice([0, 1, draw.getrandbits(31), draw.getrandbits(64), 2**64 - 1])
             return min(max(drawn, least or 0), 2**64 - 1 if most is None else most)
-        case inspect.FloatType():
-            return draw.choice([0.0, -1.5, draw.random() * 1e6, math.inf])
+        case inspect.FloatType(ge=lowest, le=highest):
+            drawn_float = draw.choice([0.0, -1.5, draw.random() * 1e6, math.inf])
+            at_least = -math.inf if lowest is None else lowest
+            return min(max(drawn_float, at_least), math.inf if highest is None else highest)
         case inspect.BoolType():
             return draw.random() < 0.5
         case inspect.StrType():

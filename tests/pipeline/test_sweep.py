@@ -237,7 +237,14 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(spark: SparkSession, tmp_p
 def test_a_comparison_and_a_sweep_share_their_runs(tmp_path: Path) -> None:
     lists = {"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}
     topicweave.compare(
-        lists, systems=["random"], seeds=2, events=5, settle=5, out=tmp_path / "out", workers=1
+        lists,
+        systems=["random"],
+        preset="paper",
+        seeds=2,
+        events=5,
+        settle=5,
+        out=tmp_path / "out",
+        workers=1,
     )
     (folder,) = (tmp_path / "out" / "workloads").iterdir()
     (tmp_path / "same.toml").write_text(

@@ -19,6 +19,7 @@ def test_json_has_the_documented_keys_and_no_distributions() -> None:
             "workload",
             "seeds",
             "events",
+            "preset",
             "membership",
             "settle",
             "latency",
