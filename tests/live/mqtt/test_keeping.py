@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -115,8 +116,8 @@ def test_a_killed_door_hands_over_what_it_acknowledged(tmp_path: Path) -> None:
         assert second.stop() == 0
 
 
-async def _none(work: object) -> None:
-    await work  # type: ignore[misc]  # any coroutine
+async def _none(work: Awaitable[object]) -> None:
+    await work
 
 
 def test_a_retained_value_outlives_the_node(tmp_path: Path) -> None:
