@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicweave.blocks.home_publishing import HomePublishing, TreeEvent
+from topicweave.blocks.home_publishing import HomePublishing
 from topicweave.blocks.late_neighbours import LATE
 from topicweave.model.event import Event
+from topicweave.port import EventMessage
 from topicweave.testing.bench import NEWS, Bench
 
 HOME, EARLY, NEW = 1, 2, 3
@@ -24,14 +25,14 @@ class Home:
             node.control,
             lambda _topic: True,
             lambda _topic: self.children,
-            lambda _event: None,
+            lambda _event, _age: None,
         )
 
     def publish(self) -> int:
         return self.part.publish(Event(HOME, NEWS, 0, 0, b"hello"))
 
     def handed_to(self) -> list[int]:
-        return [sent.receiver for sent in self.bench.log if isinstance(sent.message, TreeEvent)]
+        return [sent.receiver for sent in self.bench.log if isinstance(sent.message, EventMessage)]
 
 
 def test_a_home_that_has_no_children_yet_serves_them_when_they_come() -> None:

@@ -127,3 +127,15 @@ def test_a_new_life_told_of_the_last_one_numbers_on(world: VirtualWorld) -> None
     node.start([])
     event = node.publish(NEWS).event
     assert (event.epoch, event.sequence) == (44, 5)
+
+
+def test_what_comes_late_is_not_handed_over_if_it_is_older_than_the_interest(world: VirtualWorld) -> None:
+    node = Loner(world)
+    world.net.run(5.0)
+    node.start([])
+    world.net.run(8.0)
+    node.subscribe(SPORT)
+    world.net.run(10.0)
+    for topic, age in ((NEWS, 4.0), (NEWS, 6.0), (SPORT, 1.0), (SPORT, 3.0), (SPORT, 0.0)):
+        node._hand_over(Event(1, topic, 1, int(age)), age)
+    assert [(event.topic, event.sequence) for event in world.delivered] == [(NEWS, 4), (SPORT, 1), (SPORT, 0)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topicweave.blocks.late_neighbours import LATE, MOST_PASSED, PassedOn
-from topicweave.blocks.notify_pull import Notify
+from topicweave.blocks.notify_pull import LateNotify, Notify, aged
 from topicweave.model.event import EventId
 from topicweave.testing import VirtualNetwork
 
@@ -17,7 +17,7 @@ def event(sequence: int, topic: int = NEWS) -> EventId:
 class Node:
     def __init__(self) -> None:
         self.net = VirtualNetwork()
-        self.passed = PassedOn(self.net.world(HERE))
+        self.passed = PassedOn(self.net.world(HERE), aged)
         self.net.listen()
 
     def note(self, *events: EventId) -> None:
@@ -29,7 +29,11 @@ class Node:
         before = len(self.net.log)
         self.passed.serve(topic, peers)
         sent = [(peer, message) for _, _, peer, message in self.net.log[before:]]
-        return [(peer, message.event.sequence) for peer, message in sent if isinstance(message, Notify)]
+        return [
+            (peer, message.event.sequence)
+            for peer, message in sent
+            if isinstance(message, Notify | LateNotify)
+        ]
 
 
 def test_a_new_neighbour_is_told_once_and_an_old_one_never() -> None:
@@ -38,6 +42,18 @@ def test_a_new_neighbour_is_told_once_and_an_old_one_never() -> None:
     assert node.told(NEWS, EARLY, LATER) == [(LATER, 0), (LATER, 1)]
     assert node.told(NEWS, EARLY, LATER) == []
     assert node.told(SPORT, LATER) == [(LATER, 0)]
+
+
+def test_what_comes_late_says_how_late() -> None:
+    node = Node()
+    node.note(event(0))
+    node.passed.note(event(1), Notify(event(1), 2), [EARLY], age=3.0)
+    node.net.run(1.0)
+    node.passed.serve(NEWS, [LATER])
+    assert [message for *_, message in node.net.log] == [
+        LateNotify(event(0), 1, 1.0),
+        LateNotify(event(1), 2, 4.0),
+    ]
 
 
 def test_who_has_it_from_elsewhere_is_not_told() -> None:

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from topicweave.blocks.notify_pull import Notify, NotifyInline, NotifyPull, NotifyPullParameters, Pull, Pulled
+from topicweave.blocks.late_neighbours import LateEvent
+from topicweave.blocks.notify_pull import (
+    LateNotify,
+    Notify,
+    NotifyInline,
+    NotifyPull,
+    NotifyPullParameters,
+    Pull,
+    Pulled,
+)
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
 from topicweave.testing import VirtualNetwork
@@ -19,8 +28,14 @@ class Spreader:
         self, net: VirtualNetwork, node: NodeId, peers: Sequence[NodeId], parameters: NotifyPullParameters
     ) -> None:
         self.got: list[Event] = []
+        self.ages: list[float] = []
         world = net.world(node)
-        self.events = NotifyPull(world, lambda _topic, _source: peers, self.got.append, parameters)
+
+        def deliver(event: Event, age: float) -> None:
+            self.got.append(event)
+            self.ages.append(age)
+
+        self.events = NotifyPull(world, lambda _topic, _source: peers, deliver, parameters)
         world.use(self.events)
 
 
@@ -100,3 +115,35 @@ def test_an_event_nobody_could_be_told_of_is_told_of_later() -> None:
     author.events.link_up()
     net.run(5.0)
     assert reader.got == [EVENT]
+
+
+@pytest.mark.parametrize("inline", [0, 1000])
+def test_who_becomes_a_neighbour_later_learns_how_old_events_are_and_so_do_those_behind_it(
+    inline: int,
+) -> None:
+    net = VirtualNetwork()
+    settings = NotifyPullParameters(inline=inline)
+    author, middle, last = (
+        Spreader(net, node, peers, settings) for node, peers in ((1, []), (2, [3]), (3, list[NodeId]()))
+    )
+    net.listen()
+    author.events.publish(EVENT)
+    net.run(3.0)
+    author.events.appeared(EVENT.topic, 2)
+    net.run(5.0)
+    assert [type(message) for *_, message in net.log if not isinstance(message, Pull | Pulled)] == [
+        LateEvent if inline else LateNotify
+    ] * 2
+    for late in (middle, last):
+        assert late.got == [EVENT]
+        assert 3.0 <= late.ages[0] < 4.0
+
+
+def test_a_notification_of_one_who_has_it_new_makes_an_event_new() -> None:
+    net = VirtualNetwork()
+    reader, holder = (Spreader(net, node, [], NotifyPullParameters()) for node in (2, 3))
+    holder.events.publish(EVENT)
+    net.send(4, 2, LateNotify(EVENT.id, 1, 9.0))  # It does not answer.
+    net.send(3, 2, Notify(EVENT.id, 1))
+    net.run(5.0)
+    assert (reader.got, reader.ages) == ([EVENT], [0.0])

@@ -23,7 +23,7 @@ WORKER = Path(__file__).with_name("fork_worker.py")
 SEEDS, GROUP = 3, 20
 """Those whom the others join; how many start at a time."""
 UP_WITHIN = 120.0
-"""Seconds, of a group of processes."""
+"""Seconds without one more process that is up."""
 
 
 class Took(NamedTuple):
@@ -77,10 +77,13 @@ class Crowd:
         return time.monotonic() - began
 
 
-def wait_for(condition: Callable[[], object], patience: float, what: str) -> None:
-    deadline, waiting = time.monotonic() + patience, threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, what
+def wait_for(count: Callable[[], int], wanted: int, patience: float, what: str) -> None:
+    """Until a count is as high as wanted; patience begins anew with each step towards it."""
+    reached, deadline, waiting = 0, time.monotonic() + patience, threading.Event()
+    while (now := count()) < wanted:
+        if now > reached:
+            reached, deadline = now, time.monotonic() + patience
+        assert time.monotonic() < deadline, f"{what}: {now} of {wanted}"
         waiting.wait(0.05)
 
 
@@ -107,7 +110,7 @@ def kill_some(settings: Settings, interests: list[list[str]], share: float, with
             process = start(json.dumps(orders), common, script=WORKER)
             groups.append(process.process.pid)
             crowd.hear(process)
-            wait_for(lambda: len(crowd.up) == last, UP_WITHIN, f"of {last} nodes not all are up")
+            wait_for(lambda: len(crowd.up), last, UP_WITHIN, "nodes that are up")
 
         try:
             began = time.monotonic()

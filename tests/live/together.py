@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -21,24 +22,24 @@ from topicweave.live.clock import Clock
 
 PATIENCE = 30.0
 """Seconds after which a condition is taken for one that never comes; far beyond what any takes."""
+LOOK_EVERY = 0.01
+MOST_PER_TURN = 0.05
+"""Seconds that one turn of the event loop counts at most: while others have the processor, the nodes get nowhere, and nobody loses patience."""
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    """Run a test on the event loop that nodes run on."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(300):
-            await test()
-
-    live_node.run(bounded)
+    """Run a test on the event loop that nodes run on; pytest ends what hangs."""
+    live_node.run(test)
 
 
 async def eventually(condition: Callable[[], object], what: str = "", patience: float = PATIENCE) -> None:
     """Return as soon as the condition holds."""
-    deadline = time.monotonic() + patience
+    waited, last = 0.0, time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, f"did not come to pass in {patience:g} s: {what or condition}"
-        await asyncio.sleep(0.01)
+        assert waited < patience, f"did not come to pass in {patience:g} s: {what or condition}"
+        await asyncio.sleep(LOOK_EVERY)
+        now = time.monotonic()
+        waited, last = waited + min(now - last, MOST_PER_TURN), now
 
 
 def local(**changes: Any) -> Settings:
@@ -59,10 +60,10 @@ def linked(*nodes: LiveNode) -> bool:
     return all({link.peer for link in node.node.links()} & ids for node in nodes)
 
 
-def taken(node: LiveNode) -> list[tuple[str, bytes]]:
-    """What the application has been handed so far, and has not read."""
+def taken(node: LiveNode, after: int = 0) -> list[tuple[str, bytes]]:
+    """What the application has been handed so far, and has not read; `after` so many."""
     assert node.feed is not None
-    return [(event.topic, event.payload) for event in node.feed._queue]
+    return [(event.topic, event.payload) for event in itertools.islice(node.feed._queue, after, None)]
 
 
 def total(nodes: list[LiveNode], counter: str) -> int:

@@ -86,16 +86,16 @@ def test_one_node_is_not_enough() -> None:
 
 
 class DeliversTwice(SpiderCastNode):
-    def _hand_over(self, event: Event) -> None:
-        super()._hand_over(event)
+    def _hand_over(self, event: Event, age: float = 0.0) -> None:
+        super()._hand_over(event, age)
         if self.id % 4 == 0:
-            super()._hand_over(event)
+            super()._hand_over(event, age)
 
 
 class DeliversUnwanted(SpiderCastNode):
     """Hands over what it takes part in only because it once published there."""
 
-    def _hand_over(self, event: Event) -> None:
+    def _hand_over(self, event: Event, age: float = 0.0) -> None:
         self.world.deliver(event)
 
 

@@ -9,7 +9,7 @@ Rules kept
 3. A node hands an event on to its children the first time it gets it, and to the application if that wants it. The
    publisher does not hand its own event over again when the tree brings it, but passes it on as everybody does.
 4. A child that comes a little later gets the event too: a newcomer that takes over as home has no children yet, and a branch
-   whose parent left looks for another one.
+   whose parent left looks for another one. It is told the event's age.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from topicweave.blocks.harmonic_links import as_point
-from topicweave.blocks.late_neighbours import PassedOn
+from topicweave.blocks.late_neighbours import LateEvent, PassedOn, aged_event
 from topicweave.blocks.ring import Ring
 from topicweave.blocks.seen import SeenEvents
 from topicweave.model.event import Event, EventId
@@ -70,7 +70,9 @@ class _Waiting:
 
 
 class HomePublishing:
-    """One node's part. `targets(topic)` are its children in the topic's tree; `deliver(event)` is called once per event."""
+    """One node's part. `targets(topic)` are its children in the topic's tree; `deliver(event, age)` is called once per event,
+    with the age of one that comes late.
+    """
 
     def __init__(
         self,
@@ -78,7 +80,7 @@ class HomePublishing:
         control: Ring,
         is_home: Callable[[TopicId], bool],
         targets: Callable[[TopicId], list[NodeId]],
-        deliver: Callable[[Event], None],
+        deliver: Callable[[Event, float], None],
         keep_home: float = 30.0,
     ) -> None:
         self._world = world
@@ -91,7 +93,7 @@ class HomePublishing:
         self._seen = SeenEvents()
         self._waiting: OrderedDict[EventId, _Waiting] = OrderedDict()
         self._homes: OrderedDict[TopicId, tuple[NodeId, float]] = OrderedDict()
-        self._passed = PassedOn(world)
+        self._passed = PassedOn[TreeEvent](world, aged_event)
 
     def receivers(self) -> Receivers:
         return {
@@ -100,6 +102,7 @@ class HomePublishing:
             ToHome: self._receive_to_home,
             AtHome: self._receive_at_home,
             TreeEvent: self._receive_event,
+            LateEvent: self._receive_event,
         }
 
     def known_peers(self) -> set[NodeId]:
@@ -178,23 +181,25 @@ class HomePublishing:
             return  # It will be sent again, to the right one.
         self._world.send(event.publisher, AtHome(event.id))
         if self._seen.first_time(event.id):
-            self._deliver(event)
+            self._deliver(event, 0.0)
             self._pass_down(event, message.hops, None)
 
     def _receive_at_home(self, _sender: NodeId, message: AtHome) -> None:
         self._waiting.pop(message.event, None)
 
-    def _receive_event(self, sender: NodeId, message: TreeEvent) -> None:
+    def _receive_event(self, sender: NodeId, message: TreeEvent | LateEvent) -> None:
         event = message.event
         if self._seen.first_time(event.id):
+            age = message.age if isinstance(message, LateEvent) else 0.0
             if event.publisher != self._id:
-                self._deliver(event)
-            self._pass_down(event, message.hops, sender)
+                self._deliver(event, age)
+            self._pass_down(event, message.hops, sender, age)
 
-    def _pass_down(self, event: Event, hops: int, source: NodeId | None) -> int:
+    def _pass_down(self, event: Event, hops: int, source: NodeId | None, age: float = 0.0) -> int:
         message = TreeEvent(event, hops + 1)
         peers = [peer for peer in self._targets(event.topic) if peer != source]
+        onward = aged_event(message, age)
         for peer in peers:
-            self._world.send(peer, message)
-        self._passed.note(event.id, message, peers if source is None else [*peers, source])
+            self._world.send(peer, onward)
+        self._passed.note(event.id, message, peers if source is None else [*peers, source], age)
         return len(peers)

@@ -6,7 +6,7 @@ Rules kept
 2. A node's interest has a version that grows with every change, so that peers need compare no more than that.
 3. Where a system says so, publishing on a topic that a node does not want makes it part of its interest, until `publisher_interest`
    seconds after the last event. A restart that kept the memory begins that time anew: its timers died with the last life.
-4. The application is handed what it subscribed to, and nothing else.
+4. The application is handed what it subscribed to, and nothing else; of what comes late, nothing from before it did.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class InterestNode(Node):
         self._interest: Interest = frozenset(self.subscriptions)
         self._interest_version = 0
         self._numbers = EventNumbers(node_id)
+        self._since, self._topic_since = world.now, dict[TopicId, float]()
+        """When this life began, and when topics were subscribed to since."""
         self._publisher_interest = publisher_interest
         self._publishing: dict[TopicId, float] = {}  # on what it does not want: when the last event was
         if publisher_interest is not None:
@@ -59,6 +61,8 @@ class InterestNode(Node):
 
     def start(self, contacts: Sequence[NodeId]) -> None:
         self._numbers.begin(self.world.now)
+        self._since = self.world.now
+        self._topic_since.clear()
         for topic in sorted(self._publishing):
             self._publishes_on(topic, renew=True)
 
@@ -66,15 +70,17 @@ class InterestNode(Node):
         self._numbers.resume(epoch, sequences)
 
     def subscribe(self, topic: TopicId) -> None:
-        self.subscriptions.add(topic)
-        self._update_interest()
+        self.subscribe_all([topic])
 
     def subscribe_all(self, topics: Sequence[TopicId]) -> None:
-        self.subscriptions.update(topics)
+        new = [topic for topic in topics if topic not in self.subscriptions]
+        self._topic_since.update(dict.fromkeys(new, self.world.now))
+        self.subscriptions.update(new)
         self._update_interest()
 
     def unsubscribe(self, topic: TopicId) -> None:
         self.subscriptions.discard(topic)
+        self._topic_since.pop(topic, None)
         self._update_interest()
 
     def publish(self, topic: TopicId, payload: bytes = b"") -> Published:
@@ -98,8 +104,12 @@ class InterestNode(Node):
     def _takes_part_in(self, topic: TopicId) -> bool:
         return topic in self._interest
 
-    def _hand_over(self, event: Event) -> None:
-        if event.topic in self.subscriptions:
+    def _hand_over(self, event: Event, age: float = 0.0) -> None:
+        """`age`: of an event that comes late; one that is older than the application's interest is not for it."""
+        topic = event.topic
+        if topic in self.subscriptions and not (
+            age and self.world.now - age < self._topic_since.get(topic, self._since)
+        ):
             self.world.deliver(event)
 
     # The interest.

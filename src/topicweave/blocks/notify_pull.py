@@ -8,19 +8,20 @@ Rules kept
    event are remembered, and asked one after another if no event comes.
 3. A payload shorter than `inline` travels with the notification: nothing is left to pull. With 0 all events are pulled.
 4. An event is handed to the application at most once, and passed on at most once, however often it comes.
-5. Who becomes a neighbour in the topic's tree a little later is notified too (`appeared`).
+5. Who becomes a neighbour in the topic's tree a little later is notified too (`appeared`), with the event's age.
 6. A node's own event that nobody could be told of is kept, and told of when there is somebody (`link_up`).
 7. All memory is bounded: the cache that answers pulls, the events waited for, the streams seen.
 """
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 import msgspec
 
-from topicweave.blocks.late_neighbours import PassedOn
+from topicweave.blocks.late_neighbours import Age, LateEvent, PassedOn, aged_event
 from topicweave.blocks.seen import SeenEvents
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import RING_SIZE, NodeId, TopicId
@@ -35,6 +36,14 @@ class Notify(Message, frozen=True, array_like=True, tag="np-notify"):
 
     event: EventId
     hops: int
+
+
+class LateNotify(Message, frozen=True, array_like=True, tag="np-late"):
+    """The same of an event that came so long ago."""
+
+    event: EventId
+    hops: int
+    age: Age
 
 
 class NotifyInline(EventMessage, frozen=True, array_like=True, tag="np-inline"):
@@ -63,18 +72,35 @@ class NotifyPullParameters(msgspec.Struct, frozen=True):
     streams: int = 65_536
 
 
+def aged(message: Notify | NotifyInline, age: float) -> Message:
+    """A notification as it is sent on: with the age of its event, unless that is new."""
+    if isinstance(message, Notify):
+        return LateNotify(message.event, message.hops, age) if age else message
+    return aged_event(message, age)
+
+
+class _Awaited:
+    """Whom to ask next for an event, and when it came to those who have it."""
+
+    __slots__ = ("came", "sources")
+
+    def __init__(self, came: float) -> None:
+        self.came = came
+        self.sources: list[NodeId] = []
+
+
 class NotifyPull:
     """One node's part.
 
     `targets(topic, source)` names whom to notify of an event that came from `source` (None for the node's own);
-    `deliver(event)` is called once for each event.
+    `deliver(event, age)` is called once for each event, with the age of one that comes late.
     """
 
     def __init__(
         self,
         world: World,
         targets: Callable[[TopicId, NodeId | None], Iterable[NodeId]],
-        deliver: Callable[[Event], None],
+        deliver: Callable[[Event, float], None],
         parameters: NotifyPullParameters | None = None,
     ) -> None:
         self._world = world
@@ -84,14 +110,16 @@ class NotifyPull:
         self._seen = SeenEvents(self._parameters.streams)
         self._cache: OrderedDict[EventId, tuple[Event, int]] = OrderedDict()
         self._cache_size = 0
-        self._awaited: OrderedDict[EventId, list[NodeId]] = OrderedDict()  # whom to ask next
+        self._awaited: OrderedDict[EventId, _Awaited] = OrderedDict()
         self._unsent: OrderedDict[EventId, Event] = OrderedDict()
-        self._passed = PassedOn(world)
+        self._passed = PassedOn[Notify | NotifyInline](world, aged)
 
     def receivers(self) -> Receivers:
         return {
             Notify: self._receive_notify,
+            LateNotify: self._receive_notify,
             NotifyInline: self._receive_event,
+            LateEvent: self._receive_event,
             Pull: self._receive_pull,
             Pulled: self._receive_event,
         }
@@ -125,24 +153,26 @@ class NotifyPull:
 
     def lost(self, peer: NodeId) -> None:
         """Do not wait for a peer that is dead."""
-        for sources in self._awaited.values():
-            if peer in sources:
-                sources.remove(peer)
+        for awaited in self._awaited.values():
+            if peer in awaited.sources:
+                awaited.sources.remove(peer)
 
     def known_peers(self) -> set[NodeId]:
-        return set().union(*self._awaited.values())
+        return {peer for awaited in self._awaited.values() for peer in awaited.sources}
 
-    def _receive_notify(self, sender: NodeId, message: Notify) -> None:
+    def _receive_notify(self, sender: NodeId, message: Notify | LateNotify) -> None:
         event_id = message.event
-        sources = self._awaited.get(event_id)
-        if sources is not None:
-            if sender not in sources and len(sources) < MOST_SOURCES:
-                sources.append(sender)
+        came = self._world.now - message.age if isinstance(message, LateNotify) else math.inf
+        awaited = self._awaited.get(event_id)
+        if awaited is not None:
+            awaited.came = max(awaited.came, came)
+            if sender not in awaited.sources and len(awaited.sources) < MOST_SOURCES:
+                awaited.sources.append(sender)
             return
         if event_id in self._seen or not 0 <= event_id.topic < RING_SIZE:
             self._passed.has(event_id, sender)
             return
-        self._awaited[event_id] = []
+        self._awaited[event_id] = _Awaited(came)
         self._ask(event_id, sender)
         if len(self._awaited) > self._parameters.most_awaited:
             self._stop_awaiting(next(iter(self._awaited)))
@@ -153,9 +183,9 @@ class NotifyPull:
 
     def _ask_again(self, key: TimerKey) -> None:
         event_id: EventId = key[1]
-        sources = self._awaited.get(event_id)
-        if sources:
-            self._ask(event_id, sources.pop(0))
+        awaited = self._awaited.get(event_id)
+        if awaited is not None and awaited.sources:
+            self._ask(event_id, awaited.sources.pop(0))
         else:
             self._awaited.pop(event_id, None)
 
@@ -172,21 +202,25 @@ class NotifyPull:
         event_id = event.id
         if not self._seen.first_time(event_id):
             return
-        self._stop_awaiting(event_id)
-        self._deliver(event)
-        self._spread(event, message.hops, sender)
+        age = message.age if isinstance(message, LateEvent) else 0.0
+        if (awaited := self._awaited.get(event_id)) is not None:
+            age = max(age, self._world.now - awaited.came)
+            self._stop_awaiting(event_id)
+        self._deliver(event, age)
+        self._spread(event, message.hops, sender, age)
 
-    def _spread(self, event: Event, hops: int, source: NodeId | None) -> int:
-        notification: Message
+    def _spread(self, event: Event, hops: int, source: NodeId | None, age: float = 0.0) -> int:
+        notification: Notify | NotifyInline
         if len(event.payload) < self._parameters.inline:
             notification = NotifyInline(event, hops + 1)
         else:
             self._remember(event, hops)
             notification = Notify(event.id, hops + 1)
         peers = [peer for peer in self._targets(event.topic, source) if peer != source]
+        onward = aged(notification, age)
         for peer in peers:
-            self._world.send(peer, notification)
-        self._passed.note(event.id, notification, peers if source is None else [*peers, source])
+            self._world.send(peer, onward)
+        self._passed.note(event.id, notification, peers if source is None else [*peers, source], age)
         return len(peers)
 
     def _remember(self, event: Event, hops: int) -> None:

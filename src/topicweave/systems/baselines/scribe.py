@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 
 from topicweave.blocks.interest_node import ViewNode
-from topicweave.blocks.late_neighbours import PassedOn
+from topicweave.blocks.late_neighbours import LateEvent, PassedOn, aged_event
 from topicweave.blocks.relay_paths import RelayParameters, RelayPaths
 from topicweave.blocks.seen import SeenEvents
 from topicweave.blocks.small_world import Router, nearest
@@ -147,7 +147,7 @@ class ScribeNode(ViewNode):
         self._number = 0
         self._looked_at = -1
         self._router: PastryRouter | None = None
-        self._passed = PassedOn(world)
+        self._passed = PassedOn[ScribeEvent](world, aged_event)
         self.relays = RelayPaths(
             world,
             node_id,
@@ -164,6 +164,7 @@ class ScribeNode(ViewNode):
             Measure: self._receive_measure,
             Measured: self._receive_measured,
             ScribeEvent: self._receive_event,
+            LateEvent: self._receive_event,
             ScribeGone: lambda sender, _message: self.peer_lost(sender),
         }
 
@@ -178,10 +179,6 @@ class ScribeNode(ViewNode):
         self._looked_at = -1
         self.relays.start()
         self.world.set_timer((LOOK,), self.world.random.uniform(0.0, 1.0))
-
-    def subscribe(self, topic: TopicId) -> None:
-        super().subscribe(topic)
-        self.relays.request([topic])
 
     def subscribe_all(self, topics: Sequence[TopicId]) -> None:
         super().subscribe_all(topics)
@@ -311,26 +308,28 @@ class ScribeNode(ViewNode):
 
     # Events.
 
-    def _receive_event(self, sender: NodeId, message: ScribeEvent) -> None:
+    def _receive_event(self, sender: NodeId, message: ScribeEvent | LateEvent) -> None:
         event = message.event
         if message.hops > MOST_HOPS:
             return
         if not self._seen.first_time(event):
             self._passed.has(event.id, sender)
             return
-        self._pass_on(event, message.hops, sender)
-        self._hand_over(event)
+        age = message.age if isinstance(message, LateEvent) else 0.0
+        self._pass_on(event, message.hops, sender, age)
+        self._hand_over(event, age)
 
-    def _pass_on(self, event: Event, hops: int, source: NodeId | None) -> int:
+    def _pass_on(self, event: Event, hops: int, source: NodeId | None, age: float = 0.0) -> int:
         """Along the tree; a node that is no part of it sends towards the root."""
         peers = [peer for peer in self.relays.neighbours(event.topic) if peer != source]
         if not self.relays.relays(event.topic):
             hop = self.router().next_hop(event.topic)
             peers = [] if hop in (self.id, source) else [hop]
         message = ScribeEvent(event, hops + 1)
+        onward = aged_event(message, age)
         for peer in peers:
-            self.world.send(peer, message)
-        self._passed.note(event.id, message, peers if source is None else [*peers, source])
+            self.world.send(peer, onward)
+        self._passed.note(event.id, message, peers if source is None else [*peers, source], age)
         return len(peers)
 
 

@@ -111,10 +111,10 @@ class VitisNode(RendezvousNode):
         self.election.set_topics(self._interest)
         self._request_paths()
 
-    def _hand_over(self, event: Event) -> None:
+    def _hand_over(self, event: Event, age: float = 0.0) -> None:
         if event.topic in self.subscriptions:
             self._rates.event(event.topic)
-        super()._hand_over(event)
+        super()._hand_over(event, age)
 
     def known_peers(self) -> set[NodeId]:
         return super().known_peers() | self.election.known_peers()
