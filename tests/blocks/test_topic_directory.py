@@ -162,6 +162,17 @@ def test_a_leader_that_leads_no_more_is_no_part() -> None:
     assert keeper.introductions([TOPIC], now=100.0) == []
 
 
+def test_a_hot_home_hears_those_who_lead_no_more() -> None:
+    """In a storm of joins many lead for a while. Were they kept as leaders, the parts that there are would hardly ever be introduced to each other."""
+    keeper = home()
+    keeper.announced(announcement(5, LEADS), now=0.0)
+    keeper.announced(announcement(9, LEADS), now=0.0)
+    for subscriber in range(100, 400):
+        keeper.announced(announcement(subscriber), now=20.0)
+    keeper.announced(Announcement(9, 1, 150.0, (TOPIC,), bytes([0]), (5,), bytes([1])), now=20.0)
+    assert keeper.introductions([TOPIC], now=100.0) == []
+
+
 def test_every_asker_has_a_budget() -> None:
     keeper = home()
     keeper.announced(announcement(5), now=0.0)

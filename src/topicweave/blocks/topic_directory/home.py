@@ -4,7 +4,8 @@ Rules kept
 ----------
 1. Of a topic it keeps at most `records` subscribers, each until its term ends, it withdraws, or somebody could not reach it. Where there are more, newcomers
    take random places, but never that of a leader.
-2. It takes at most `hot` announcements of a topic per second; only leaders of parts are always heard. Its answer says when to come again.
+2. It takes at most `hot` announcements of a topic per second; only leaders of parts are always heard, also when they say that they lead no more: a
+   part that is none would be introduced for as long as its record lasts. Its answer says when to come again.
 3. An answer names at most `contacts` subscribers, drawn at random. Who is new is also named to some of those who were there, so that either side may call.
 4. A label names a part of a topic; only who bears it (the leader) makes it count, once it has led for two lifetimes of a label. Where two such
    parts are, random members of them are introduced to each other, a few at a time.
@@ -155,7 +156,8 @@ class Home:
         if old is not None and old.epoch > announcement.epoch:
             return
         known.bits |= rules.audience_bit(subscriber)
-        if not known.announced.take(now) and not leads:
+        led = old is not None and old.led_since is not None
+        if not known.announced.take(now) and not leads and not led:
             return
         if old is None and len(kept) >= self._parameters.records:
             replaceable = [peer for peer, record in kept.items() if record.led_since is None]
