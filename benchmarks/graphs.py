@@ -13,7 +13,25 @@ from benchmarks.sheet import Column, Sheet
 from topicweave.pipeline.parts import ROWS_PER_PART, write_part
 from topicweave.workloads.counter_random import uniforms
 
-ALGORITHMS = ("components", "diameter", "similar", "cooccurrence", "communities", "survival")
+ALGORITHMS = (
+    "components",
+    "components of topics",
+    "diameter",
+    "diameters of topics",
+    "similar",
+    "cooccurrence",
+    "communities",
+    "survival",
+)
+SIZES = (1_000_000, 10_000_000, 50_000_000)
+TABLES = {
+    "components": ("links",),
+    "diameter": ("links",),
+    "components of topics": ("links", "subscriptions"),
+    "diameters of topics": ("links", "subscriptions"),
+    "survival": ("churn",),
+}
+REGISTERS = 16
 
 
 def run(quick: bool) -> list[Sheet]:
@@ -29,7 +47,7 @@ def run(quick: bool) -> list[Sheet]:
         Column("peak MiB", ",.0f", "less"),
     )
     settings = MEMORY | FEW_ROWS if quick else MEMORY
-    for rows in (2_000,) if quick else (1_000_000, 10_000_000, 50_000_000):
+    for rows in (2_000,) if quick else SIZES:
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
             make_tables(Path(folder), rows)
             for name in ("components", "survival") if quick else ALGORITHMS:
@@ -39,19 +57,22 @@ def run(quick: bool) -> list[Sheet]:
 
 
 def make_tables(folder: Path, rows: int) -> None:
-    """So many links, subscriptions and changes. Half the links are short, so that there is something to walk along."""
+    """So many links, subscriptions and changes, ten of each a node.
+
+    Every second link is a short one, so that there is something to walk along. Ten nodes in a row have seven of ten topics in
+    common, so that there are like nodes, topics that go together, and links within a topic: 2.5 of them for each link.
+    """
     nodes = max(rows // 10, 2)
     for start in range(0, rows, ROWS_PER_PART):
         at = np.arange(start, min(start + ROWS_PER_PART, rows))
-        node = at % nodes
-        near, far = (
-            1 + (uniforms(1, 1, at) * 5).astype(np.int64),
-            (uniforms(1, 2, at) * nodes).astype(np.int64),
-        )
-        peer = np.where(at // nodes % 2 == 0, (node + near) % nodes, far)
-        topic = (uniforms(1, 3, at) ** 3 * nodes / 10).astype(np.int64)
-        time = uniforms(1, 4, at) * 1000 + at // nodes * 1000
-        change = np.where(at // nodes % 2 == 0, "join", "leave")
+        node, turn = at % nodes, at // nodes
+        near = 1 + (uniforms(1, 1, at) * 5).astype(np.int64)
+        far = (uniforms(1, 2, at) * nodes).astype(np.int64)
+        peer = np.where(turn % 2 == 0, (node + near) % nodes, far)
+        of_whom = np.where(turn < 7, node // 10, nodes + node)
+        topic = (uniforms(1, 3, of_whom, turn) ** 3 * nodes / 10).astype(np.int64)
+        time = uniforms(1, 4, at) * 1000 + turn * 1000
+        change = np.where(turn % 2 == 0, "join", "leave")
         number = start // ROWS_PER_PART
         _write(folder, "links", number, {"node": _names("n", node), "peer": _names("n", peer)})
         _write(folder, "subscriptions", number, {"node": _names("n", node), "topic": _names("t", topic)})
@@ -73,15 +94,15 @@ def graph_on_spark(settings: Settings, folder: str, name: str, rows: int) -> int
     from topicweave.pipeline.session import spark_session
     from topicweave.pipeline.staging import table_files
 
-    table = {"components": "links", "diameter": "links", "survival": "churn"}.get(name, "subscriptions")
     with spark_session(**settings) as spark:
-        source = api.tables_in(spark, {table: table_files(Path(folder), table)})
-        if name == "components":
+        tables = TABLES.get(name, ("subscriptions",))
+        source = api.tables_in(spark, {table: table_files(Path(folder), table) for table in tables})
+        if name.startswith("components"):
             api.named_components(spark, source).count()
-        elif name == "diameter":
-            api.named_distances(spark, source, registers=16).count()
+        elif name.startswith("diameter"):
+            api.named_distances(spark, source, registers=REGISTERS).count()
         elif name == "similar":
-            api.named_similar(spark, source, 0.7)[0].count()
+            api.named_similar(spark, source, 0.5)[0].count()
         elif name == "cooccurrence":
             api.named_cooccurrence(spark, source)[0].count()
         elif name == "communities":

@@ -110,13 +110,18 @@ def test_counters_estimate_within_their_error() -> None:
         assert estimates(made_)[0] == pytest.approx(count, rel=4 * 1.04 / math.sqrt(registers))
 
 
+def by_hash(table: Any) -> dict[int, dict[str, Any]]:
+    return {row["topic"]: row for row in sorted(table.to_pylist(), key=lambda row: row["topic"])}
+
+
 @pytest.mark.parametrize("by_topic", [False, True])
 def test_distances_are_near_the_true_ones(by_topic: bool) -> None:
     exact = together = 0
     for seed in range(15):
         links, wishes = made(seed)
         found = [
-            distances(loop_of(links, wishes if by_topic else None, tasks), 256, seed) for tasks in (1, 4)
+            by_hash(distances(loop_of(links, wishes if by_topic else None, tasks), 256, seed))
+            for tasks in (1, 4)
         ]
         assert repr(found[0]) == repr(found[1])
         for topic, graph in graphs_of(links, wishes if by_topic else None):
@@ -126,12 +131,16 @@ def test_distances_are_near_the_true_ones(by_topic: bool) -> None:
                 for length in to.values()
                 if length
             ]
-            assert found[0][topic].vertices == len(graph)
-            assert found[0][topic].diameter <= max(lengths, default=0)
-            exact += found[0][topic].diameter == max(lengths, default=0)
+            one = found[0][topic]
+            assert one["vertices"] == len(graph)
+            assert one["diameter"] <= max(lengths, default=0)
+            exact += one["diameter"] == max(lengths, default=0)
             together += 1
             if lengths:
-                assert found[0][topic].mean == pytest.approx(np.mean(lengths), rel=0.3)
+                assert one["mean"] == pytest.approx(np.mean(lengths), rel=0.3)
+                assert one["effective"] <= one["diameter"]
+            else:
+                assert (one["effective"], math.isnan(one["mean"])) == (0.0, True)
     assert exact / together > 0.9
 
 
@@ -288,9 +297,14 @@ def test_on_spark_all_is_as_here_and_has_names(spark: SparkSession, tmp_path: Pa
         (names[topic], names[node], component) for topic, node, component in rows(expected)
     }
     table = {row["topic"]: row for row in api.named_distances(spark, overlay).toArrow().to_pylist()}
-    for topic, of_topic in distances(loop_of(links, wishes, 2)).items():
-        assert table[names[topic]]["diameter"] == of_topic.diameter
-        assert table[names[topic]]["vertices"] == of_topic.vertices
+    for topic, of_topic in by_hash(distances(loop_of(links, wishes, 2))).items():
+        assert repr({**of_topic, "topic": names[topic]}) == repr(table.pop(names[topic]))
+    assert not table
+    (whole,) = api.named_distances(spark, api.of_frames({"links": spark.createDataFrame(recorded)})).collect()
+    assert (whole["topic"], whole["diameter"]) == (
+        None,
+        by_hash(distances(loop_of(links, None, 2)))[0]["diameter"],
+    )
 
     def here() -> LoopHere:
         return LoopHere(scan_subscriptions(2)("subscriptions", lists, 0), 2)

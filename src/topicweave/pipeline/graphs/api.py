@@ -22,12 +22,13 @@ from topicweave.errors import BadInput
 from topicweave.pipeline.graphs.components import components
 from topicweave.pipeline.graphs.cooccurrence import communities, cooccurrence
 from topicweave.pipeline.graphs.diameters import REGISTERS, distances
-from topicweave.pipeline.graphs.links import ALL, scan_links
+from topicweave.pipeline.graphs.links import scan_links
 from topicweave.pipeline.graphs.similar import scan_subscriptions, similar
 from topicweave.pipeline.graphs.survival import Survival, scan_churn, survival
 from topicweave.pipeline.measuring.scan import names_of
 from topicweave.pipeline.measuring.sources import Scan, chunks_of
-from topicweave.pipeline.measuring.spark import TableSource, of_chunks, of_frames
+from topicweave.pipeline.measuring.spark import TableSource, of_chunks
+from topicweave.pipeline.measuring.spark import of_frames as _of_frames
 from topicweave.pipeline.rounds import Letter, LoopOnSpark, batches_by_bytes, here, unpacked
 from topicweave.pipeline.workers import cores
 
@@ -73,6 +74,11 @@ TABLES: dict[str, pa.Schema] = {
 def tables_in(spark: SparkSession, files: Mapping[str, Sequence[Place]]) -> TableSource:
     """Of Parquet files by table: links, subscriptions, churn."""
     return of_chunks(spark, chunks_of(files, columns=_COLUMNS))
+
+
+def of_frames(frames: Mapping[str, DataFrame]) -> TableSource:
+    """Of DataFrames by table; they are counted, so that large ones go to many tasks."""
+    return _of_frames(frames, counted=tuple(frames))
 
 
 def last_moment(spark: SparkSession, source: TableSource, run: str | None) -> tuple[str, float]:
@@ -179,14 +185,11 @@ def named_components(spark: SparkSession, source: TableSource) -> DataFrame:
 def named_distances(
     spark: SparkSession, source: TableSource, registers: int = REGISTERS, seed: int = 0
 ) -> DataFrame:
-    """(topic, vertices, diameter, effective, mean), a row for each topic; the driver hears of each topic at each step."""
+    """(topic, vertices, diameter, effective, mean), a row for each topic."""
     if registers % 8 or not 16 <= registers <= 65536:
         raise BadInput(f"registers: {registers}; a multiple of 8, at least 16")
-    found = distances(_graph_loop(spark, source), registers, seed)
-    rows = [(topic, *of_topic) for topic, of_topic in found.items()]
-    form = "topic long, vertices long, diameter long, effective double, mean double"
-    made = spark.createDataFrame(rows, form)
-    if ALL in found:
+    made: DataFrame = distances(_graph_loop(spark, source), registers, seed)
+    if "subscriptions" not in source.rows:
         return made.selectExpr("cast(null as string) topic", "vertices", "diameter", "effective", "mean")
     names = _names(source, {"subscriptions": ("topic",)})
     return _named(made, names, "topic").select("topic", "vertices", "diameter", "effective", "mean")

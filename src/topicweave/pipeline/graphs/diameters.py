@@ -1,22 +1,24 @@
-"""TopicDistances in all topics' graphs by HyperANF (Boldi, Rosa and Vigna, WWW 2011).
+"""Distances in all topics' graphs by HyperANF (Boldi, Rosa and Vigna, WWW 2011).
 
 Every vertex keeps a HyperLogLog counter of the vertices within so many steps of it: the counter of one step more is the
 maximum, register by register, of its own and its neighbours'. What changes in a step gives the number of pairs at that
 distance. With m registers of a byte each a count is off by about 1.04 / sqrt(m). The last step in which a register grew is at
 most the diameter, because no counter grows beyond it; it is less only if all that is at the largest distance left no mark.
+
+What is counted for a topic at each step is kept by the topic's task; the driver hears only how many counters grew.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from topicweave.model.arrays import FloatArray, IntArray
 from topicweave.pipeline.graphs.links import offered, take_edges, take_vertices, taken
+from topicweave.pipeline.measuring.kernels import numbered_pairs
 from topicweave.pipeline.rounds import TOLD, Inbox, Letter, Loop, Work, mixed, spread
 
 Registers = npt.NDArray[np.uint8]
@@ -26,16 +28,11 @@ _PIECE = 1 << 18
 _PARTS = 1024
 
 
-class TopicDistances(NamedTuple):
-    """Of one topic (or of the whole graph)."""
+COLUMNS = ("topic", "vertices", "diameter", "effective", "mean")
+"""Of a topic (or of the whole graph). The diameter is at least so much, and almost always exactly. Within `effective` steps are
+nine tenths of the pairs that are connected at all, interpolated; the mean is over connected pairs, nan if there are none."""
 
-    vertices: int
-    diameter: int
-    """At least so much, and almost always exactly."""
-    effective: float
-    """Within so many steps are nine tenths of the pairs that are connected at all, interpolated."""
-    mean: float
-    """Over connected pairs."""
+_TALLY = dict.fromkeys(("topic", "step", "pairs", "grown", "vertices"), np.int64)
 
 
 def counters(vertex: IntArray, registers: int, seed: int) -> Registers:
@@ -106,7 +103,10 @@ def _state(
     yield from spread(round_, "state", vertices["vertex"], tasks, columns)
 
 
-def _told(topic: IntArray, counts: FloatArray, grown: Any) -> Letter:
+def _tally(
+    round_: int, tasks: int, step: int, topic: IntArray, counts: FloatArray, grown: Any
+) -> Iterator[Letter]:
+    """What this task's vertices add to their topics' counts at a step; to the driver, how many of them grew."""
     topics, code = np.unique(topic, return_inverse=True)
     pairs = np.zeros(len(topics), np.int64)
     np.add.at(
@@ -114,11 +114,23 @@ def _told(topic: IntArray, counts: FloatArray, grown: Any) -> Letter:
     )  # whole numbers: the same in whatever order
     columns = {
         "topic": topics,
+        "step": np.full(len(topics), step),
         "pairs": pairs,
         "grown": np.bincount(code[grown], minlength=len(topics)),
         "vertices": np.bincount(code, minlength=len(topics)),
     }
-    return Letter(TOLD, 0, "pairs", columns)
+    yield from spread(round_, "tally", topics, tasks, columns)
+    yield Letter(TOLD, 0, "grown", {"vertices": np.array([np.count_nonzero(grown)])})
+
+
+def _added_up(inbox: Inbox) -> dict[str, IntArray]:
+    rows = inbox.take("tally", **_TALLY)
+    number, first = numbered_pairs(rows["topic"], rows["step"])
+    sums = {name: rows[name][first] for name in ("topic", "step")}
+    for name in ("pairs", "grown", "vertices"):
+        sums[name] = np.zeros(len(first), np.int64)
+        np.add.at(sums[name], number, rows[name])
+    return sums
 
 
 def started(tasks: int, registers: int, seed: int) -> Work:
@@ -128,7 +140,7 @@ def started(tasks: int, registers: int, seed: int) -> Work:
         edges, vertices = take_edges(inbox), take_vertices(inbox)
         made = counters(vertices["vertex"], registers, seed)
         counts = estimates(made)
-        yield _told(vertices["topic"], counts, np.zeros(len(counts), np.bool_))
+        yield from _tally(3, tasks, 0, vertices["topic"], counts, np.zeros(len(counts), np.bool_))
         everyone = np.ones(len(made), np.bool_)
         yield from _sent(3, vertices["vertex"], edges, made, everyone, tasks)
         yield from _state(3, tasks, edges, vertices, made)
@@ -136,7 +148,9 @@ def started(tasks: int, registers: int, seed: int) -> Work:
     return work
 
 
-def one_step(tasks: int, registers: int) -> Work:
+def one_step(tasks: int, registers: int, step: int) -> Work:
+    """Each counter takes in those of its neighbours; step 1 is the first."""
+
     def work(inbox: Inbox) -> Iterator[Letter]:
         words = {f"w{at}": np.uint64 for at in range(registers // 8)}
         state = inbox.take("state", vertex=np.int64, topic=np.int64, node=np.int64, **words)
@@ -149,7 +163,9 @@ def one_step(tasks: int, registers: int) -> Work:
         edges = take_edges(inbox)
         wider = _widened(vertex, mine, came["vertex"], _registers(came, registers), edges)
         grown = (wider != mine).any(axis=1)
-        yield _told(state["topic"], estimates(wider), grown)
+        yield from _tally(1, tasks, step, state["topic"], estimates(wider), grown)
+        so_far = _added_up(inbox)
+        yield from spread(1, "tally", so_far["topic"], tasks, so_far)
         yield from _sent(1, vertex, edges, wider, grown, tasks)
         kept = {name: state[name] for name in ("vertex", "topic", "node")}
         yield from _state(1, tasks, edges, kept, wider)
@@ -179,46 +195,46 @@ def _widened(
     return wider
 
 
-def distances(
-    loop: Loop, registers: int = REGISTERS, seed: int = 0, most_steps: int = 1000
-) -> dict[int, TopicDistances]:
-    """By topic (its hash), of what `links.scan_links` has sent."""
-    pairs: dict[int, list[int]] = defaultdict(list)
-    sizes: dict[int, int] = {}
-    diameter: dict[int, int] = defaultdict(int)
-    told = loop.step(offered(loop.tasks), taken(loop.tasks), started(loop.tasks, registers, seed))
-    for step in range(most_steps):
-        found, vertices, grown = (_by_topic(told, name) for name in ("pairs", "vertices", "grown"))
-        for topic, amount in found.items():
-            pairs[topic].append(amount)
-            sizes[topic] = vertices[topic]
-            if grown[topic]:
-                diameter[topic] = step
-        if step and not any(grown.values()):
-            break
-        told = loop.step(one_step(loop.tasks, registers))
-    return {topic: _summary(sizes[topic], diameter[topic], pairs[topic]) for topic in sorted(pairs)}
+def summed_up(inbox: Inbox) -> Iterator[Letter]:
+    """At the end: a row for each topic, of what was counted for it step by step."""
+    rows = _added_up(inbox)
+    if not len(rows["topic"]):
+        return
+    order = np.lexsort((rows["step"], rows["topic"]))
+    steps = int(rows["step"].max()) + 1  # every topic is counted at every step
+    topic, pairs, grown, vertices = (
+        rows[name][order].reshape(-1, steps) for name in ("topic", "pairs", "grown", "vertices")
+    )
+    diameter = np.where(grown > 0, np.arange(steps), 0).max(axis=1)
+    effective, mean = _averages(pairs, diameter)
+    found = (topic[:, 0], vertices[:, 0], diameter, effective, mean)
+    yield Letter(1, 0, "distances", dict(zip(COLUMNS, found, strict=True)))
 
 
-def _by_topic(told: Sequence[Letter], name: str) -> dict[int, int]:
-    sums: dict[int, int] = defaultdict(int)
-    for message in told:
-        for topic, amount in zip(
-            message.columns["topic"].tolist(), message.columns[name].tolist(), strict=True
-        ):
-            sums[topic] += amount
-    return sums
-
-
-def _summary(vertices: int, diameter: int, pairs: Sequence[int]) -> TopicDistances:
-    """`pairs`: how many are within 0, 1, 2, … steps; the first is each vertex with itself."""
-    at_least = np.maximum.accumulate(np.array(pairs[: diameter + 1]) - pairs[0])
-    total = float(at_least[-1])
-    if total <= 0:
-        return TopicDistances(vertices, diameter, 0.0, float("nan"))
+def _averages(pairs: IntArray, diameter: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Effective diameter and mean; a row of `pairs` says how many are within 0, 1, 2, … steps, the first each with itself."""
+    row = np.arange(len(pairs))
+    within = np.maximum.accumulate(pairs - pairs[:, :1], axis=1)
+    within = np.minimum(within, within[row, diameter][:, None])
+    total = within[:, -1]
     wanted = 0.9 * total
-    step = int(np.searchsorted(at_least, wanted))
-    below = float(at_least[step - 1]) if step else 0.0
-    effective = step - 1 + (wanted - below) / (float(at_least[step]) - below) if step else 0.0
-    mean = float((np.arange(1, len(at_least)) * np.diff(at_least)).sum() / total)
-    return TopicDistances(vertices, diameter, effective, mean)
+    step = (within >= wanted[:, None]).argmax(axis=1)
+    below = within[row, np.maximum(step - 1, 0)]
+    some = total > 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        effective = np.where(some, step - 1 + (wanted - below) / (within[row, step] - below), 0.0)
+        mean = np.where(
+            some, (np.diff(within, axis=1) * np.arange(1, within.shape[1])).sum(axis=1) / total, np.nan
+        )
+    return effective, mean
+
+
+def distances(loop: Loop, registers: int = REGISTERS, seed: int = 0, most_steps: int = 1000) -> Any:
+    """Rows (topic, vertices, diameter, effective, mean), a hash for each topic, of what `links.scan_links` has sent."""
+    loop.step(offered(loop.tasks), taken(loop.tasks), started(loop.tasks, registers, seed))
+    for step in range(1, most_steps):
+        told = loop.step(one_step(loop.tasks, registers, step))
+        if not any(int(one.columns["vertices"][0]) for one in told):
+            break
+    loop.step(summed_up)
+    return loop.rows(COLUMNS)

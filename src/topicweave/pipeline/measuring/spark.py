@@ -80,9 +80,11 @@ def of_chunks(spark: SparkSession, chunks: Sequence[Chunk]) -> TableSource:
     return TableSource(lambda scan, only: from_chunks(spark, chunks, scan, only), rows)
 
 
-def of_frames(frames: Mapping[str, DataFrame]) -> TableSource:
-    counted = {name: frames[name].count() for name in ("publishes", "deliveries") if name in frames}
-    rows = {**dict.fromkeys(frames, 0), **counted}
+def of_frames(
+    frames: Mapping[str, DataFrame], counted: Sequence[str] = ("publishes", "deliveries")
+) -> TableSource:
+    """`counted` are the tables by whose rows the number of tasks is chosen."""
+    rows = {name: frame.count() if name in counted else 0 for name, frame in frames.items()}
     return TableSource(lambda scan, only: from_frames(frames, scan, only), rows)
 
 
