@@ -58,6 +58,8 @@ def test_through_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
     ):
         assert found[name], name
         assert listed(found[name]) == listed(rows.toArrow().to_pylist()), name
+    moments = pq.read_table(recorded / "telemetry" / "links.parquet")["time"].to_pylist()
+    assert (found["survival"], found["last_moment"]) == (5.0, max(moments))
     for name in ("imported", "sampled"):
         assert found[name].startswith(f"{name}: not through Spark Connect; use a session of a master")
     assert not (empty / "out").exists()

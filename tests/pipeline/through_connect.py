@@ -36,6 +36,9 @@ def main(recorded: Path, empty: Path) -> None:
     }
     wishes = spark.read.parquet(f"{recorded}/workload/subscriptions.parquet")
     graph = api.of_frames({"links": tables["links"], "subscriptions": wishes})
+    changes = spark.createDataFrame(
+        [(0.0, "a", "join"), (5.0, "a", "leave")], "time double, node string, change string"
+    )
     (empty / "edges.txt").write_text("1 2\n2 3\n")
     found = {
         "client": type(spark).__module__,
@@ -47,6 +50,8 @@ def main(recorded: Path, empty: Path) -> None:
         "similar": api.named_similar(spark, graph)[0].toArrow().to_pylist(),
         "cooccurrence": api.named_cooccurrence(spark, graph)[0].toArrow().to_pylist(),
         "communities": api.named_communities(spark, graph)[0].toArrow().to_pylist(),
+        "survival": api.sessions_survival(spark, api.of_frames({"churn": changes})).median,
+        "last_moment": api.last_moment(spark, graph, None)[1],
         "imported": tried(lambda: imported(spark, "edges", empty / "edges.txt", empty / "out")),
         "sampled": tried(lambda: sampled(spark, "topics", recorded / "workload", empty / "out", topics=3)),
     }
