@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,9 @@ def test_through_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert found["client"].startswith("pyspark.sql.connect")
 
-    (measures,) = measure_folder(recorded / "telemetry", recorded / "workload", None).values()
+    (measures,) = measure_folder(
+        recorded / "telemetry", recorded / "workload", lambda: nullcontext(spark)
+    ).values()
     assert found["measure"] == pytest.approx(measures, rel=1e-12, nan_ok=True)
     wishes = pq.read_table(recorded / "workload" / "subscriptions.parquet").select(["node", "topic"])
     assert (found["tables_in"], found["generated"]) == (len(wishes), 50 * 50)
