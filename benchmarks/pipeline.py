@@ -121,9 +121,9 @@ def _measured(folder: Path, rows: int, settings: Settings) -> list[Step]:
 
 def generate_on_spark(settings: Settings, nodes: int, out: str) -> int:
     from topicweave.pipeline.generate import generate
-    from topicweave.pipeline.session import spark_session
+    from topicweave.pipeline.session import LIGHT, spark_session
 
-    with spark_session(**settings) as spark:
+    with spark_session(**settings, **{LIGHT: "yes"}) as spark:
         return generate("vitis-low", {"nodes": nodes}, 0, Path(out), spark=spark).subscriptions
 
 
@@ -269,9 +269,10 @@ def _make_surroundings(folder: Path) -> None:
 
 def measure_on_spark(settings: Settings, folder: str, rows: int) -> int:
     from topicweave.pipeline.measuring.api import measure_folder
-    from topicweave.pipeline.session import spark_session
+    from topicweave.pipeline.session import LIGHT, spark_session
 
-    measure_folder(Path(folder), Path(folder), lambda: spark_session(**settings), in_memory=False)
+    light = {**settings, LIGHT: "yes"}
+    measure_folder(Path(folder), Path(folder), lambda: spark_session(**light), in_memory=False)
     return rows
 
 

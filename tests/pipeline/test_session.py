@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline import java
-from topicweave.pipeline.session import _settings, default_settings, executors_python, spark_session
+from topicweave.pipeline.session import LIGHT, _settings, default_settings, executors_python, spark_session
 
 
 def test_workers_run_this_python_and_rows_cross_by_arrow(spark: SparkSession) -> None:
@@ -68,6 +68,20 @@ def test_what_users_set_goes_before_what_we_would_choose(
     assert _settings("local[2]", "app", {}, {})["spark.driver.memory"] == "2g"
     assert "spark.driver.memory" not in _settings("spark://head:7077", "app", {}, {})
     assert "spark.ui.enabled" not in settings
+
+
+def test_java_compiles_quickly_where_it_has_little_to_do_unless_told_otherwise() -> None:
+    def options(master: str, **wanted: str) -> str:
+        return _settings(master, "app", {"spark.driver.extraJavaOptions": "-Dx=1"}, wanted)[
+            "spark.driver.extraJavaOptions"
+        ]
+
+    light = {LIGHT: "yes"}
+    assert options("local[2]", **light).startswith("-XX:TieredStopAtLevel=1 -Dx=1 "), (
+        "theirs go last, and count"
+    )
+    assert options("local[2]").startswith("-Dx=1 ")
+    assert options("spark://head:7077", **light).startswith("-Dx=1 "), "the executors have their own Java"
 
 
 def test_executors_run_the_python_that_is_set_or_packed() -> None:

@@ -52,7 +52,7 @@ def check(master: Master = None, conf: Conf = None, verbose: Verbose = False) ->
     from topicweave.cli.spark import spark_for
     from topicweave.pipeline.workers import ask_all, cores, here
 
-    with spark_for("cluster check", master, conf, verbose) as spark:
+    with spark_for("cluster check", master, conf, verbose, light=True) as spark:
         found = sorted(ask_all(spark, lambda _numbers: [here()]))
         for worker in found:
             typer.echo(worker)

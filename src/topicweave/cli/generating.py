@@ -55,7 +55,7 @@ def generate_model(
         if master is None and table is None and settings.nodes <= SMALL:
             made = generate(model, parameters, seed, out, overwrite=overwrite, progress=report)
         else:
-            with spark_for("generate", master, conf, verbose) as spark:
+            with spark_for("generate", master, conf, verbose, light=True) as spark:
                 made = generate(
                     model, parameters, seed, out, spark=spark, overwrite=overwrite, progress=report
                 )

@@ -65,7 +65,7 @@ def measure(
     answers = measure_folder(
         telemetry,
         workload,
-        partial(spark_for, "measure", master, conf, verbose, steps=True),
+        partial(spark_for, "measure", master, conf, verbose, steps=True, light=True),
         run=run,
         in_memory=master is None,
         **options,

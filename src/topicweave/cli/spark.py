@@ -54,19 +54,27 @@ Runs = Annotated[
 
 @contextmanager
 def spark_for(
-    command: str, master: str | None, conf: Sequence[str] | None, verbose: bool, steps: bool = False
+    command: str,
+    master: str | None,
+    conf: Sequence[str] | None,
+    verbose: bool,
+    *,
+    steps: bool = False,
+    light: bool = False,
 ) -> Iterator[SparkSession]:
     """A session for the length of a command, its workers looked at before it starts.
 
-    With `steps` its user sees what it is at; other commands have a progress of their own.
+    With `steps` its user sees what it is at; other commands have a progress of their own. With `light` Java has little to do.
     """
     from topicweave.cli.progress import step_progress
     from topicweave.pipeline import watching
     from topicweave.pipeline.packing import ship_project
-    from topicweave.pipeline.session import VERBOSE, is_local, spark_session
+    from topicweave.pipeline.session import LIGHT, VERBOSE, is_local, spark_session
     from topicweave.pipeline.workers import check_python, described
 
     settings = dict(_setting(text) for text in conf or [])
+    if light:
+        settings[LIGHT] = "yes"
     if verbose:
         settings |= {VERBOSE: "yes", "spark.ui.showConsoleProgress": "true", "spark.log.level": "INFO"}
     with (
@@ -108,7 +116,7 @@ def executor_for(
         return
     from topicweave.pipeline.executor import SparkExecutor
 
-    with spark_for(command, master, conf, verbose) as spark:
+    with spark_for(command, master, conf, verbose, light=True) as spark:
         yield SparkExecutor(spark)
 
 

@@ -66,7 +66,7 @@ def sweep(
     cells = read_grid(file)
     wanted = [name.strip() for name in measures.split(",") if name.strip()]
     store = runs or beside(out)
-    with progress(file.stem) as report, spark_for("sweep", master, conf, verbose) as spark:
+    with progress(file.stem) as report, spark_for("sweep", master, conf, verbose, light=True) as spark:
         executor = SparkExecutor(spark)
         done = sweeping.sweep(cells, out, store, executor, retry=retry, progress=report, telemetry=telemetry)
         rows = sweeping.summary(spark, out, cells, wanted)

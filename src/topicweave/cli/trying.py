@@ -235,7 +235,7 @@ def machinery(
     spark = None
     if workers is None:
         if master is not None or _spark_here():
-            spark = partial(spark_for, "compare", master, conf, verbose)
+            spark = partial(spark_for, "compare", master, conf, verbose, light=True)
         else:
             note("no Spark or no Java here; running in processes of this machine")
     with progress("comparing", most=None if budget is None else parse_budget(budget)) as report:
