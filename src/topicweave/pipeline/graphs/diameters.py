@@ -5,7 +5,8 @@ maximum, register by register, of its own and its neighbours'. What changes in a
 distance. With m registers of a byte each a count is off by about 1.04 / sqrt(m). The last step in which a register grew is at
 most the diameter, because no counter grows beyond it; it is less only if all that is at the largest distance left no mark.
 
-What is counted for a topic at each step is kept by the topic's task; the driver hears only how many counters grew.
+What is counted for a topic at each step is kept by the topic's task, which says when none of the topic's counters grew: then
+they are dropped, so that a few topics with large diameters do not cost steps of all. The driver hears how many grew.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _PARTS = 1024
 COLUMNS = ("topic", "vertices", "diameter", "effective", "mean")
 """Of a topic (or of the whole graph). The diameter is at least so much, and almost always exactly. Within `effective` steps are
 nine tenths of the pairs that are connected at all, interpolated; the mean is over connected pairs, nan if there are none."""
+
+FOUND = 1 << 20
+"""The round of topics that are done: one that never comes."""
 
 _TALLY = dict.fromkeys(("topic", "step", "pairs", "grown", "vertices"), np.int64)
 
@@ -120,17 +124,38 @@ def _tally(
         "vertices": np.bincount(code, minlength=len(topics)),
     }
     yield from spread(round_, "tally", topics, tasks, columns)
-    yield Letter(TOLD, 0, "grown", {"vertices": np.array([np.count_nonzero(grown)])})
+    yield Letter(
+        TOLD, 0, "grown", {"step": np.array([step]), "vertices": np.array([np.count_nonzero(grown)])}
+    )
 
 
-def _added_up(inbox: Inbox) -> dict[str, IntArray]:
+def _added_up(inbox: Inbox, done: IntArray) -> dict[str, IntArray]:
+    """What has been counted for topics that are not done, by topic and step."""
     rows = inbox.take("tally", **_TALLY)
+    if len(done):
+        going = ~np.isin(rows["topic"], done)
+        rows = {name: column[going] for name, column in rows.items()}
     number, first = numbered_pairs(rows["topic"], rows["step"])
     sums = {name: rows[name][first] for name in ("topic", "step")}
     for name in ("pairs", "grown", "vertices"):
         sums[name] = np.zeros(len(first), np.int64)
         np.add.at(sums[name], number, rows[name])
-    return sums
+    order = np.lexsort((sums["step"], sums["topic"]))
+    return {name: column[order] for name, column in sums.items()}
+
+
+def _followed(round_: int, tasks: int, rows: dict[str, IntArray]) -> Iterator[Letter]:
+    """Topics of which nothing grew in the last step are done: all tasks hear of it. The others' counts are kept."""
+    topic = rows["topic"]
+    last = np.append(topic[1:] != topic[:-1], True) if len(topic) else np.empty(0, np.bool_)
+    done = topic[last & (rows["grown"] == 0) & (rows["step"] > 0)]
+    over = np.isin(topic, done)
+    yield from _found(FOUND, {name: column[over] for name, column in rows.items()})
+    for task in range(tasks) if len(done) else ():
+        yield Letter(round_, task, "done", {"topic": done})
+    yield from spread(
+        round_, "tally", topic[~over], tasks, {name: column[~over] for name, column in rows.items()}
+    )
 
 
 def started(tasks: int, registers: int, seed: int) -> Work:
@@ -148,27 +173,35 @@ def started(tasks: int, registers: int, seed: int) -> Work:
     return work
 
 
-def one_step(tasks: int, registers: int, step: int) -> Work:
-    """Each counter takes in those of its neighbours; step 1 is the first."""
+def one_step(tasks: int, registers: int, step: int, at: int = 0) -> Work:
+    """Each counter takes in those of its neighbours, in round `at`; step 1 is the first."""
 
     def work(inbox: Inbox) -> Iterator[Letter]:
-        words = {f"w{at}": np.uint64 for at in range(registers // 8)}
+        words = {f"w{place}": np.uint64 for place in range(registers // 8)}
+        done = inbox.take("done", topic=np.int64)["topic"]
+        yield from _followed(at + 1, tasks, _added_up(inbox, done))
         state = inbox.take("state", vertex=np.int64, topic=np.int64, node=np.int64, **words)
+        edges = take_edges(inbox)
+        if len(done):
+            going = ~np.isin(state["topic"], done)
+            state = {name: column[going] for name, column in state.items()}
         order = np.argsort(state["vertex"])
         state = {name: column[order] for name, column in state.items()}
         vertex, mine = state["vertex"], _registers(state, registers)
+        if not len(vertex):
+            return
+        if len(done):
+            going = vertex[np.minimum(np.searchsorted(vertex, edges[0]), len(vertex) - 1)] == edges[0]
+            edges = edges[0][going], edges[1][going]
         came = inbox.take("counters", vertex=np.int64, **words)
         order = np.argsort(came["vertex"])
         came = {name: column[order] for name, column in came.items()}
-        edges = take_edges(inbox)
         wider = _widened(vertex, mine, came["vertex"], _registers(came, registers), edges)
         grown = (wider != mine).any(axis=1)
-        yield from _tally(1, tasks, step, state["topic"], estimates(wider), grown)
-        so_far = _added_up(inbox)
-        yield from spread(1, "tally", so_far["topic"], tasks, so_far)
-        yield from _sent(1, vertex, edges, wider, grown, tasks)
+        yield from _tally(at + 1, tasks, step, state["topic"], estimates(wider), grown)
+        yield from _sent(at + 1, vertex, edges, wider, grown, tasks)
         kept = {name: state[name] for name in ("vertex", "topic", "node")}
-        yield from _state(1, tasks, edges, kept, wider)
+        yield from _state(at + 1, tasks, edges, kept, wider)
 
     return work
 
@@ -196,19 +229,25 @@ def _widened(
 
 
 def summed_up(inbox: Inbox) -> Iterator[Letter]:
-    """At the end: a row for each topic, of what was counted for it step by step."""
-    rows = _added_up(inbox)
-    if not len(rows["topic"]):
+    """At the end: topics that are not known to be done."""
+    done = inbox.take("done", topic=np.int64)["topic"]
+    yield from _found(1, _added_up(inbox, done))
+
+
+def _found(round_: int, rows: dict[str, IntArray]) -> Iterator[Letter]:
+    """A row for each topic, of what was counted for it step by step, in the order of topics and steps."""
+    topic = rows["topic"]
+    if not len(topic):
         return
-    order = np.lexsort((rows["step"], rows["topic"]))
-    steps = int(rows["step"].max()) + 1  # every topic is counted at every step
-    topic, pairs, grown, vertices = (
-        rows[name][order].reshape(-1, steps) for name in ("topic", "pairs", "grown", "vertices")
-    )
-    diameter = np.where(grown > 0, np.arange(steps), 0).max(axis=1)
-    effective, mean = _averages(pairs, diameter)
-    found = (topic[:, 0], vertices[:, 0], diameter, effective, mean)
-    yield Letter(1, 0, "distances", dict(zip(COLUMNS, found, strict=True)))
+    starts = np.flatnonzero(np.append(True, topic[1:] != topic[:-1]))
+    last = np.diff(np.append(starts, len(topic))) - 1
+    # A row each; what is counted after the last step is as it was then.
+    place = starts[:, None] + np.minimum(np.arange(last.max() + 1), last[:, None])
+    diameter = np.where(rows["grown"][place] > 0, np.arange(last.max() + 1), 0).max(axis=1)
+    diameter = np.minimum(diameter, last)
+    effective, mean = _averages(rows["pairs"][place], diameter)
+    found = (topic[starts], rows["vertices"][starts], diameter, effective, mean)
+    yield Letter(round_, 0, "distances", dict(zip(COLUMNS, found, strict=True)))
 
 
 def _averages(pairs: IntArray, diameter: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -232,9 +271,11 @@ def _averages(pairs: IntArray, diameter: IntArray) -> tuple[FloatArray, FloatArr
 def distances(loop: Loop, registers: int = REGISTERS, seed: int = 0, most_steps: int = 1000) -> Any:
     """Rows (topic, vertices, diameter, effective, mean), a hash for each topic, of what `links.scan_links` has sent."""
     loop.step(offered(loop.tasks), taken(loop.tasks), started(loop.tasks, registers, seed))
-    for step in range(1, most_steps):
-        told = loop.step(one_step(loop.tasks, registers, step))
-        if not any(int(one.columns["vertices"][0]) for one in told):
-            break
+    step, grown = 0, 1
+    while grown and step < most_steps:
+        many = 2 if step < 8 else 4  # at a time: asking after every one would cost more than it saves
+        told = loop.step(*(one_step(loop.tasks, registers, step + 1 + at, at) for at in range(many)))
+        step += many
+        grown = sum(int(one.columns["vertices"][0]) for one in told if int(one.columns["step"][0]) == step)
     loop.step(summed_up)
     return loop.rows(COLUMNS)
