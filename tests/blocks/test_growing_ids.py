@@ -12,7 +12,6 @@ from topicweave.blocks.growing_ids import (
     gap,
     inside,
     is_position,
-    locate,
     mean,
     position_of,
     respace,
@@ -68,13 +67,6 @@ def test_an_arc_holds_what_is_met_before_its_end(place, start, end) -> None:  # 
     index = ring.index(start)
     met = [*ring[index:], *ring[:index]]
     assert inside(place, start, end) == (start == end or met.index(place) < met.index(end))
-
-
-@given(st.lists(places, min_size=1, unique=True), places)
-def test_locate_finds_the_last_place_at_or_before(ring, point) -> None:  # type: ignore[no-untyped-def]  # drawn by Hypothesis
-    ring.sort()
-    before = [place for place in ring if place <= point]
-    assert ring[locate(ring, point)] == (before[-1] if before else ring[-1])
 
 
 def test_an_identifier_keeps_its_order_as_a_position() -> None:

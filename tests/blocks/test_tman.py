@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.newscast import Newscast
-from topicweave.blocks.tman import Buffer, BufferBack, Ranking, TMan, TManParams, by_ring, by_similarity
+from topicweave.blocks.tman import Buffer, BufferBack, Ranking, TMan, TManParams, by_similarity
 from topicweave.model.ids import Interest, NodeId, clockwise
 from topicweave.testing import VirtualNetwork
 
@@ -49,6 +49,20 @@ def swarm(
 def random_ids(seed: int, size: int) -> list[NodeId]:
     draw = random.Random(f"{seed}/ids")
     return [draw.getrandbits(64) for _ in range(size)]
+
+
+def by_ring(own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:
+    """The nearest successor, the nearest predecessor, the next successor, and so on (T-Man's sorted ring).
+
+    Both directions get the same share, however unevenly identifiers lie: by plain distance a node at the end
+    of a dense stretch would fill its view from one side and never find its neighbour on the other.
+    """
+    clock = sorted(candidates, key=lambda candidate: clockwise(own.id, candidate.id))
+    middle = (len(clock) + 1) // 2
+    ranked = list(clock)
+    ranked[0::2] = clock[:middle]
+    ranked[1::2] = reversed(clock[middle:])
+    return ranked
 
 
 def off_the_ring(nodes: dict[NodeId, Both]) -> int:

@@ -15,7 +15,6 @@ from topicweave.data.sampling import (
     chances,
     followed,
     neighbourhood,
-    random_nodes,
     random_topics,
     subscribers_of_popular,
     universe,
@@ -150,23 +149,6 @@ def test_random_topics_come_with_everybody_who_wants_one() -> None:
         random_topics(whole, topics=10)
 
 
-def test_nodes_keep_their_places_and_changes() -> None:
-    names = [f"n{n}" for n in range(10)]
-    whole = Workload.from_lists(
-        {name: ["a", name] for name in names},
-        {"a": 2.0} | dict.fromkeys(names, 1.0),
-        [(1.0, name, "leave") for name in names],
-        {name: (float(n), 0.0) for n, name in enumerate(names)},
-    )
-    sample = random_nodes(whole, 4, seed=1)
-    assert list(sample.node_names) == sorted(by_chance(1, set(names))[:4])
-    assert sample.hosts is not None
-    assert sample.hosts[:, 0].tolist() == [float(name[1:]) for name in sample.node_names]
-    assert sample.churn.size == 4
-    assert sample.rates[sample.topic_names.index("a")] == 2.0
-    assert random_nodes(whole, 10, seed=1) is whole
-
-
 def test_only_a_graph_of_users_is_searched() -> None:
     places = Workload.from_lists({"1": ["2", "7"], "2": ["1"]})
     for sample in (breadth_first, followed):
@@ -188,7 +170,14 @@ def audiences(workload: Workload) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def test_a_sample_by_neighbourhood_keeps_company_and_lengths() -> None:
     whole = crowd()
-    near, random = neighbourhood(whole, 150, seed=1), random_nodes(whole, 150, seed=1)
+    some = by_chance(1, set(whole.node_names))[:150]
+    lists = {name: whole.interests(whole.node_names.index(name)) for name in some}
+    near, random = (
+        neighbourhood(whole, 150, seed=1),
+        Workload.from_lists(
+            {name: [whole.topic_names[topic] for topic in topics] for name, topics in lists.items()}
+        ),
+    )
     assert near.nodes == random.nodes == 150
 
     def lonely(workload: Workload) -> float:
@@ -215,6 +204,8 @@ def test_nodes_keep_all_their_topics_their_places_and_their_changes() -> None:
         assert sample.hosts is not None
         assert sample.hosts[index, 0] == float(name[1:])
     assert sample.churn.size == 10
+    for name, rate in zip(sample.topic_names, sample.rates, strict=True):
+        assert rate == 1.0 + int(name[1:])
 
 
 def test_the_same_seed_gives_the_same_neighbourhood_and_another_gives_another() -> None:

@@ -17,9 +17,6 @@ Rules kept
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-
 from topicweave.model.ids import NodeId
 
 Position = bytes
@@ -112,11 +109,6 @@ def respace(ring: list[Position], place: int, most: int = MAX_BYTES) -> int:
         moved += new != ring[at]
         ring[at] = new
     return moved
-
-
-def locate(places: Sequence[Place], point: Place) -> int:
-    """The index of the last place at or before a point, clockwise; places are in growing order."""
-    return bisect_right(places, point) - 1  # -1, the last one, for a point before the first: the ring wraps
 
 
 def _number(position: Position, width: int) -> int:

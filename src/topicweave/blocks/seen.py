@@ -73,9 +73,7 @@ class SeenEvents:
         if publisher == self._publisher and topic == self._topic:
             state = self._state
         else:
-            state = self._streams.get((publisher, topic), [])
-            if state:
-                self._use(publisher, topic, state)
+            state = self._recall(publisher, topic)
         if not state or epoch > state[0]:
             if sequence < 0:
                 return False
@@ -101,9 +99,7 @@ class SeenEvents:
         if publisher == self._publisher and topic == self._topic:
             state = self._state
         else:
-            state = self._streams.get((publisher, topic), [])
-            if state:
-                self._use(publisher, topic, state)
+            state = self._recall(publisher, topic)
         if not state or state[0] != event.epoch or state[1] + 1 != event.sequence:
             return False
         state[1] = last
@@ -146,6 +142,13 @@ class SeenEvents:
 
     def __len__(self) -> int:
         return len(self._streams)
+
+    def _recall(self, publisher: NodeId, topic: TopicId) -> list[Any]:
+        """The state of a stream that is not the one used last; empty if there is none."""
+        state = self._streams.get((publisher, topic), [])
+        if state:
+            self._use(publisher, topic, state)
+        return state
 
     def _use(self, publisher: NodeId, topic: TopicId, state: list[Any]) -> None:
         self._publisher, self._topic, self._state = publisher, topic, state

@@ -30,7 +30,7 @@ import msgspec
 
 from topicweave.blocks.descriptors import AgingView, Descriptor, Obituaries, believable, merge
 from topicweave.blocks.profiles import Names, Profiles
-from topicweave.model.ids import NodeId, clockwise
+from topicweave.model.ids import NodeId
 from topicweave.port import Message, Receivers, TimerKey, Timers, World
 
 TIMER = "tman"
@@ -263,20 +263,6 @@ class TMan:
         self._view.age(self.world.now)
         if len(self._view.entries) < len(before):
             self._changed([], [peer for peer in before if peer not in self._view.entries])
-
-
-def by_ring(own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:
-    """The nearest successor, the nearest predecessor, the next successor, and so on (T-Man's sorted ring).
-
-    Both directions get the same share, however unevenly identifiers lie: by plain distance a node at the end
-    of a dense stretch would fill its view from one side and never find its neighbour on the other.
-    """
-    clock = sorted(candidates, key=lambda candidate: clockwise(own.id, candidate.id))
-    middle = (len(clock) + 1) // 2
-    ranked = list(clock)
-    ranked[0::2] = clock[:middle]
-    ranked[1::2] = reversed(clock[middle:])
-    return ranked
 
 
 def by_similarity(own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:

@@ -172,15 +172,6 @@ def random_topics(workload: Workload, *, topics: int, seed: int = 0) -> Workload
     return _restricted(workload, kept, chosen)
 
 
-def random_nodes(workload: Workload, count: int, seed: int) -> Workload:
-    """So many of the nodes with all their topics; topics that nobody wants any more go."""
-    if count >= workload.nodes:
-        return workload
-    kept = np.zeros(workload.nodes, np.bool_)
-    kept[_smallest(chances(seed, workload.node_names), np.arange(workload.nodes), count)] = True
-    return _restricted(workload, kept, np.arange(workload.topics))
-
-
 def neighbourhood(workload: Workload, count: int, seed: int = 0) -> Workload:
     """So many of the nodes, chosen by what they have in common, with all their topics.
 

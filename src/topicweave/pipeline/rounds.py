@@ -228,7 +228,7 @@ class Loop(Protocol):
     tasks: int
 
     def step(self, *works: Work) -> list[Letter]:
-        """MeasuredRun a round for each of the works; returns what was told. What is for the round after them begins the next step."""
+        """Run a round for each of the works; returns what was told. What is for the round after them begins the next step."""
 
     def rows(self, names: Sequence[str]) -> Any:
         """The columns of all messages that are left."""

@@ -14,25 +14,12 @@ from topicweave.systems.omen.backups import (
     Covers,
     build_backups_by_primal_dual,
     build_backups_greedily,
-    coverage_factor,
-    is_acceptable,
 )
 
 INTERESTS = st.frozensets(st.integers(0, 8), max_size=6)
 CANDIDATES = st.dictionaries(st.integers(0, 40), INTERESTS, max_size=15)
 EACH = pytest.mark.parametrize("builder", list(BUILDERS))
 BOTH = pytest.mark.parametrize("covers", ["repeated", "multi"])
-
-
-def test_the_running_example() -> None:
-    """§4.4: B(v10) with λ = 1 covers c and f only once."""
-    a, b, c, d, e, f = range(6)
-    topics = frozenset({b, c, d, f})
-    backups = [frozenset({a, b}), frozenset({d, f}), frozenset({b, c, d})]
-    assert coverage_factor(topics, backups) == 1
-    assert is_acceptable(topics, backups)
-    assert not is_acceptable(topics, backups[:2])
-    assert not is_acceptable(topics, [*backups, frozenset({a, e})])
 
 
 @EACH

@@ -22,17 +22,6 @@ Candidates = Mapping[NodeId, Interest]
 Builder = Callable[[Interest, Candidates, int, random.Random, Covers], list[NodeId]]
 
 
-def is_acceptable(topics: Interest, backups: Collection[Interest]) -> bool:
-    """Topic coverage (Eq. 1) and individual commitment (Eq. 2)."""
-    covered = frozenset().union(*backups)
-    return topics <= covered and all(interest & topics for interest in backups)
-
-
-def coverage_factor(topics: Interest, backups: Collection[Interest]) -> int:
-    """λ(B(v')) of Eq. 3: how often the least covered topic is covered; 0 for a node without topics."""
-    return min((sum(topic in interest for interest in backups) for topic in topics), default=0)
-
-
 def build_backups_greedily(
     topics: Interest,
     candidates: Candidates,

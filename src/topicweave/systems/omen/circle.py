@@ -22,12 +22,6 @@ def successors(own: NodeId, others: Iterable[NodeId], most: int) -> list[NodeId]
     return (ring[place:] + ring[:place])[:most]
 
 
-def is_coordinator(own: NodeId, churned: NodeId, alive: Iterable[NodeId]) -> bool:
-    """isCoordinator (Alg. 6): whether nobody who is alive stands between the churned node and this one."""
-    reach = clockwise(churned, own)
-    return all(clockwise(churned, peer) >= reach for peer in alive if peer not in (own, churned))
-
-
 def is_in_predecessor_range(own: NodeId, churned: NodeId, alive: Iterable[NodeId], most: int) -> bool:
     """isInPredRange (Alg. 6): whether fewer than `most` live nodes stand between the churned node and this one."""
     reach = clockwise(churned, own)
