@@ -4,6 +4,7 @@
 .PHONY: help setup test test-all test-live test-real-data lint format demo bench bench-live lock clean
 
 BIN := .venv/bin
+# What `make test-all` adds, by marker; LONG="bench or seeds" adds less.
 LONG := bench or cluster or fuzz or live or seeds
 # Files of tests side by side, those that share a Spark in one process (tests/conftest.py).
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
@@ -16,7 +17,7 @@ setup: ## .venv with the locked packages and this project, and a Java for Spark
 
 test: ## what a change has to pass; PYTEST_ARGS="-k ring" goes to pytest, PYTHON=python3.13 makes .venv with that one
 	@sh scripts/setup.sh --need-java --browser
-	@$(MAKE) --no-print-directory checks
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync types style archive
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(PYTEST_ARGS)
 
 test-all: test ## and the long ones: benchmarks, a Spark cluster, fuzzing, swarms of live nodes, more seeds
@@ -34,7 +35,7 @@ lint: ## the checks without the tests
 	@sh scripts/setup.sh --java-optional
 	@$(MAKE) --no-print-directory checks
 
-.PHONY: checks types style
+.PHONY: checks types style archive
 checks: # mypy beside the others
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync types style
 types:
@@ -43,6 +44,9 @@ style:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
+
+archive: # of Java's classes, so that tests start Spark sooner
+	@$(BIN)/python -m tests.java_archive
 
 format: ## lay out the code and mend what can be mended
 	@sh scripts/setup.sh --java-optional

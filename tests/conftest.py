@@ -1,7 +1,8 @@
-"""What tests share. Spark is started once per run, and only if a test asks for it."""
+"""What tests share. Spark is started once per process, and only if a test asks for it."""
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests import java_archive
 from tests.miniature_data import write_all
 
 if TYPE_CHECKING:
@@ -22,16 +24,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a script, which ignores Ctrl-C. Tests press it, and commands that they start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Javas of tests live for seconds: what a better compiler or a second collector's thread would gain they never earn back.
-SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIFE)
-os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{SHORT_LIFE} -Xmn256m")
+# Tests start hundreds of processes. With this set, each would compile all that it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+for name, value in java_archive.options().items():
+    os.environ.setdefault(name, value)
 
 LONGEST = (
-    "spark",
-    "cluster",
     "live",
+    "spark",
+    "second spark",
     "arrays",
+    "cluster",
     "tests/examples/",
     "tests/cli/test_compare.py",
     "tests/choose/",
@@ -41,21 +46,31 @@ LONGEST = (
 )
 """Side by side, these begin first: what is begun last should be short."""
 
+SECOND_SPARK = {
+    "test_import.py",
+    "test_in_a_terminal.py",
+    "test_interrupt.py",
+    "test_s3.py",
+    "test_stream.py",
+    "test_sweep.py",
+}
+"""Half of what shares a Spark shares another one: files whose tests wait a good deal for processes of their own."""
+
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: the one that has the live nodes waits for them most of its time."""
-    return min(4, (os.cpu_count() or 1) + 1)
+    """Two more than there are cores: live nodes and processes that tests start are waited for most of the time."""
+    return min(6, (os.cpu_count() or 1) + 2)
 
 
 def group(item: pytest.Item) -> str:
-    """What one process runs: all that share the Spark below, or the cluster; all that wait for live nodes; all that Numba compiles the same
-    functions for; else a file.
+    """What one process runs: all that share a Spark (there are two, see below), or the cluster; all that wait for live nodes; all that
+    Numba compiles the same functions for; else a file.
     """
+    file = item.nodeid.partition("::")[0]
     if "spark" in getattr(item, "fixturenames", ()):
-        return "spark"
+        return "second spark" if Path(file).name in SECOND_SPARK else "spark"
     if item.get_closest_marker("cluster"):
         return "cluster"
-    file = item.nodeid.partition("::")[0]
     folder = "/".join(file.split("/")[:2])
     return {"tests/live": "live", "tests/bulk": "arrays", "tests/papers": "arrays"}.get(folder, file)
 
@@ -79,15 +94,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 
     if "PYTEST_XDIST_WORKER" in os.environ:
         # Where groups are lost (pytest 9.2 with pytest-xdist 3.8), every process would start one, and nobody would notice.
-        Path(tmp_path_factory.getbasetemp().parent, "spark").touch(exist_ok=False)
+        first, second = (tmp_path_factory.getbasetemp().parent / name for name in ("spark", "second-spark"))
+        (second if first.exists() else first).touch(exist_ok=False)
 
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
+        "spark.python.daemon.module": "tests.python_workers",
         # On a handful of rows, planning anew and compiling each query takes longer than running it; test_measure.py
         # turns both on, as they are for users.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     with spark_session("local[2]", app="tests", **settings) as session:
         yield session

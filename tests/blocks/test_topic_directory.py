@@ -267,9 +267,10 @@ def test_a_publisher_that_does_not_subscribe_learns_who_does() -> None:
     assert one.view.subscribers(TOPIC).tolist() == [], "who publishes does not subscribe"
 
 
-def test_two_converged_rings_become_one() -> None:
+@pytest.mark.parametrize("nodes", [400, pytest.param(1000, marks=pytest.mark.seeds)])
+def test_two_converged_rings_become_one(nodes: int) -> None:
     """Half of the nodes know one seed, half another; then one node of the first half hears of one of the other."""
-    workload = build("rare", 1, nodes=1000, popular_topics=1, popular=0, rare=1)
+    workload = build("rare", 1, nodes=nodes, popular_topics=1, popular=0, rare=1)
     swarm = Swarm(workload)
     simulation = swarm.simulation
 
@@ -278,9 +279,12 @@ def test_two_converged_rings_become_one() -> None:
 
     simulation._contacts = contacts  # type: ignore[method-assign]  # the test's own
     swarm.run(20.0)
-    assert swarm.misplaced() > 900, (
-        "two rings, interleaved: nearly everybody's neighbours are of its own half"
-    )
+    halves = [{host.name for host in simulation.hosts[first::2]} for first in (0, 1)]
+    for index in simulation.up():
+        assert halves[1 - index % 2].isdisjoint(simulation.node(index).known_peers()), (
+            "two rings, interleaved"
+        )
+    assert swarm.misplaced() > 0.8 * nodes, "most have somebody of the other half among the next three"
     stranger = simulation.node(0)
     stranger.start([simulation.hosts[1].name])
     seconds = 0

@@ -33,7 +33,8 @@ from topicweave.pipeline import generate as module
 from topicweave.data.places import Place
 from topicweave.pipeline.packing import code_mark
 
-code_mark()  # once for all
+import pandas  # PyArrow would in every process; code_mark: once for all, too
+code_mark()
 folder = Path(sys.argv[1])
 old, new, out = (folder / name for name in ("old", "new", "out"))
 kill_at, steps = None, 0

@@ -10,6 +10,7 @@ import typer
 from topicweave.cli.options import Format, Workers
 
 if TYPE_CHECKING:
+    from topicweave.cli.seeds import Job
     from topicweave.testing import Verdict
 
 FAILED = 1
@@ -65,33 +66,14 @@ def campaign(
     from topicweave.choose.variants import parse_variant
     from topicweave.cli.failures import INTERRUPTED, complain
     from topicweave.cli.output import print_json
-    from topicweave.cli.progress import progress
-    from topicweave.cli.seeds import Job, run_seeds
-    from topicweave.runs.background import interruptible
+    from topicweave.cli.seeds import Job
     from topicweave.testing import read_scenario
 
     variant = parse_variant(system)
     written = None if scenario is None else read_scenario(scenario)
     seeds = seeds or (RANDOM_SEEDS if written is None else 1)
     job = Job(variant.system, variant.changes, nodes, written)
-    verdicts: list[Verdict] = []
-    stopped = False
-    with progress(variant.system) as report:
-
-        def work() -> None:
-            report(0, seeds, "")
-            for verdict in run_seeds(job, range(first, first + seeds), workers):
-                verdicts.append(verdict)
-                failed = sum(not one.passed for one in verdicts)
-                report(
-                    len(verdicts), seeds, f"seed {verdict.seed}" + (f", {failed} failed" if failed else "")
-                )
-
-        try:
-            interruptible(work)
-        except KeyboardInterrupt:
-            stopped = True
-
+    verdicts, stopped = _verdicts(job, range(first, first + seeds), workers)
     outcome = {
         "system": variant.system,
         "parameters": variant.parameters,
@@ -110,6 +92,30 @@ def campaign(
         raise typer.Exit(INTERRUPTED)
     if outcome["failures"]:
         raise typer.Exit(FAILED)
+
+
+def _verdicts(job: Job, seeds: range, workers: int | None) -> tuple[list[Verdict], bool]:
+    """Of all seeds, or of those that were done when somebody pressed Ctrl-C."""
+    from topicweave.cli.progress import progress
+    from topicweave.cli.seeds import run_seeds
+    from topicweave.runs.background import interruptible
+
+    verdicts: list[Verdict] = []
+    with progress(job.system) as report:
+
+        def work() -> None:
+            report(0, len(seeds), "")
+            for verdict in run_seeds(job, seeds, workers):
+                verdicts.append(verdict)
+                failed = sum(not one.passed for one in verdicts)
+                what = f"seed {verdict.seed}" + (f", {failed} failed" if failed else "")
+                report(len(verdicts), len(seeds), what)
+
+        try:
+            interruptible(work)
+        except KeyboardInterrupt:
+            return verdicts, True
+    return verdicts, False
 
 
 def summary(verdicts: list[Verdict], system: str, nodes: int | None, scenario: str | None) -> dict[str, Any]:

@@ -79,9 +79,8 @@ def reproduce(
     from topicweave.papers.catalogue import choose_papers
     from topicweave.papers.reproducing import Reproduction, results_folder
     from topicweave.papers.results import read_results, write_results
-    from topicweave.papers.scoreboard import scoreboard, to_json
-    from topicweave.papers.scoreboard_page import markdown
-    from topicweave.report.files import json_text, make_folder, write_whole
+    from topicweave.papers.scoreboard import scoreboard
+    from topicweave.report.files import make_folder
     from topicweave.runs.store import beside
 
     at = scale or ("paper" if finished else "smoke")
@@ -98,13 +97,11 @@ def reproduce(
     numbers = again.continued(later)
     if later:
         write_results(folder, numbers)
-    boards = scoreboard(numbers, again.papers(), at)
     if finished:  # then what has numbers is judged on these, whatever code they are of
         there = {number.study for number in numbers if number.scale == at}
         lost = {name: why for name, why in lost.items() if name not in there}
-    told = {"scale": at, "failures": lost, **to_json(boards)}
-    write_whole(out / "scoreboard.json", json_text(told))
-    write_whole(out / "scoreboard.md", markdown(boards))
+    boards = scoreboard(numbers, again.papers(), at)
+    told = _keep(boards, at, lost, out)
     if format == "json":
         print_json(told)
         return
@@ -131,6 +128,18 @@ def _run(
     ):
         work = partial(run_all, todo, store, executor, report, failures)
         return interruptible(work) if master is None else work()
+
+
+def _keep(boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str], out: Path) -> dict[str, Any]:
+    """The scoreboard in `out`, for programs and for people; returns the first."""
+    from topicweave.papers.scoreboard import to_json
+    from topicweave.papers.scoreboard_page import markdown
+    from topicweave.report.files import json_text, write_whole
+
+    told = {"scale": scale, "failures": lost, **to_json(boards)}
+    write_whole(out / "scoreboard.json", json_text(told))
+    write_whole(out / "scoreboard.md", markdown(boards))
+    return told
 
 
 def _show(boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.seeds import seeds
 from tests.systems.rappel.lab import SETTLED, Lab, one_feed
 from topicweave.blocks.membership import GOSSIP
 from topicweave.sim.faults import Crash, Loss
@@ -117,7 +118,8 @@ def test_the_elected_root_goes_and_a_child_of_its_heir_leads() -> None:
         assert lab.wrong() == []
 
 
-def test_a_dead_root_is_followed_long_before_gossip_forgets_it() -> None:
+@seeds(range(1, 9))
+def test_a_dead_root_is_followed_long_before_gossip_forgets_it(seed: int) -> None:
     """Those below a headless node still hear of the old root, and would leave the lead to it for a minute."""
     quick: dict[str, Any] = {
         "ping_period": 3.0,
@@ -126,13 +128,12 @@ def test_a_dead_root_is_followed_long_before_gossip_forgets_it() -> None:
         "join_timeout": 1.0,
         "void_period": 3.0,
     }
-    for seed in range(1, 9):
-        lab = Lab(one_feed(30), seed=seed, given=False, membership=GOSSIP, **quick)
-        lab.sim.run(SETTLED)
-        assert lab.wrong() == []
-        root = next(index for index in lab.sim.up() if lab.tree(index).is_root)
-        lab.sim.stop(root, orderly=False)
-        lab.sim.run(SETTLED + 30)
-        roots = [index for index in lab.sim.up() if lab.tree(index).is_root]
-        assert len(roots) == 1, seed
-        assert all(lab.tree(index).joined for index in lab.sim.up())
+    lab = Lab(one_feed(30), seed=seed, given=False, membership=GOSSIP, **quick)
+    lab.sim.run(SETTLED)
+    assert lab.wrong() == []
+    root = next(index for index in lab.sim.up() if lab.tree(index).is_root)
+    lab.sim.stop(root, orderly=False)
+    lab.sim.run(SETTLED + 30)
+    roots = [index for index in lab.sim.up() if lab.tree(index).is_root]
+    assert len(roots) == 1
+    assert all(lab.tree(index).joined for index in lab.sim.up())
