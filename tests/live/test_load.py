@@ -12,8 +12,8 @@ from tests.live.together import eventually, linked, local, run, taken, total
 from topicweave.blocks.broadcast_tree import EventRun, Graft, Push
 from topicweave.live import LiveNode
 from topicweave.live import publisher as publisher_module
-from topicweave.live.congestion import Congestion
-from topicweave.live.frames import Kind
+from topicweave.live.congestion import AGAIN, PATIENCE, REFILL, STILL, Congestion
+from topicweave.live.frames import HEADER, Kind
 from topicweave.live.settings import Limits
 from topicweave.live.swarm import run_swarm
 from topicweave.live.wire import number_frame
@@ -102,6 +102,42 @@ def test_a_peer_that_stalls_again_and_again_costs_a_twentieth_of_the_time() -> N
         congestion.drained(1, now)
         now += 0.05
     assert held < 0.1 * now
+
+
+def test_who_ran_out_of_credit_holds_up_others_again_only_with_some() -> None:
+    congestion = Congestion()
+    congestion.filled(1, 0.0)
+    assert congestion.tick(PATIENCE + STILL + 0.001), "it stood still"
+    congestion.drained(1, 2.0)
+    assert not congestion.filled(1, 2.0), "the little that came back is not enough"
+    congestion.drained(1, 2.0)
+    assert congestion.filled(1, 2.0 + AGAIN / REFILL)
+
+
+def test_only_those_are_held_up_whose_events_are_passed_on() -> None:
+    """Or three nodes that send each other what all of them have could wait for each other."""
+
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, local(), names=["reader", "sender"]) as (reader, sender):
+            await eventually(lambda: linked(reader, sender))
+            transport, elsewhere = reader.transport, 1
+            link = transport.link_to(sender.id)
+            assert link is not None
+            codec = transport.codec
+            frame = codec.batch([codec.encode(Push(Event(sender.id, ring_id("a"), 1 << 60, 0, b""), 1))])
+            transport.sender.congestion.filled(elsewhere, transport.loop.time())
+            transport.hold_up()
+            assert link.connection.held
+            transport.receiver.arrived(link, Kind.MESSAGES, frame[HEADER:])
+            transport.hold_up()
+            assert not link.connection.held, "there was nobody to pass it on to"
+            link.feeds = True
+            transport.hold_up()
+            assert link.connection.held
+            transport.sender.gone(elsewhere)
+            assert not link.connection.held
+
+    run(test)
 
 
 def test_what_a_leaving_peer_sent_counts_though_reading_was_held_up() -> None:

@@ -67,6 +67,8 @@ class PeerLink(asyncio.Protocol):
         """The handshake of TLS, while there is no connection yet."""
         self.error = ""
         self.last_message = owner.loop.time()
+        self.feeds = True
+        """Whether events that came last were passed on to others."""
         self.told_addresses: dict[NodeId, Address] = {}
         self.told_credentials: set[tuple[NodeId, bytes]] = set()
         self.told_interests = TellingInterests()
@@ -145,7 +147,7 @@ class PeerLink(asyncio.Protocol):
                     owner.counters.frames_received += 1
                     if not owner.cut(self.peer):
                         try:
-                            owner.arrived(self, kind, body)
+                            owner.receiver.arrived(self, kind, body)
                         except ProtocolError as error:
                             self.fail(str(error))
                 case Write(data):
@@ -153,7 +155,7 @@ class PeerLink(asyncio.Protocol):
                 case Opened(hello):
                     owner.greeted(self, hello)
                 case Ponged(pong):
-                    owner.ponged(self, pong)
+                    owner.receiver.ponged(self, pong)
                 case Reading(wanted):
                     self._read(wanted)
                 case Wake(at):
@@ -214,7 +216,7 @@ class PeerLink(asyncio.Protocol):
         """The peer's hello was found good: answer it, and begin."""
         if not self.dialled:
             self.write(self.connection.accept())
-        self.hold(self.owner.sender.congestion.holds_up(self.peer))
+        self.hold(self.owner.holds_up(self))
         if not self.opened.done():
             self.opened.set_result(None)
 
@@ -260,7 +262,7 @@ class PeerLink(asyncio.Protocol):
             self.owner.loop.call_soon(self._let_go)
 
     def _let_go(self) -> None:
-        self.tell(HoldReading(self.owner.sender.congestion.holds_up(self.peer)))
+        self.tell(HoldReading(self.owner.holds_up(self)))
 
     def _read(self, wanted: bool) -> None:
         transport = self._transport

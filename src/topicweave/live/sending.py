@@ -55,6 +55,8 @@ class Sender:
         self._dirty: dict[NodeId, Peer] = {}
         self.unflushed = 0
         """Bytes handed over since the event loop had its last turn."""
+        self.passed_on = 0
+        """Events that were to be sent to somebody."""
         self.congestion = Congestion()
         self._waiting: list[asyncio.Future[None]] = []
         self._impatience: asyncio.TimerHandle | None = None
@@ -83,6 +85,7 @@ class Sender:
 
     def send_event(self, to: NodeId, message: EventMessage) -> bool:
         """The same for a message that carries an event."""
+        self.passed_on += 1
         peer = self._owner.peers.get(to) or self._owner.new_peer(to)
         if peer is None:
             self._counters.events_dropped += 1
@@ -111,6 +114,7 @@ class Sender:
 
     def send_run(self, to: NodeId, messages: Sequence[EventMessage]) -> None:
         """`send_event` for each of several messages."""
+        self.passed_on += len(messages)
         peer = self._owner.peers.get(to)
         encoded, size = self._codec.encode_run(messages)
         if peer is None or not peer.outbox.put_events(encoded, size):

@@ -18,7 +18,7 @@ import logging
 import math
 import random
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topicweave.live.addresses import AddressBook
@@ -28,11 +28,12 @@ from topicweave.live.clock import GIVE_WAY, LATE, Clock
 from topicweave.live.connection import Rivalry, Terms, Tick, arbitrate
 from topicweave.live.counters import Counters
 from topicweave.live.dialling import Dialler
-from topicweave.live.frames import Kind, ProtocolError, frame
-from topicweave.live.link import MOST_TOLD, PeerLink
+from topicweave.live.frames import Kind, frame
+from topicweave.live.link import PeerLink
 from topicweave.live.listening import Listener
 from topicweave.live.memory import Memory
 from topicweave.live.outbox import Outbox
+from topicweave.live.receiving import Events, Receiver
 from topicweave.live.sending import Peer, Sender
 from topicweave.live.settings import Address, Limits, Pace
 from topicweave.live.troubles import Troubles
@@ -43,18 +44,9 @@ from topicweave.live.wire import (
     Bye,
     Codec,
     Hello,
-    Pong,
-    VerdictOn,
     number_frame,
-    read_addresses,
-    read_ask,
-    read_interests,
-    read_number,
-    read_verdicts,
 )
-from topicweave.model.event import EventId
 from topicweave.model.ids import NodeId, ring_id
-from topicweave.port import Message
 
 if TYPE_CHECKING:
     from topicweave.live.keyring import Keyring
@@ -63,31 +55,6 @@ log = logging.getLogger("topicweave.live")
 
 ROUTINE = frozenset({"idle", "leaving", "another connection to you won"})
 """Byes that tell of no trouble."""
-
-
-class Events:
-    """What the transport tells; a world fills these in."""
-
-    def received(self, sender: NodeId, messages: Sequence[Message]) -> None: ...
-
-    def lost(self, peer: NodeId) -> None: ...
-
-    def linked(self, peer: NodeId) -> bool:
-        """Whether the overlay has a link to the peer."""
-        return False
-
-    def asked(self, peer: NodeId, events: Sequence[EventId]) -> None:
-        """A publisher asks what became of its events."""
-
-    def judged(self, peer: NodeId, verdicts: Sequence[VerdictOn]) -> None:
-        """What became of this node's own events at a peer."""
-
-    def epoch_of(self, peer: NodeId) -> int:
-        """The highest epoch known of a publisher; 0 for none."""
-        return 0
-
-    def epoch_told(self, epoch: int) -> None:
-        """The highest epoch that a peer knows of this node."""
 
 
 class Who(NamedTuple):
@@ -127,8 +94,6 @@ class Transport:
         self.book = AddressBook(self.id, limits.addresses, proves)
         self.address = Address("127.0.0.1", 0)
         self._record = AddressOf(self.id, self.address)
-        self.delay: Callable[[NodeId], float] | None = None
-        """Seconds by which what a peer sends is held back: for experiments."""
         self.blocked: Callable[[NodeId], bool] | None = None
         """Whether a peer is behind a firewall: for experiments."""
         self._who = who
@@ -142,6 +107,7 @@ class Transport:
         self._sweeper: asyncio.TimerHandle | None = None
         self.closed = False
         self.sender = Sender(self)
+        self.receiver = Receiver(self, events)
         self.dialler = Dialler(self)
         self._listener: Listener | None = None
 
@@ -170,7 +136,7 @@ class Transport:
             self._listener.use_keys()
         self._sign_address()
         self.spread_revocations()
-        self._check_certificates()
+        self.check_certificates()
 
     def _sign_address(self) -> None:
         issued = int(self.clock.wall())
@@ -391,88 +357,12 @@ class Transport:
             log.warning("%s: %016x is banned: it %s", self.name, peer, what)
             self.close_link(peer)
 
-    # What comes over links.
-
-    def arrived(self, link: PeerLink, kind: int, body: bytes) -> None:
-        if kind == Kind.MESSAGES:
-            messages = self.codec.decode(body, link.interests)
-            link.last_message = link.connection.last_heard
-            link.spend(len(messages))
-            assert link.peer is not None
-            self.received(link.peer, messages)
-            return
-        handler = _HANDLERS.get(kind)
-        if handler is None:
-            raise ProtocolError(f"a frame of unknown kind {kind}")
-        link.spend(1)
-        handler(self, link, body)
-
-    def _addresses(self, link: PeerLink, body: bytes) -> None:
-        for record in read_addresses(body):
-            if not self.book.hear(record):
-                self.counters.unproven_addresses += 1
-            elif len(link.told_addresses) < MOST_TOLD:
-                link.told_addresses[record.id] = record.address  # Who told us need not be told.
-
-    def _credential(self, link: PeerLink, body: bytes) -> None:
-        if self.keyring is None:
-            raise ProtocolError("a credential in a swarm without keys")
-        credential = self.keyring.learn(body)
-        if len(link.told_credentials) < MOST_TOLD:
-            link.told_credentials.add((credential.node, credential.key_id))
-
-    def _need_credential(self, link: PeerLink, body: bytes) -> None:
-        if len(body) != 16:
-            raise ProtocolError(f"a need of {len(body)} bytes instead of 16")
-        publisher, key_id = int.from_bytes(body[:8], "big"), body[8:]
-        link.told_credentials.discard((publisher, key_id))
-        self.sender.tell_credential(link, publisher, key_id)
-
-    def _interests(self, link: PeerLink, body: bytes) -> None:
-        link.interests.hear(read_interests(body))
-
-    def _asked(self, link: PeerLink, body: bytes) -> None:
-        asked = read_ask(body)
-        link.spend(len(asked.events))
-        assert link.peer is not None
-        self._events.asked(link.peer, asked.events)
-
-    def _verdicts(self, link: PeerLink, body: bytes) -> None:
-        assert link.peer is not None
-        self._events.judged(link.peer, read_verdicts(body))
-
-    def _revoked(self, link: PeerLink, body: bytes) -> None:
-        if self.keyring is None:
-            raise ProtocolError("a list of revoked certificates in a swarm without keys")
-        if self.keyring.learn_revoked(body):
-            self.spread_revocations()
-            self._check_certificates()
-
-    def _epoch(self, _link: PeerLink, body: bytes) -> None:
-        self._events.epoch_told(read_number(body))
-
-    def ponged(self, link: PeerLink, pong: Pong) -> None:
-        if link.peer is not None:
-            self.clock.told(link.peer, pong.time)
-
     def spread_revocations(self) -> None:
         if self.keyring is not None and self.keyring.revocations.data:
             told = frame(Kind.REVOKED, self.keyring.revocations.data)
             for peer in self.peers.values():
                 if peer.link is not None and peer.link.open:
                     peer.link.write(told)
-
-    def received(self, sender: NodeId, messages: Sequence[Message]) -> None:
-        self.counters.messages_received += len(messages)
-        if self.delay is None:
-            self._hand_over(sender, messages)
-            return
-        for message in messages:
-            self.loop.call_later(self.delay(sender), self._hand_over, sender, (message,))
-
-    def _hand_over(self, sender: NodeId, messages: Sequence[Message]) -> None:
-        if not self.closed and not self.cut(sender):
-            self._events.received(sender, messages)
 
     def ask_for_credential(self, peer: NodeId, publisher: NodeId, key_id: bytes) -> None:
         link = self.link_to(peer)
@@ -495,7 +385,11 @@ class Transport:
     def hold_up(self) -> None:
         """Peers that take too little became others: read from those who may send."""
         for link in self._links:
-            link.hold(self.sender.congestion.holds_up(link.peer))
+            link.hold(self.holds_up(link))
+
+    def holds_up(self, link: PeerLink) -> bool:
+        """Whether nothing is to be read from a link."""
+        return link.feeds and self.sender.congestion.holds_up(link.peer)
 
     def _make_peer(self, peer: NodeId) -> Peer:
         return Peer(peer, Outbox(self.limits.queue_bytes, self.counters, self.memory))
@@ -547,7 +441,7 @@ class Transport:
         self._sweeper = self.loop.call_at(following, self._sweep, following)
         for link in list(self._links):
             link.tell(Tick())
-        self._check_certificates()
+        self.check_certificates()
         for peer in list(self.peers.values()):
             link_ = peer.link
             if (
@@ -558,7 +452,7 @@ class Transport:
             ):
                 self._close_idle(peer)
 
-    def _check_certificates(self) -> None:
+    def check_certificates(self) -> None:
         """What is not in force any more opens no doors, and keeps none open: neither the peer's nor our own."""
         if self.keyring is None or self.closed:
             return
@@ -587,15 +481,3 @@ class Transport:
             error = task.exception()
             if error is not None:
                 log.error("%s: a task of the transport failed", self.name, exc_info=error)
-
-
-_HANDLERS: dict[int, Callable[[Transport, PeerLink, bytes], None]] = {
-    Kind.ADDRESSES: Transport._addresses,
-    Kind.CREDENTIAL: Transport._credential,
-    Kind.NEED_CREDENTIAL: Transport._need_credential,
-    Kind.INTERESTS: Transport._interests,
-    Kind.ASK: Transport._asked,
-    Kind.VERDICTS: Transport._verdicts,
-    Kind.REVOKED: Transport._revoked,
-    Kind.EPOCH: Transport._epoch,
-}

@@ -25,8 +25,9 @@ from topicweave.live.event_log import EventLog
 from topicweave.live.gate import Gate, Refusal
 from topicweave.live.memory import Memory
 from topicweave.live.names import TopicNames
+from topicweave.live.receiving import Events
 from topicweave.live.settings import LogLimits, Settings
-from topicweave.live.transport import Events, Transport
+from topicweave.live.transport import Transport
 from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id

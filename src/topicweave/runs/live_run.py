@@ -206,6 +206,8 @@ def _observe(node: LiveNode, telemetry: MemoryTelemetry, latency: Latency, place
         telemetry.reception(key, node.id, node.clock.now, message.hops, sender, wanted)
 
     here = places[node.id]
-    node.transport.delay = lambda sender: latency.delay(places.get(sender, here), here, node.clock.now)
+    node.transport.receiver.delay = lambda sender: latency.delay(
+        places.get(sender, here), here, node.clock.now
+    )
     node.world.observers.append(received)
     node.world.control = {}

@@ -33,7 +33,7 @@ SHARED: Mapping[str, Mapping[str, Any]] = {
     "local": {
         "tree": {
             "announce_period": 0.03,
-            "graft_timeout": 0.1,
+            "graft_timeout": 1.0,
             "cache_events": CACHED,
             "cache_bytes": CACHED_BYTES,
             "prefer_short": True,
