@@ -69,16 +69,26 @@ def _sent(
     grown: Any,
     tasks: int,
 ) -> Iterator[Letter]:
-    """The counters that have grown, each once to every task that has a neighbour of its vertex."""
+    """The counters that have grown, each once to every task that has a neighbour of its vertex; edges are laid out for it."""
     place = np.searchsorted(vertex, edges[0])
     moves = grown[place]
-    key = np.stack([place[moves], (edges[1][moves].view(np.uint64) % np.uint64(tasks)).astype(np.int64)])
-    once = np.unique(key[0] * tasks + key[1])
+    key = place[moves] * tasks + _task(edges[1][moves], tasks)
+    once = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
     row, task = once // tasks, once % tasks
     for number in np.unique(task).tolist():
         here = row[task == number]
         columns = {"vertex": vertex[here], "registers": _as_words(registers[here])}
         yield from _by_word(round_, number, columns)
+
+
+def _task(vertex: IntArray, tasks: int) -> IntArray:
+    return (vertex.view(np.uint64) % np.uint64(tasks)).astype(np.int64)
+
+
+def _laid_out(edges: tuple[IntArray, IntArray], tasks: int) -> tuple[IntArray, IntArray]:
+    """By vertex, and of a vertex by the task of the other end: once, because messages keep the order of rows."""
+    order = np.lexsort((_task(edges[1], tasks), edges[0]))
+    return edges[0][order], edges[1][order]
 
 
 def _as_words(registers: Registers) -> npt.NDArray[np.uint64]:
@@ -162,7 +172,7 @@ def started(tasks: int, registers: int, seed: int) -> Work:
     """Round 2: counters."""
 
     def work(inbox: Inbox) -> Iterator[Letter]:
-        edges, vertices = take_edges(inbox), take_vertices(inbox)
+        edges, vertices = _laid_out(take_edges(inbox), tasks), take_vertices(inbox)
         made = counters(vertices["vertex"], registers, seed)
         counts = estimates(made)
         yield from _tally(3, tasks, 0, vertices["topic"], counts, np.zeros(len(counts), np.bool_))
@@ -181,7 +191,8 @@ def one_step(tasks: int, registers: int, step: int, at: int = 0) -> Work:
         done = inbox.take("done", topic=np.int64)["topic"]
         yield from _followed(at + 1, tasks, _added_up(inbox, done))
         state = inbox.take("state", vertex=np.int64, topic=np.int64, node=np.int64, **words)
-        edges = take_edges(inbox)
+        known = inbox.take("edges", vertex=np.int64, other=np.int64)
+        edges = known["vertex"], known["other"]
         if len(done):
             going = ~np.isin(state["topic"], done)
             state = {name: column[going] for name, column in state.items()}
@@ -216,8 +227,6 @@ def _widened(
     place = np.minimum(np.searchsorted(senders, edges[1]), len(senders) - 1)
     sent = senders[place] == edges[1]
     row, sender = np.searchsorted(vertex, edges[0][sent]), place[sent]
-    order = np.argsort(row, kind="stable")
-    row, sender = row[order], sender[order]
     for start in range(
         0, len(row), _PIECE
     ):  # edges at a time: each takes as many bytes as there are registers
