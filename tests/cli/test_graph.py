@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.cli.commands import call
 from topicweave.pipeline.graphs.api import TABLES
+from topicweave.pipeline.staging import mark_of, read_about
 
 
 @pytest.fixture
@@ -63,6 +64,13 @@ def test_every_command_answers_and_keeps_a_table(spark: SparkSession, network: P
     assert counts[frozenset(("all", "a"))] == 4
     assert counts[frozenset(("a", "a-more"))] == 2
     assert sum(int(str(row["topics"])) for row in told("communities")) == 5
+
+    for name, option in (("components", "run"), ("diameter", "registers"), ("similar", "threshold")):
+        about = read_about(tmp_path / name)
+        assert about["made"]["parents"] == {str(network): mark_of(network)}, name
+        assert option in about
+    again = call("graph", "similar", str(network), "--out", str(tmp_path / "similar"))
+    assert (again.exit_code, "already there" in again.output) == (2, True)
 
     result = call("graph", "survival", str(network), "--end", "10")
     assert result.exit_code == 0, result.output

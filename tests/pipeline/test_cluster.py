@@ -198,7 +198,9 @@ def test_import_sample_and_describe(driver: Driver, spark: SparkSession, tmp_pat
     assert close(one["likeness"]["tdi_20"], other["likeness"]["tdi_20"])
 
 
-def test_measure_and_stream(driver: Driver, spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
+def test_measure_stream_and_graph(
+    driver: Driver, spark: SparkSession, cluster: Cluster, tmp_path: Path
+) -> None:
     recorded_run(tmp_path)
     telemetry, workload = str(tmp_path / "telemetry"), str(tmp_path / "workload")
     words = ("measure", telemetry, "--workload", workload, "--format", "json")
@@ -211,6 +213,11 @@ def test_measure_and_stream(driver: Driver, spark: SparkSession, cluster: Cluste
     streamed = told(driver.run(*streaming, "--out", str(tmp_path / "streamed")))
     assert streamed
     assert streamed == here(*streaming, "--out", str(tmp_path / "streamed here"))
+    for name in ("components", "diameter"):
+        graph = ("graph", name, telemetry, "--workload", workload, "--format", "json")
+        of_topics = json.loads(told(driver.run(*graph)))
+        assert of_topics
+        assert sorted(map(repr, of_topics)) == sorted(map(repr, json.loads(here(*graph))))
 
 
 def test_a_sweep_outlives_an_executor(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 from tests.pipeline.folders import rows
 from topicweave.data.places import Place
 from topicweave.errors import TopicweaveError
-from topicweave.pipeline import parts
+from topicweave.pipeline import packing, parts
 from topicweave.pipeline.generate import generate
 from topicweave.pipeline.parts import add_part, finish, finished, write_table
 from topicweave.pipeline.staging import mark_of, read_about, staged, table_files, write_about
@@ -182,6 +183,23 @@ def test_who_sees_other_storage_or_comes_too_late_writes_nothing(tmp_path: Path)
             add_part(late, 0, NUMBERS, [])
         assert finish(table, [add_part(table, 0, NUMBERS, [])]) == 0
         assert finished(table) == 0
+
+
+def test_what_other_code_or_other_input_began_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resumed(parents: dict[str, str]) -> bool:
+        class Killed(Exception):
+            pass
+
+        with suppress(Killed), staged(Place(tmp_path / "out"), {"n": 1}, False, parents) as staging:
+            found = staging.resumed
+            raise Killed
+        return found
+
+    assert [resumed({"w": "a"}), resumed({"w": "a"}), resumed({"w": "b"})] == [False, True, False]
+    monkeypatch.setattr(packing, "code_mark", lambda: "other")
+    assert [resumed({"w": "b"}), resumed({"w": "b"})] == [False, True]
 
 
 def test_two_commands_do_not_write_one_folder(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def test_what_is_small_is_measured_without_spark_and_kept_as_a_table(
     found = measure_folder(recorded, workload, no_spark, window=2.0)
     tables, wishes = Tables.load(recorded), pq.read_table(recorded / "subscriptions.parquet")
     assert found["two"] == pytest.approx(measure_run(tables, wishes, run="two", window=2.0), nan_ok=True)
-    write_measures(found, tmp_path / "out", {"command": "measure"}, False)
+    write_measures(found, tmp_path / "out", {"command": "measure"}, False, {"telemetry": "abc"})
     table = pq.read_table(tmp_path / "out" / "measures.parquet")
     assert table.schema == MEASURED
     rows = {(row["run"], row["measure"]): row["value"] for row in table.to_pylist()}

@@ -45,19 +45,26 @@ class Asked(NamedTuple):
     overwrite: bool = False
 
     def spark(self, command: str) -> AbstractContextManager[SparkSession]:
+        if self.out is not None:
+            from topicweave.pipeline.staging import refuse_losing
+
+            refuse_losing(self.out, self.overwrite)
         return spark_for(f"graph {command}", self.master, self.conf, self.verbose)
 
-    def keep(self, rows: DataFrame, name: str, order: Sequence[str]) -> None:
-        """All rows as a table, if one is wanted."""
+    def keep(
+        self, rows: DataFrame, name: str, order: Sequence[str], *sources: Path | None, **options: object
+    ) -> None:
+        """All rows as a table, if one is wanted; with what it was made from, and how."""
         if self.out is None:
             return
         from topicweave.pipeline.graphs.api import TABLES
         from topicweave.pipeline.parts import write_table
-        from topicweave.pipeline.staging import staged, write_about
+        from topicweave.pipeline.staging import mark_of, staged, write_about
 
         rows.persist()  # they are sampled, written and shown
-        plan = {"command": f"graph {name}"}
-        with staged(self.out, plan, self.overwrite) as staging:
+        plan = {"command": f"graph {name}", **options}
+        parents = {str(folder): mark_of(folder) for folder in sources if folder}
+        with staged(self.out, plan, self.overwrite, parents) as staging:
             write_table(rows, staging.table(name), TABLES[name], order[0], order)
             write_about(staging, plan)
 
@@ -65,7 +72,8 @@ class Asked(NamedTuple):
         """The first rows: all of them are in --out."""
         from topicweave.cli.output import print_json
 
-        first = rows.orderBy(by, ascending=False).limit(SHOWN).toArrow()
+        others = [name for name in rows.columns if name != by]
+        first = rows.orderBy([by, *others], ascending=[False] + [True] * len(others)).limit(SHOWN).toArrow()
         if self.format == "json":
             print_json(first.to_pylist())
             return
@@ -113,7 +121,7 @@ def components(
         from pyspark.sql import functions as sf
 
         rows = named_components(spark, _overlay(spark, telemetry, workload, run)).persist()
-        asked.keep(rows, "components", ("topic", "node"))
+        asked.keep(rows, "components", ("topic", "node"), telemetry, workload, run=run)
         parts = rows.groupBy("topic", "component").count()
         found = parts.groupBy("topic").agg(sf.sum("count").alias("nodes"), sf.count("*").alias("components"))
         asked.show(found, by="components")
@@ -142,7 +150,9 @@ def diameter(
 
     with asked.spark("diameter") as spark:
         rows = named_distances(spark, _overlay(spark, telemetry, workload, run), registers, seed)
-        asked.keep(rows, "distances", ("topic",))
+        asked.keep(
+            rows, "distances", ("topic",), telemetry, workload, run=run, registers=registers, seed=seed
+        )
         asked.show(rows, by="diameter")
 
 
@@ -167,7 +177,7 @@ def similar(
         rows, crowded = named_similar(spark, _files(spark, workload, "subscriptions"), threshold, seed)
         if crowded:
             typer.echo(f"{crowded:,} groups were too large to compare all of their pairs", err=True)
-        asked.keep(rows, "similar", ("node", "other"))
+        asked.keep(rows, "similar", ("node", "other"), workload, threshold=threshold, seed=seed)
         asked.show(rows, by="similarity")
 
 
@@ -190,7 +200,7 @@ def cooccurrence(
     with asked.spark("cooccurrence") as spark:
         rows, left_out = named_cooccurrence(spark, _files(spark, workload, "subscriptions"), least)
         _tell_left_out(left_out)
-        asked.keep(rows, "cooccurrence", ("topic", "other"))
+        asked.keep(rows, "cooccurrence", ("topic", "other"), workload, least=least)
         asked.show(rows, by="nodes")
 
 
@@ -214,7 +224,7 @@ def communities(
         rows, left_out = named_communities(spark, _files(spark, workload, "subscriptions"), least)
         _tell_left_out(left_out)
         rows = rows.persist()
-        asked.keep(rows, "communities", ("community", "topic"))
+        asked.keep(rows, "communities", ("community", "topic"), workload, least=least)
         asked.show(rows.groupBy("community").count().toDF("community", "topics"), by="topics")
 
 

@@ -72,8 +72,8 @@ def measure(
     )
     if out is not None:
         sources = {str(folder): mark_of(folder) for folder in (telemetry, workload) if folder}
-        plan = {"command": "measure", "run": run, **options, "window": str(window), "sources": sources}
-        write_measures(answers, out, plan, overwrite)
+        plan = {"command": "measure", "run": run, **options, "window": str(window)}
+        write_measures(answers, out, plan, overwrite, sources)
         if table is not None:
             with spark_for("measure", master, conf, verbose) as spark:
                 in_catalog(spark, out, table, overwrite)

@@ -26,6 +26,7 @@ from typing import Any
 from topicweave.data.places import Place
 from topicweave.errors import BadInput, TopicweaveError, without_secrets
 from topicweave.model.committed import ABOUT, WORK
+from topicweave.pipeline import packing
 from topicweave.pipeline.parts import Part, Target, note_of
 from topicweave.pipeline.session import is_local
 from topicweave.pipeline.workers import ask_all, described, here
@@ -89,12 +90,13 @@ def staged(
 ) -> Iterator[Staging]:
     """A folder to fill; when the block ends without an error, what is in it counts.
 
-    `plan` is all that the contents depend on; `parents` are the marks of the folders it is made from (`mark_of`).
+    `plan` is all that the contents depend on, beside the code; `parents` are the marks of the folders it is made from
+    (`mark_of`). What a killed process began by the same plan, from the same parents and by the same code is gone on with.
     An `OSError` in the block becomes an error about the output.
     """
     out = Place(out) if isinstance(out, Path) else out
     refuse_losing(out, overwrite)
-    full_plan = {**plan, **({"parents": dict(parents)} if parents else {})}
+    full_plan = {**plan, "parents": dict(parents or {}), "code": packing.code_mark()}
     note = without_secrets(json.dumps(full_plan, sort_keys=True, default=str)).encode()
     try:
         with _only_one_at(out):
@@ -272,13 +274,12 @@ def _commit(staging: Staging, parents: Mapping[str, str]) -> None:
 def made_now(parents: Mapping[str, str]) -> dict[str, Any]:
     """Where a table comes from: version and fingerprint of the code, time, Spark, and what it was made from."""
     import topicweave
-    from topicweave.pipeline.packing import code_mark
 
     spark = _running_session()
     moment = time.gmtime(time.time())  # noqa: TID251 -- when it was really made
     return {
         "version": topicweave.__version__,
-        "code": code_mark(),
+        "code": packing.code_mark(),
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", moment),
         "spark": spark.version if spark is not None else None,
         "parents": dict(parents),

@@ -166,10 +166,14 @@ def as_table(measures: Mapping[str, Mapping[str, float]]) -> pa.Table:
 
 
 def write_measures(
-    measures: Mapping[str, Mapping[str, float]], out: Path, plan: Mapping[str, Any], overwrite: bool
+    measures: Mapping[str, Mapping[str, float]],
+    out: Path,
+    plan: Mapping[str, Any],
+    overwrite: bool,
+    sources: Mapping[str, str],
 ) -> None:
-    """A folder with one table: run, measure, value."""
-    with staged(out, plan, overwrite) as staging:
+    """A folder with one table: run, measure, value. `sources` are the marks of the folders it was measured from."""
+    with staged(out, plan, overwrite, sources) as staging:
         target = staging.table("measures")
         finish(target, [add_part(target, 0, MEASURED, [as_table(measures)])])
         write_about(staging, plan)
