@@ -122,9 +122,9 @@ def test_a_body_too_large_is_refused() -> None:
     run(test)
 
 
-def test_the_description_holds_what_is_served() -> None:
+def test_the_description_holds_what_is_served(tmp_path: Path) -> None:
     async def test() -> None:
-        async with topicweave.connect(local(http=HTTP)) as node:
+        async with topicweave.connect(local(http=HTTP, data=str(tmp_path))) as node:
             _, body = await asked(node, "/openapi.json")
             description = json.loads(body)
             assert description["openapi"] == "3.1.0"

@@ -12,6 +12,7 @@ from topicweave.cli import (
     campaign,
     cluster,
     compare,
+    config,
     demo,
     graph,
     keys,
@@ -85,5 +86,7 @@ app.command("campaign", short_help="Try a system under random faults.")(campaign
 app.command("node", short_help="Run a node of a swarm.")(node.node)
 app.command("publish", short_help="Publish through a running node.")(messaging.publish)
 app.command("subscribe", short_help="Print events from a running node.")(messaging.subscribe)
+app.command("backup", short_help="Copy a running node's data folder.")(messaging.backup)
+app.add_typer(config.app, name="config")
 app.command("swarm", short_help="Run a whole swarm on this machine.")(swarm.swarm)
 app.add_typer(keys.app, name="keys")

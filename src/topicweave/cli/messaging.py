@@ -1,8 +1,9 @@
-"""`topicweave publish` and `topicweave subscribe`: from the shell, through a running node's HTTP port."""
+"""`topicweave publish`, `subscribe` and `backup`: from the shell, through a running node's HTTP port."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -66,3 +67,22 @@ def subscribe(
         typer.echo(event)
         if number == count:
             break
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where the copy goes; a file of that name is replaced.")],
+    node: Node = "127.0.0.1:8000",
+    token: Token = "",
+) -> None:
+    """Copy a running node's data folder into a file; the node goes on meanwhile.
+
+    To use it, put it as node.sqlite into an empty folder and give that as --data to one node, in place of the one it was taken from.
+
+    \b
+    Example:
+      topicweave backup alice.sqlite --node 127.0.0.1:8000
+    """
+    from topicweave.live.backup import backup_through
+
+    events = backup_through(node, token, file)
+    typer.echo(f"{file}: {file.stat().st_size:,} bytes, {events:,} events")

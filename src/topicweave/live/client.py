@@ -7,6 +7,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from topicweave.errors import TopicweaveError
@@ -26,18 +27,24 @@ def publish_through(
         "wait_for": wait_for,
         "timeout": timeout,
     }
-    headers = {"Content-Type": "application/json"}
+    with opened(node, token, "/publish", json.dumps(body).encode(), timeout + 10.0) as answer:
+        receipt: dict[str, Any] = json.load(answer)
+        return receipt
+
+
+@contextmanager
+def opened(
+    node: str, token: str, path: str, body: bytes | None = None, timeout: float = 60.0
+) -> Iterator[Any]:
+    """A node's answer; with a body, to a POST."""
+    headers = {"Content-Type": "application/json"} if body is not None else {}
     if token:
         headers["Authorization"] = f"Bearer {token}"
-    request = urllib.request.Request(
-        f"http://{_address(node)}/publish", json.dumps(body).encode(), headers, method="POST"
-    )
+    request = urllib.request.Request(f"http://{_address(node)}{path}", body, headers)
     # A proxy of the environment has no business between a user and a node on the same machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=timeout + 10.0) as answer:
-            receipt: dict[str, Any] = json.load(answer)
-            return receipt
+        answer = opener.open(request, timeout=timeout)
     except urllib.error.HTTPError as error:
         try:
             reason = json.load(error)["error"]
@@ -46,6 +53,8 @@ def publish_through(
         raise TopicweaveError(f"node {node}: {reason}") from None
     except OSError as error:
         raise _unreachable(node, error) from None
+    with answer:
+        yield answer
 
 
 def events_through(

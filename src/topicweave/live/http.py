@@ -20,7 +20,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -28,6 +28,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.live import health, http_page, metrics
 from topicweave.live.application import Feed, GapQueue
+from topicweave.live.backup import Backups
 from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
 from topicweave.live.http_requests import EventJson, PublishRequest, ReceiptJson, Reply, openapi
 from topicweave.live.http_requests import Request as SocketRequest
@@ -66,6 +67,7 @@ class HttpPort:
         self._clients: set[asyncio.Task[Any]] = set()
         self.crowd = Crowd()
         self._guesses = Guesses()
+        self._backups = Backups()
         self.address = Address("127.0.0.1", 0)
 
     @property
@@ -118,6 +120,7 @@ class HttpPort:
                 Route("/health", self._health),
                 Route("/metrics", self._metrics),
                 Route("/view", self._view),
+                Route("/backup", self._backup),
                 Route("/publish", self._publish, methods=["POST"]),
                 Route("/subscriptions/{topic:path}", self._subscribe, methods=["PUT"]),
                 Route("/subscriptions/{topic:path}", self._unsubscribe, methods=["DELETE"]),
@@ -180,6 +183,15 @@ class HttpPort:
 
     async def _view(self, _request: Request) -> Response:
         return _json(health.view(self._node))
+
+    async def _backup(self, _request: Request) -> Response:
+        """A copy of the data folder, made while the node goes on."""
+        try:
+            size, chunks = await self._backups.copy(self._node.disk, self._node.settings.data)
+        except TopicweaveError as error:
+            return _json(Reply(error=str(error)), 400)
+        headers = {"content-length": str(size)}
+        return StreamingResponse(chunks, media_type="application/vnd.sqlite3", headers=headers)
 
     # Doing.
 

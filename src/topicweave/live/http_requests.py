@@ -134,6 +134,18 @@ def openapi() -> dict[str, Any]:
                     "Links with kinds, topics, caches, counters", {"200": _json("the node's view")}
                 )
             },
+            "/backup": {
+                "get": _guarded(
+                    "A copy of the data folder's file, made while the node goes on",
+                    {
+                        "200": {
+                            "description": "the copy",
+                            "content": {"application/vnd.sqlite3": {}},
+                        },
+                        "400": _json("there is no data folder, or it cannot be copied"),
+                    },
+                )
+            },
             "/publish": {
                 "post": {
                     **_guarded("Publish an event", published),

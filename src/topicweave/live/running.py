@@ -18,7 +18,9 @@ import msgspec
 
 from topicweave.errors import BadInput
 from topicweave.live.application import GapQueue
+from topicweave.live.health import health
 from topicweave.live.node import LiveNode, run
+from topicweave.live.service import READY, STOPPING, ServiceManager
 from topicweave.live.settings import Settings
 from topicweave.live.swarm import draw_interests, run_swarm
 
@@ -50,18 +52,23 @@ def run_node(settings: Settings, show_events: bool = False) -> None:
         stop = _stop_on_signals()
         node = LiveNode(settings, keep_events=show_events)
         await node.start()
+        manager = ServiceManager()
         loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGHUP"):
-            loop.add_signal_handler(signal.SIGHUP, _reload, node)
+            loop.add_signal_handler(signal.SIGHUP, _reload, node, manager)
         where = {"name": node.name, "listen": str(node.address)}
         if node.mqtt is not None:
             where["mqtt"] = str(node.mqtt.address)
         if node.http is not None:
             where["http"] = str(node.http.address)
         print(json.dumps(where), flush=True)
+        manager.say(READY)
+        telling = asyncio.create_task(manager.keep_telling(lambda: _status(node)))
         printing = asyncio.create_task(_print_events(node)) if show_events else None
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({stopping, printing} if printing else {stopping}, return_when="FIRST_COMPLETED")
+        telling.cancel()
+        manager.say(STOPPING)
         await node.stop()
         if printing is not None:
             await asyncio.wait({printing}, timeout=LAST_WORDS)
@@ -73,11 +80,19 @@ def run_node(settings: Settings, show_events: bool = False) -> None:
     run(main)
 
 
-def _reload(node: LiveNode) -> None:
+def _status(node: LiveNode) -> str:
+    state = health(node)
+    why = "; ".join(state["reasons"])
+    return f"{state['status']}, {state['connected']} nodes connected" + (f": {why}" if why else "")
+
+
+def _reload(node: LiveNode, manager: ServiceManager) -> None:
+    manager.reloading()
     try:
         node.reload_keys()
     except BadInput as error:
         log.error("the keys stay as they were: %s", error)
+    manager.say(READY)
 
 
 class _Output:

@@ -186,14 +186,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     name: str = ""
     """Who it is. With keys, the certificate's name; otherwise, if empty, drawn at random (and kept with `data`)."""
     swarm: str = "topicweave"
+    """Which swarm it belongs to; nodes of another one are not let in."""
     system: str = "spidercast"
+    """How the overlay is woven, the same for the whole swarm: `topicweave systems` lists what there is."""
     parameters: dict[str, Any] = {}
+    """The system's parameters, where they are not to be the preset's."""
     listen: str = "127.0.0.1:0"
+    """IP address and port for other nodes; port 0 takes a free one."""
     advertise: str = ""
     """Where others reach it, if that is not where it listens."""
     join: tuple[str, ...] = ()
+    """Hosts and ports of nodes to join, tried for ever."""
     subscribe: tuple[str, ...] = ()
+    """Topics wanted from the start."""
     preset: Preset = DEFAULT
+    """Times for the network that the swarm is on: `local` (one machine), `lan` or `wan`."""
     view: int = 1000
     """How many peers' interests it remembers."""
     keys: str = ""
@@ -235,6 +242,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     telemetry: str = ""
     """The folder for the telemetry tables."""
     limits: Limits = Limits()
+    """What others can make this node hold or do."""
 
     def __post_init__(self) -> None:
         listen = Address.parse(self.listen, "listen")

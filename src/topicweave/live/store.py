@@ -11,6 +11,7 @@ Rules kept
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ from topicweave.live.settings import Address
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 
+FILE = "node.sqlite"
 LAYOUT = 3
 """Of the tables below; another one is refused."""
 
@@ -65,7 +67,7 @@ class Store:
     """All writes since the last `commit` become permanent together."""
 
     def __init__(self, folder: str | Path) -> None:
-        path = Path(folder) / "node.sqlite"
+        path = Path(folder) / FILE
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
@@ -245,6 +247,16 @@ class Store:
     def limit_pages(self, most: int) -> None:
         """As if the disk held no more; 0 for as much as there is. For experiments."""
         self._db.execute(f"PRAGMA max_page_count={most or 1 << 30}")
+
+    def copy_to(self, file: Path) -> None:
+        """All that is committed, as a data folder's file of its own; but not where the numbering stands.
+
+        Whoever goes on from a copy has forgotten what it published since: it must number in a new epoch, or others take its events for ones they have.
+        """
+        self._db.execute("VACUUM INTO ?", (str(file),))
+        with contextlib.closing(sqlite3.connect(file)) as copy, copy:
+            copy.execute("DELETE FROM facts WHERE name = 'epoch'")
+            copy.execute("DELETE FROM sequences")
 
     def close(self) -> None:
         self._db.close()
