@@ -54,7 +54,7 @@ def subscribers_of(
             np.array(workload.topic_ids, np.uint64),
             offsets,
             topics,
-            weights,
+            np.array(weights),  # a copy: Numba compiles anew for what cannot be written to
             summed[offsets[1:]] - summed[offsets[:-1]],
         ),
         number,
