@@ -27,7 +27,7 @@ test-live: ## only the swarms of live nodes: fifty per system, kill -9, ten thou
 	@sh scripts/setup.sh --java-optional
 	$(BIN)/pytest -m live tests/live $(PYTEST_ARGS)
 
-test-real-data: ## exact counts of the real data sets, which TOPICWEAVE_DATA names
+test-real-data: ## exact counts of the real data sets, which TOPICWEAVE_DATASETS names
 	@sh scripts/setup.sh
 	$(BIN)/pytest -m real_data $(PYTEST_ARGS)
 

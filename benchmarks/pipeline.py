@@ -97,8 +97,8 @@ def _generated(folder: Path, sizes: tuple[int, ...], settings: Settings) -> list
 
 
 def _imported(folder: Path, settings: Settings) -> list[Step]:
-    """All of the real traces, where TOPICWEAVE_DATA says they are."""
-    data = os.environ.get("TOPICWEAVE_DATA")
+    """All of the real traces, where TOPICWEAVE_DATASETS says they are."""
+    data = os.environ.get("TOPICWEAVE_DATASETS")
     if not data:
         return []
     return [

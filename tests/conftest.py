@@ -121,14 +121,14 @@ def miniature(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def made_up_data(miniature: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """TOPICWEAVE_DATA names a made-up data folder."""
-    monkeypatch.setenv("TOPICWEAVE_DATA", str(miniature))
+    """TOPICWEAVE_DATASETS names a made-up data folder."""
+    monkeypatch.setenv("TOPICWEAVE_DATASETS", str(miniature))
     return miniature
 
 
 @pytest.fixture
 def real_data() -> Path:
     """The folder of the real data sets, for tests marked `real_data`."""
-    folder = Path(os.environ.get("TOPICWEAVE_DATA", ""))
-    assert folder.is_dir(), "set TOPICWEAVE_DATA to the folder of the real data sets (docs/workloads.md)"
+    folder = Path(os.environ.get("TOPICWEAVE_DATASETS", ""))
+    assert folder.is_dir(), "set TOPICWEAVE_DATASETS to the folder of the real data sets (docs/workloads.md)"
     return folder

@@ -20,7 +20,7 @@ def test_hosts_keep_their_order_and_sessions_that_touch_are_one(
     file = tmp_path / "churn" / "gnutella_saroiu_intervals.tsv.xz"
     file.parent.mkdir()
     file.write_bytes(lzma.compress(b"b\t2\t1\t5\t5\t9\na\t0\nc\t1\t3\t3\nd\t2\t0\t1\t4\t6\n"))
-    monkeypatch.setenv("TOPICWEAVE_DATA", str(tmp_path))
+    monkeypatch.setenv("TOPICWEAVE_DATASETS", str(tmp_path))
     assert host_sessions() == (((1.0, 9.0),), (), (), ((0.0, 1.0), (4.0, 6.0)))
 
 

@@ -181,6 +181,8 @@ def test_the_page_of_settings_is_that_of_the_code() -> None:
 def test_every_setting_can_come_from_a_variable() -> None:
     given = load_settings(environment={"TOPICWEAVE_INSECURE": "1", "TOPICWEAVE_JOIN": "a:1, b:2"})
     assert given.join == ("a:1", "b:2")
+    other = load_settings(environment={"TOPICWEAVE_INSECURE": "1", "TOPICWEAVE_DATASETS": "/data"})
+    assert other.data == "", "the folder of data sets is no node's"
     with pytest.raises(BadInput, match="did you mean TOPICWEAVE_SYSTEM"):
         load_settings(environment={"TOPICWEAVE_SYSTM": "vitis"})
 

@@ -178,7 +178,7 @@ def test_what_the_real_files_hold_counts_and_not_where_they_lie(
     keys = []
     for place in ("here", "there"):
         shutil.copytree(miniature, tmp_path / place)
-        monkeypatch.setenv("TOPICWEAVE_DATA", str(tmp_path / place))
+        monkeypatch.setenv("TOPICWEAVE_DATASETS", str(tmp_path / place))
         keys.append(store.key(run))
     changed = tmp_path / "there" / find_real(name).file
     changed.write_bytes(changed.read_bytes() + b"more")
@@ -190,9 +190,9 @@ def test_what_the_real_files_hold_counts_and_not_where_they_lie(
 
 
 def test_runs_without_real_files_need_no_folder_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TOPICWEAVE_DATA", raising=False)
+    monkeypatch.delenv("TOPICWEAVE_DATASETS", raising=False)
     alone = store.key(TINY)
-    monkeypatch.setenv("TOPICWEAVE_DATA", "/nowhere")
+    monkeypatch.setenv("TOPICWEAVE_DATASETS", "/nowhere")
     assert store.key(TINY) == alone
 
 

@@ -1,6 +1,6 @@
 """Where files are and how they are opened: plain, .gz, .xz, .bz2, .zst, a .zip of one file, members of a .tar.
 
-The real data sets lie in the folder that the environment variable TOPICWEAVE_DATA names.
+The real data sets lie in the folder that the environment variable TOPICWEAVE_DATASETS names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pyarrow as pa
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
 
-VARIABLE = "TOPICWEAVE_DATA"
+VARIABLE = "TOPICWEAVE_DATASETS"
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst", ".zip")
 BLOCK_BYTES = 4 << 20
 LONGEST_LINE = 64 << 20

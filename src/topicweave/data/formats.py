@@ -206,7 +206,7 @@ def find_format(name: str) -> Format:
 
 
 class RealFile(NamedTuple):
-    """One of the real data sets, under TOPICWEAVE_DATA."""
+    """One of the real data sets, under TOPICWEAVE_DATASETS."""
 
     file: str
     format: str

@@ -1,7 +1,7 @@
 """Networks with true distances for experiments: the AS model and the measured matrix of Rappel §6.1.
 
 All matrices here are **round-trip times in milliseconds**; the latency models made of them give one-way seconds.
-Real files are read from the folder that the environment variable TOPICWEAVE_DATA names.
+Real files are read from the folder that the environment variable TOPICWEAVE_DATASETS names.
 """
 
 from __future__ import annotations

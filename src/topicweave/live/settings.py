@@ -279,7 +279,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 ENVIRONMENT = "TOPICWEAVE_"
-NOT_SETTINGS = frozenset({"BENCH", "DEBUG", "NODE", "PYTHON", "SEEDS"})
+NOT_SETTINGS = frozenset({"BENCH", "DATASETS", "DEBUG", "NODE", "PYTHON", "SEEDS"})
 """Variables that other parts of Topicweave read."""
 
 
