@@ -36,7 +36,9 @@ LONGEST = (
     "spark",
     "second spark",
     "arrays",
+    "mqtt",
     "cluster",
+    "tests/benchmarks/",
     "tests/examples/",
     "tests/cli/test_compare.py",
     "tests/choose/",
@@ -56,6 +58,14 @@ SECOND_SPARK = {
 }
 """Half of what shares a Spark shares another one: files whose tests wait a good deal for processes of their own."""
 
+FOLDERS = {
+    "tests/live/mqtt/": "mqtt",
+    "tests/live/": "live",
+    "tests/bulk/": "arrays",
+    "tests/papers/": "arrays",
+}
+"""Whose files belong together."""
+
 
 def pytest_xdist_auto_num_workers() -> int:
     """Two more than there are cores: live nodes and processes that tests start are waited for most of the time."""
@@ -64,15 +74,19 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def group(item: pytest.Item) -> str:
     """What one process runs: all that share a Spark (there are two, see below), or the cluster; all that wait for live nodes; all that
-    Numba compiles the same functions for; else a file.
+    Numba compiles the same functions for; a benchmark; else a file.
     """
     file = item.nodeid.partition("::")[0]
     if "spark" in getattr(item, "fixturenames", ()):
         return "second spark" if Path(file).name in SECOND_SPARK else "spark"
     if item.get_closest_marker("cluster"):
         return "cluster"
-    folder = "/".join(file.split("/")[:2])
-    return {"tests/live": "live", "tests/bulk": "arrays", "tests/papers": "arrays"}.get(folder, file)
+    if item.get_closest_marker("bench"):
+        return item.nodeid
+    for folder, name in FOLDERS.items():
+        if file.startswith(folder):
+            return name
+    return file
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -95,7 +109,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     if "PYTEST_XDIST_WORKER" in os.environ:
         # Where groups are lost (pytest 9.2 with pytest-xdist 3.8), every process would start one, and nobody would notice.
         first, second = (tmp_path_factory.getbasetemp().parent / name for name in ("spark", "second-spark"))
-        (second if first.exists() else first).touch(exist_ok=False)
+        try:
+            first.touch(exist_ok=False)
+        except FileExistsError:
+            second.touch(exist_ok=False)
 
     settings = {
         "spark.sql.shuffle.partitions": "2",
