@@ -59,7 +59,8 @@ def make() -> None:
             ).start().awaitTermination()
         java.stdin.close()  # then Java ends and writes the archive
         java.wait(300)
-        Path(made).rename(ARCHIVE)
+        if Path(made).exists():  # not every Java can
+            Path(made).rename(ARCHIVE)
 
 
 if __name__ == "__main__" and not ARCHIVE.exists():
