@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -14,12 +15,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 import topicweave
 from tests.live.together import local, run
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.live.backup import PREFIX, backup_through
 from topicweave.live.checking import problems
+from topicweave.live.metrics import exposition
 from topicweave.live.reference import page, settings_of
 from topicweave.live.settings import Limits, Settings, load_settings
 
@@ -185,6 +188,23 @@ def test_every_setting_can_come_from_a_variable() -> None:
     assert other.data == "", "the folder of data sets is no node's"
     with pytest.raises(BadInput, match="did you mean TOPICWEAVE_SYSTEM"):
         load_settings(environment={"TOPICWEAVE_SYSTM": "vitis"})
+
+
+def test_metrics_explain_themselves_and_the_dashboard_asks_for_nothing_else() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local()) as node:
+            families = list(text_string_to_metric_families(exposition(node).decode()))
+        names = {sample.name for family in families for sample in family.samples}
+        names.add("topicweave_links")  # has no sample without a link
+        assert all(len(family.documentation.split()) > 1 for family in families)
+        dashboard = json.loads((ROOT / "packaging/grafana.json").read_text())
+        asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+        asked += [one["query"] for one in dashboard["templating"]["list"]]
+        wanted = {name for expression in asked for name in re.findall(r"topicweave_\w+", expression)}
+        assert wanted
+        assert wanted <= names
+
+    run(test)
 
 
 @pytest.mark.parametrize(

@@ -2,50 +2,53 @@
 
 from __future__ import annotations
 
+MEANINGS = {
+    "application_drops": "events that the application did not take in time; each is announced to it as a gap",
+    "bans": "times that a peer was shut out for a while for what it did",
+    "bytes_received": "bytes that came from other nodes",
+    "bytes_sent": "bytes that went to other nodes",
+    "caught_up": "events that came by catching up, after they were missed at first",
+    "connections_opened": "connections to other nodes that said hello",
+    "connections_refused": "connections of strangers that were not let in",
+    "deliveries": "events handed to the application, each once",
+    "dials_failed": "attempts to reach a peer that failed",
+    "duplicate_names": "nodes that came with the name of one that is connected",
+    "events_dropped": "events not sent because a peer's queue was full or nobody knew where it is; the peer catches up",
+    "events_missed": "events that will not come any more, as announced in gaps",
+    "far_travelled": "events refused because they had made too many hops",
+    "forged_events": "events with a wrong signature; whoever passed one on is cut off",
+    "frames_received": "frames that came from other nodes",
+    "frames_sent": "frames that went to other nodes",
+    "gaps_announced": "gaps that the application was told of",
+    "gossip_dropped": "messages without events not sent because a peer's queue was full",
+    "inventories_unmet": "times that a peer offered events that it did not have",
+    "links_lost": "connections that ended without a goodbye",
+    "messages_received": "messages of the system and of catching up that came",
+    "messages_sent": "messages of the system and of catching up that went",
+    "node_errors": "failures inside the node that were contained; health tells the last one",
+    "protocol_errors": "connections ended because what came made no sense",
+    "publishes": "events published by this node",
+    "rate_limited": "times that a peer was not read from because it was over its allowance",
+    "receptions_unwanted": "events that came though this node does not want their topic: noise",
+    "receptions_wanted": "events that came on topics that this node wants, repetitions included",
+    "refused_by_peers": "events of this node that neighbours refused; health tells why",
+    "refused_events": "events that this node refused, with the reason told to their sender",
+    "replays_dropped": "events that came again; no application gets one twice",
+    "slow_peers_closed": "peers cut off because they read too slowly",
+    "store_failures": "writes that the data folder did not take; they are tried again",
+    "undurable_events": "events handed over without being kept, while the data folder took nothing",
+    "unproven_addresses": "addresses not believed because their owner's signature was missing or wrong",
+    "unroutable": "messages to peers whose address nobody knows",
+    "unverifiable_events": "events refused because their publisher's certificate is unknown, expired or revoked",
+    "withheld_events": "events not passed to a peer whose certificate does not allow their topic",
+}
+"""What each counts, as the metrics explain it."""
+
 
 class Counters:
     """One node's counts. The names are those of the metrics (`topicweave_NAME_total`)."""
 
-    __slots__ = (
-        "application_drops",
-        "bans",
-        "bytes_received",
-        "bytes_sent",
-        "caught_up",
-        "connections_opened",
-        "connections_refused",
-        "deliveries",
-        "dials_failed",
-        "duplicate_names",
-        "events_dropped",
-        "events_missed",
-        "far_travelled",
-        "forged_events",
-        "frames_received",
-        "frames_sent",
-        "gaps_announced",
-        "gossip_dropped",
-        "inventories_unmet",
-        "links_lost",
-        "messages_received",
-        "messages_sent",
-        "node_errors",
-        "protocol_errors",
-        "publishes",
-        "rate_limited",
-        "receptions_unwanted",
-        "receptions_wanted",
-        "refused_by_peers",
-        "refused_events",
-        "replays_dropped",
-        "slow_peers_closed",
-        "store_failures",
-        "undurable_events",
-        "unproven_addresses",
-        "unroutable",
-        "unverifiable_events",
-        "withheld_events",
-    )
+    __slots__ = tuple(MEANINGS)
 
     def __init__(self) -> None:
         for name in self.__slots__:

@@ -9,6 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from topicweave.live.counters import MEANINGS
+
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
 
@@ -20,7 +22,7 @@ class NodeCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         node = self._node
         for name, value in node.counters.as_dict().items():
-            yield CounterMetricFamily(f"topicweave_{name}", name.replace("_", " "), value=value)
+            yield CounterMetricFamily(f"topicweave_{name}", MEANINGS[name], value=value)
         gauges = {
             "connections": (node.transport.connections, "open connections"),
             "degree": (node.node.degree, "distinct peers that links of the overlay lead to"),
