@@ -41,7 +41,7 @@ async def host(settings: Settings) -> None:
     await node.stop()
 
 
-os.setsid()  # So that all of them can be ended together.
+os.setpgrp()  # So that all of them can be ended together.
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # Nobody reads what two hundred nodes say in passing.
 orders, common = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 # What a node reads when it starts is read once, before there are many.
