@@ -99,17 +99,19 @@ def kill_some(settings: Settings, interests: list[list[str]], share: float, with
     nodes = len(interests)
     names = [f"node-{number:03d}" for number in range(nodes)]
     common = json.dumps(msgspec.to_builtins(msgspec.structs.replace(settings, http="127.0.0.1:0")))
-    crowd, groups = Crowd(), list[int]()
+    crowd = Crowd()
     with processes() as start:
+        worker = start(common, script=WORKER)
+        crowd.hear(worker)
 
         def fork(first: int, last: int, join: list[str]) -> None:
             orders = [
                 {"name": names[number], "subscribe": interests[number], "join": join}
                 for number in range(first, last)
             ]
-            process = start(json.dumps(orders), common, script=WORKER)
-            groups.append(process.process.pid)
-            crowd.hear(process)
+            assert worker.process.stdin is not None
+            worker.process.stdin.write(json.dumps(orders) + "\n")
+            worker.process.stdin.flush()
             wait_for(lambda: len(crowd.up), last, UP_WITHIN, "nodes that are up")
 
         try:
@@ -134,5 +136,4 @@ def kill_some(settings: Settings, interests: list[list[str]], share: float, with
                 assert set(readers) <= wanted[topic], "only what was asked for"
             return Took(round(up, 1), round(served, 1), round(again, 1))
         finally:
-            for group in groups:
-                os.killpg(group, signal.SIGKILL)
+            os.killpg(worker.process.pid, signal.SIGKILL)

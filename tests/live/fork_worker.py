@@ -1,7 +1,7 @@
 """Many processes with a node each, forked from one that has read the code already: light enough for hundreds of them.
 
-`fork_worker.py '[{"name": …, "subscribe": […], "join": […]}, …]' '{settings}'`: each process says in one line of JSON where its node is, and then one line per
-event that its application gets. All write to the same pipe; a line is short enough to stay whole.
+`fork_worker.py '{settings}'` reads lines `[{"name": …, "subscribe": […], "join": […]}, …]` and starts a process for each entry. Each process says in one line of
+JSON where its node is, and then one line per event that its application gets. All write to the same pipe; a line is short enough to stay whole.
 """
 
 from __future__ import annotations
@@ -43,17 +43,15 @@ async def host(settings: Settings) -> None:
 
 os.setpgrp()  # So that all of them can be ended together.
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # Nobody reads what two hundred nodes say in passing.
-orders, common = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody asks how they ended.
+common = json.loads(sys.argv[1])
 # What a node reads when it starts is read once, before there are many.
 import topicweave.live.http  # noqa: E402
 import topicweave.systems.registry  # noqa: E402, F401
 
-for order in orders:
-    if os.fork() == 0:
-        run(functools.partial(host, msgspec.convert({**common, **order}, Settings)))
-        os._exit(0)
-while True:
-    try:
-        os.wait()
-    except ChildProcessError:
-        break
+for line in sys.stdin:
+    for order in json.loads(line):
+        if os.fork() == 0:
+            os.close(0)
+            run(functools.partial(host, msgspec.convert({**common, **order}, Settings)))
+            os._exit(0)

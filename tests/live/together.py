@@ -80,7 +80,7 @@ class Process:
         environment = {**os.environ, "PYTHONPATH": str(Path(topicweave.__file__).parents[1])}
         self.process = subprocess.Popen(
             [*prefix, *command, *arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if script else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -125,6 +125,6 @@ def processes() -> Iterator[Callable[..., Process]]:
         for one in started:
             if one.process.poll() is None:
                 one.kill()
-            for stream in (one.process.stdout, one.process.stderr):
+            for stream in (one.process.stdin, one.process.stdout, one.process.stderr):
                 if stream is not None:
                     stream.close()
