@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from topicweave.papers.levels import SIZES
 from topicweave.papers.study import Scale
 from topicweave.papers.vitis import READINGS, STUDIES
 from topicweave.papers.vitis.runs import CycledDissemination
+from topicweave.papers.vitis.settings import PATTERNS
+from topicweave.papers.vitis.synthetic import _smaller
 
 
 @pytest.mark.parametrize("scale", ["smoke", "tenth", "paper"])
@@ -61,3 +65,11 @@ def test_overhead_that_does_not_fall_is_reported_as_such() -> None:
     plan = fig4.plan("smoke", 0)
     rows = plan.judge({label: made_up(0.3, 3.0) for label in plan.runs})
     assert [row.holds for row in rows if row.paper == "falls with more friends"] == [False] * 3
+
+
+@pytest.mark.parametrize("nodes", sorted({nodes for sizes in SIZES.values() for nodes in sizes}))
+def test_levels_have_workloads_of_every_size(nodes: int) -> None:
+    for pattern in PATTERNS:
+        lists = np.diff(_smaller(nodes, pattern, 0).load().offsets)
+        assert len(lists) == nodes
+        assert lists.min() == lists.max() > 0

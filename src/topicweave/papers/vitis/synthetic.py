@@ -308,10 +308,9 @@ def levels(scale: Scale, seed: int) -> Plan:
 
 
 def _smaller(nodes: int, pattern: str, seed: int) -> CorrelatedLists:
-    """§IV-A with fewer nodes; a hundred or so want each topic, as there."""
-    if nodes < 200:
-        return CorrelatedLists(nodes, 100, pattern, 10, 10, seed=seed)
-    return CorrelatedLists(nodes, nodes // 2, pattern, 50, 10, seed=seed)
+    """§IV-A with fewer nodes; everybody wants a tenth of all topics, and so half of two buckets of ten, as there."""
+    topics = 100 if nodes < 200 else 300 if nodes < 1000 else nodes // 2
+    return CorrelatedLists(nodes, topics, pattern, topics // 10, 10, seed=seed)
 
 
 def ring(scale: Scale, seed: int) -> Plan:
