@@ -84,8 +84,8 @@ def test_on_spark_all_studies_share_one_session(
     opened = []
 
     @contextmanager
-    def counting(*settings: object) -> Iterator["SparkSession"]:
-        opened.append(settings)
+    def counting(*settings: object, **more: object) -> Iterator["SparkSession"]:
+        opened.append((settings, more))
         yield spark
 
     monkeypatch.setattr("topicweave.cli.spark.spark_for", counting)
