@@ -5,7 +5,7 @@ import doctest
 import numpy as np
 import pytest
 
-from topicweave.errors import UnknownName
+from topicweave.errors import BadInput, UnknownName
 from topicweave.workloads import popularity as popularity_function
 from topicweave.workloads.popularity import MODELS, nyse, popularity, uniform, zipf
 
@@ -52,9 +52,16 @@ def test_uniform_topics_are_alike() -> None:
 
 def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        UnknownName, match=r"unknown popularity model 'zip'; known: nyse, rss, uniform, zipf1, zipf2"
+        UnknownName, match=r"unknown popularity model 'zip'; known: nyse, rss, uniform, zipf1, zipf2, zipf:A"
     ):
         popularity("zip", 10)
+
+
+def test_zipf_with_any_exponent() -> None:
+    assert popularity("zipf:2", 30).tolist() == popularity("zipf2", 30).tolist()
+    for wrong in ("zipf:", "zipf:steep", "zipf:-1", "zipf:nan"):
+        with pytest.raises(BadInput, match="popularity"):
+            popularity(wrong, 10)
 
 
 def test_every_model_has_a_one_line_description() -> None:

@@ -19,7 +19,7 @@ from topicweave.errors import BadInput, UnknownName
 from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
 from topicweave.workloads import hierarchy, magnet, omen, rare, spidercast, vitis
-from topicweave.workloads.popularity import popularity, zipf
+from topicweave.workloads.popularity import popularity
 from topicweave.workloads.rates import power_law_rates
 
 Lists = tuple[IntArray, IntArray]
@@ -172,18 +172,9 @@ def _growth(p: Hierarchical) -> hierarchy.Hierarchy:
 
 
 def _zipf(p: Zipf, seed: int, first: int, last: int, _moment: float) -> Lists:
-    return spidercast.draw_lists(first, last, _chances(p.popularity, p.topics), p.min_size, p.max_size, seed)
-
-
-def _chances(name: str, topics: int) -> npt.NDArray[np.float64]:
-    """Popularity by name, or Zipf with any exponent as `zipf:1.3`."""
-    if not name.startswith("zipf:"):
-        return popularity(name, topics)
-    try:
-        alpha = float(name.removeprefix("zipf:"))
-    except ValueError:
-        raise BadInput(f"popularity {name!r}: no number behind the colon; write zipf:1.3, say") from None
-    return zipf(topics, alpha)
+    return spidercast.draw_lists(
+        first, last, popularity(p.popularity, p.topics), p.min_size, p.max_size, seed
+    )
 
 
 def _random(p: Random, seed: int, first: int, last: int, _moment: float) -> Lists:

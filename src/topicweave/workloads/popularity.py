@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from topicweave.errors import UnknownName
+from topicweave.errors import BadInput, UnknownName
 from topicweave.model.arrays import FloatArray
 
 NYSE_HEAD = 0.10
@@ -57,14 +57,28 @@ MODELS: dict[str, Popularity] = {
 
 
 def popularity(name: str, topics: int) -> FloatArray:
-    """The probabilities of a model by name.
+    """The probabilities of a model by name, or of Zipf with any exponent as `zipf:1.3`.
 
     >>> popularity("zipf1", 3).round(3).tolist()
     [0.545, 0.273, 0.182]
+    >>> popularity("zipf:0", 2).tolist()
+    [0.5, 0.5]
     """
+    if name.startswith("zipf:"):
+        return zipf(topics, _exponent(name))
     if name not in MODELS:
-        raise UnknownName("popularity model", name, list(MODELS))
+        raise UnknownName("popularity model", name, [*MODELS, "zipf:A"])
     return MODELS[name].probabilities(topics)
+
+
+def _exponent(name: str) -> float:
+    try:
+        alpha = float(name.removeprefix("zipf:"))
+    except ValueError:
+        raise BadInput(f"popularity {name!r}: no number behind the colon; write zipf:1.3, say") from None
+    if not 0.0 <= alpha <= 100.0:
+        raise BadInput(f"popularity {name!r}: say an exponent from 0 to 100")
+    return alpha
 
 
 def _normalised(weights: FloatArray) -> FloatArray:
