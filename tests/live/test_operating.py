@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import topicweave
 from tests.live.together import local, run
 from topicweave.errors import BadInput, TopicweaveError
-from topicweave.live.backup import PREFIX, backup_through
+from topicweave.live.backup import PREFIX, Backups, backup_through
 from topicweave.live.checking import problems
 from topicweave.live.metrics import exposition
 from topicweave.live.reference import page, settings_of
@@ -100,6 +100,21 @@ def test_a_running_node_is_copied_and_the_copy_goes_on_where_it_was(tmp_path: Pa
     run(test)
 
 
+def test_a_copy_that_nobody_reads_keeps_nobody_from_the_next_for_long(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(data=str(tmp_path))) as node:
+            backups = Backups()
+            await backups.copy(node.disk, str(tmp_path))
+            with pytest.raises(BadInput, match="already"):
+                await backups.copy(node.disk, str(tmp_path))
+            backups = Backups(patience=0.0)
+            await backups.copy(node.disk, str(tmp_path))
+            size, chunks = await backups.copy(node.disk, str(tmp_path))
+            assert size == len(b"".join([chunk async for chunk in chunks]))
+
+    run(test)
+
+
 def test_what_cannot_be_copied_is_said(tmp_path: Path) -> None:
     async def test() -> None:
         async with topicweave.connect(local(http="127.0.0.1:0")) as node:
@@ -165,6 +180,8 @@ def test_a_configuration_is_checked_and_shown_by_command(tmp_path: Path) -> None
     shown = topicweave_says("show", str(config))
     assert json.loads(shown.stdout)["system"] == "vitis"
     assert "hush" not in shown.stdout
+    config.write_bytes(b"\x99\xff")
+    assert "node.toml: 'utf-8' codec" in topicweave_says("check", str(config)).stderr
     config.write_text('insecure = true\nsystm = "vitis"\n')
     wrong = topicweave_says("check", str(config))
     assert wrong.returncode == 2

@@ -24,36 +24,45 @@ if TYPE_CHECKING:
 
 CHUNK = 256 * 1024
 PREFIX = "copy-"
+PATIENCE = 30.0
 
 
 class Backups:
-    """Of one node; one at a time."""
+    """Of one node; one at a time. A reader that takes nothing for `patience` seconds makes room for the next."""
 
-    def __init__(self) -> None:
-        self._busy = False
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._copying = False
+        self._file: BinaryIO | None = None
+        self._moved = 0.0  # when the reader last took something
 
     async def copy(self, disk: Disk | None, folder: str) -> tuple[int, AsyncIterator[bytes]]:
         """How many bytes it has, and the bytes."""
         if disk is None:
             raise BadInput("this node has no data folder: there is nothing to copy")
-        if self._busy:
+        reads = self._file is not None and not self._file.closed
+        if self._copying or (reads and _now() - self._moved < self._patience):
             raise BadInput("a copy is being fetched already; try again when it is done")
-        self._busy = True
+        if self._file is not None:
+            self._file.close()
+        self._copying = True
         try:
             await disk.committed()
-            file = await disk.read(_copy, disk, Path(folder))
-        except BaseException:
-            self._busy = False
-            raise
-        return os.fstat(file.fileno()).st_size, self._chunks(file)
+            self._file = await disk.read(_copy, disk, Path(folder))
+        finally:
+            self._copying = False
+        self._moved = _now()
+        return os.fstat(self._file.fileno()).st_size, self._chunks(self._file)
 
     async def _chunks(self, file: BinaryIO) -> AsyncIterator[bytes]:
-        try:
-            with file:
-                while chunk := await asyncio.to_thread(file.read, CHUNK):
-                    yield chunk
-        finally:
-            self._busy = False
+        with file:
+            while chunk := await asyncio.to_thread(file.read, CHUNK):
+                self._moved = _now()
+                yield chunk
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _copy(disk: Disk, folder: Path) -> BinaryIO:

@@ -31,7 +31,7 @@ class ServiceManager:
         """A manager that is gone is no reason to stop."""
         if not self._address:
             return
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as door:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as door:
             door.setblocking(False)
             try:
                 door.sendto("\n".join(lines).encode(), self._address)

@@ -295,8 +295,8 @@ def load_settings(
     given: dict[str, Any] = {}
     if file is not None:
         try:
-            given.update(tomllib.loads(Path(file).read_text()))
-        except (OSError, tomllib.TOMLDecodeError) as error:
+            given.update(tomllib.loads(Path(file).read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise BadInput(f"{file}: {error}") from None
     names = [field.name.upper() for field in msgspec.structs.fields(Settings)]
     for variable in environment:
