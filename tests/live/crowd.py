@@ -15,8 +15,8 @@ from typing import NamedTuple
 import msgspec
 
 from tests.live.together import Process, processes
+from topicweave.client.through import publish_through
 from topicweave.live import Settings
-from topicweave.live.client import publish_through
 from topicweave.live.swarm import draw_interests
 
 WORKER = Path(__file__).with_name("fork_worker.py")

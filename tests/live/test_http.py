@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import shutil
-import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -19,9 +17,9 @@ from websockets.typing import Origin
 
 import topicweave
 from tests.live.together import eventually, linked, local, run, taken
+from topicweave.client.through import events_through, publish_through
 from topicweave.errors import TopicweaveError
-from topicweave.live import LiveNode, http_page
-from topicweave.live.client import events_through, publish_through
+from topicweave.live import LiveNode, web
 
 HTTP = "127.0.0.1:0"
 
@@ -218,73 +216,20 @@ def test_the_shells_publish_and_subscribe_go_through_a_node() -> None:
     run(test)
 
 
-def test_the_javascript_example_runs(tmp_path: Path) -> None:
-    """In Node.js, with the client script that the page at / uses."""
-    javascript = shutil.which("node")
-    if javascript is None:
-        pytest.skip("Node.js is not installed")
-    (tmp_path / "client.mjs").write_text(http_page.CLIENT)
-    (tmp_path / "example.mjs").write_text(
-        """
-        import { topicweave } from "./client.mjs";
-        const node = topicweave(process.argv[2], (event) => {
-          console.log(JSON.stringify(event));
-          node.close();
-        });
-        await node.subscribe("news");
-        await node.publish("news", "hello from JavaScript");
-        """
-    )
-
+def test_pages_are_served_whole_and_keep_to_themselves() -> None:
     async def test() -> None:
-        async with topicweave.connect(local(http=HTTP)) as node:
+        async with topicweave.connect(local(http=HTTP, token="secret")) as node:
             assert node.http is not None
-            # WebSocket is there by default from Node.js 22 on; 20 has it behind a flag.
-            done = await asyncio.to_thread(
-                subprocess.run,
-                [
-                    *(javascript, "--experimental-websocket", "example.mjs"),
-                    f"ws://{node.http.address}/events",
-                ],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
-            assert json.loads(done.stdout)["text"] == "hello from JavaScript"
-
-    run(test)
-
-
-def test_the_page_works_in_a_browser(tmp_path: Path) -> None:
-    """A real browser loads the page at /, and its script talks to the node."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no browser is installed")
-
-    async def test() -> None:
-        async with topicweave.connect(local(http=HTTP)) as node:
-            assert node.http is not None
-            started = await asyncio.create_subprocess_exec(
-                *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-                *(f"--user-data-dir={tmp_path}", "--virtual-time-budget=4000", "--dump-dom"),
-                f"http://{node.http.address}/",
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-            try:
-                async with asyncio.timeout(60):
-                    ended = asyncio.create_task(started.communicate())
-                    await eventually(
-                        lambda: node.http and node.http.clients, "its script opens the WebSocket"
-                    )
-                    output, _ = await ended
-            finally:
-                if started.returncode is None:
-                    started.kill()
-                    await started.wait()
-            assert b"<h1>Topicweave node</h1>" in output
+            for path in (*web.PAGES, *web.ASSETS):
+                status, body = await asked(node, f"{path}?token=secret")
+                assert (status, b"://" in body.replace(b"ws://127.0.0.1", b"")) == (200, False), path
+            status, _ = await asked(node, "/")
+            assert status == 401, "a page needs the token"
+            for path in web.ASSETS:
+                status, _ = await asked(node, path)
+                assert status == 200, "what it is made of does not"
+            page = f"http://{node.http.address}/?token=secret"
+            with await asyncio.to_thread(urllib.request.urlopen, page) as answer:
+                assert "default-src 'none'" in answer.headers["content-security-policy"]
 
     run(test)

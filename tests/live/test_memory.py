@@ -9,9 +9,9 @@ import pytest
 
 import topicweave
 from tests.live.together import Process, eventually, linked, local, processes, run, taken
+from topicweave.client.through import publish_through
 from topicweave.errors import BadInput
 from topicweave.live import LiveNode
-from topicweave.live.client import publish_through
 from topicweave.live.swarm import run_swarm
 from topicweave.systems.registry import SYSTEMS
 

@@ -14,9 +14,9 @@ import pytest
 
 import topicweave
 from tests.live.together import eventually, local, processes, run, taken
+from topicweave.client.through import publish_through
 from topicweave.live import Gap, LiveNode, logs
 from topicweave.live.application import MOST_GAPS, GapQueue
-from topicweave.live.client import publish_through
 from topicweave.live.settings import Limits
 
 

@@ -29,7 +29,7 @@ def publish(
     Example:
       topicweave publish news "hello" --node 127.0.0.1:8000
     """
-    from topicweave.live.client import publish_through
+    from topicweave.client.through import publish_through
 
     payload = sys.stdin.buffer.read() if text == "-" else text.encode()
     receipt = publish_through(node, token, topic, payload, wait_for, timeout)
@@ -57,7 +57,7 @@ def subscribe(
       topicweave subscribe news sport --node 127.0.0.1:8000
       topicweave subscribe news --last 10 --count 10
     """
-    from topicweave.live.client import events_through
+    from topicweave.client.through import events_through
 
     def missed(gap: str) -> None:
         typer.echo(f"missed: {gap}", err=True)

@@ -3,7 +3,8 @@
 `connect` is the whole of the public API; `Settings` says what a node is to be.
 """
 
-from topicweave.live.application import Gap, Receipt, Received
+from topicweave.client.words import Gap
+from topicweave.live.application import Receipt, Received
 from topicweave.live.node import LiveNode, connect
 from topicweave.live.settings import Limits, LogLimits, Settings
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
+from topicweave.client.words import Gap
 from topicweave.live.counters import Counters
 from topicweave.live.memory import EVENT, Memory
 from topicweave.model.event import EventId
@@ -28,19 +29,6 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     """Handed over before, and not acknowledged since (with delivery at least once)."""
     age: float = 0.0
     """Seconds since its publication, at least, if it came late; 0 if it came at once."""
-
-
-class Gap(msgspec.Struct, frozen=True, gc=False):
-    """Events that did not come, and will most likely not: one publisher's, on one topic, from one number to another."""
-
-    topic: str
-    publisher: str
-    epoch: int
-    first: int
-    last: int
-    reason: str
-    """`passed`: later ones came. `told`: a neighbour says there were any. `older life`: the publisher began anew. `before`: they may be older than the subscription.
-    `unread`: they came, and the reader did not take them in time."""
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):

@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from topicweave.client.through import opened
 from topicweave.errors import BadInput, TopicweaveError
-from topicweave.live.client import opened
 from topicweave.live.store import LAYOUT
 
 if TYPE_CHECKING:

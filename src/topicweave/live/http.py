@@ -20,18 +20,19 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from topicweave.client.words import PublishRequest, ReceiptJson, Reply
+from topicweave.client.words import Request as SocketRequest
 from topicweave.errors import BadInput, TopicweaveError
-from topicweave.live import health, http_page, metrics
+from topicweave.live import health, metrics, web
 from topicweave.live.application import Feed, GapQueue
 from topicweave.live.backup import Backups
 from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
-from topicweave.live.http_requests import EventJson, PublishRequest, ReceiptJson, Reply, openapi
-from topicweave.live.http_requests import Request as SocketRequest
+from topicweave.live.http_requests import event_json, openapi, receipt_json
 from topicweave.live.settings import Address
 
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 MOST_BODY = 2 * 1024 * 1024
 MOST_CLIENTS = 256
 MOST_REPLAYED = 1_000_000
-OPEN_PATHS = frozenset({"/live", "/ready"})
-"""Asked by whoever keeps the process running: without a token."""
+LINGER = 30.0
+"""Seconds for which topics of a client that was lost, and did not close, are wanted on: it will come back, and ask for what came meanwhile."""
+OPEN_PATHS = frozenset({"/live", "/ready", *web.ASSETS})
+"""Without a token: what whoever keeps the process running asks, and what pages are made of."""
 
 _to_json = msgspec.json.Encoder().encode
 _publish_request = msgspec.json.Decoder(PublishRequest).decode
@@ -65,6 +68,7 @@ class HttpPort:
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._clients: set[asyncio.Task[Any]] = set()
+        self._lingering: set[asyncio.Task[None]] = set()
         self.crowd = Crowd()
         self._guesses = Guesses()
         self._backups = Backups()
@@ -103,8 +107,8 @@ class HttpPort:
             await asyncio.sleep(0.005)
 
     async def stop(self) -> None:
-        for client in list(self._clients):
-            client.cancel()
+        for task in [*self._clients, *self._lingering]:
+            task.cancel()
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
             await self._serving
@@ -112,8 +116,7 @@ class HttpPort:
     def _application(self) -> Starlette:
         return Starlette(
             routes=[
-                Route("/", self._page),
-                Route("/client.js", self._script),
+                *web.routes(),
                 Route("/openapi.json", self._openapi),
                 Route("/live", self._alive),
                 Route("/ready", self._ready),
@@ -155,12 +158,6 @@ class HttpPort:
         return 401, "the token is missing or wrong"
 
     # Reading.
-
-    async def _page(self, _request: Request) -> Response:
-        return HTMLResponse(http_page.PAGE)
-
-    async def _script(self, _request: Request) -> Response:
-        return Response(http_page.CLIENT, media_type="text/javascript")
 
     async def _openapi(self, _request: Request) -> Response:
         return _json(openapi())
@@ -214,7 +211,7 @@ class HttpPort:
             timeout=request.timeout,
             retain=request.retain,
         )
-        return ReceiptJson.of(receipt)
+        return receipt_json(receipt)
 
     async def _subscribe(self, request: Request) -> Response:
         return await self._change(request, True)
@@ -234,7 +231,9 @@ class HttpPort:
 
     async def _events(self, connection: WebSocket) -> None:
         if len(self._clients) >= MOST_CLIENTS:
-            await connection.close(1013, f"{MOST_CLIENTS} clients are connected")
+            await connection.send_denial_response(
+                _json(Reply(error=f"{MOST_CLIENTS} clients are connected"), 503)
+            )
             return
         await connection.accept()
         topics: set[str] = set()
@@ -247,7 +246,7 @@ class HttpPort:
 
         async def send_events() -> None:
             async for event in feed:
-                await connection.send_text(_to_json(Reply(event=EventJson.of(event))).decode())
+                await connection.send_text(_to_json(Reply(event=event_json(event))).decode())
                 if self._node.world.gate.at_least_once:
                     await self._node.acknowledge(event)
 
@@ -256,13 +255,16 @@ class HttpPort:
                 for gap in await gaps.get_all():
                     await connection.send_text(_to_json(Reply(gap=gap)).decode())
 
+        lost = False
         senders = [asyncio.create_task(send_events()), asyncio.create_task(send_gaps())]
         try:
             while True:
                 reply = await self._answer(await connection.receive_text(), topics, feed)
                 await connection.send_text(_to_json(reply).decode())
-        except (WebSocketDisconnect, KeyError, RuntimeError):
-            pass  # The client went, or sent bytes instead of text.
+        except WebSocketDisconnect as gone:
+            lost = gone.code not in (1000, 1001)
+        except (KeyError, RuntimeError):
+            pass  # The client sent bytes instead of text.
         except asyncio.CancelledError:
             with contextlib.suppress(Exception):
                 await connection.close(1001)
@@ -271,7 +273,16 @@ class HttpPort:
             for sender in senders:
                 sender.cancel()
             self._node.close_feed(feed)
-            await self._node.wanting.less(list(topics))
+            if lost and len(self._lingering) < MOST_CLIENTS:
+                waiting = asyncio.create_task(self._linger(list(topics)))
+                self._lingering.add(waiting)
+                waiting.add_done_callback(self._lingering.discard)
+            else:
+                await self._node.wanting.less(list(topics))
+
+    async def _linger(self, topics: list[str]) -> None:
+        await asyncio.sleep(LINGER)
+        await self._node.wanting.less(topics)
 
     async def _answer(self, text: str, topics: set[str], feed: Feed) -> Reply:
         """Carry out a client's request; `topics` are those of its feed."""
@@ -287,7 +298,7 @@ class HttpPort:
                 await self._node.wanting.less(done)
             if request.publish is not None:
                 return Reply(receipt=await self._publish_for(request.publish))
-            return Reply(subscriptions=sorted(topics))
+            return Reply(subscriptions=sorted(topics), time=self._node.clock.now)
         except (TopicweaveError, msgspec.DecodeError) as error:
             return Reply(error=str(error))
 
@@ -318,9 +329,7 @@ class _Doorkeeper:
             if scope.get("path") not in OPEN_PATHS:
                 self._port.crowd.let_in(scope.get("client"))
             await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": refusal[1]})
-        else:
+        else:  # A WebSocket, too, is refused with a status and a reason.
             await _json(Reply(error=refusal[1]), refusal[0])(scope, receive, send)
 
 

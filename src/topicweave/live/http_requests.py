@@ -1,94 +1,27 @@
-"""What HTTP and WebSocket clients say to a node, and what it answers: typed, so that it is checked and described once."""
+"""What a node hands its clients, in their words, and the description of the HTTP port that is made from these."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from topicweave import __version__
-from topicweave.errors import BadInput
-from topicweave.live.application import Gap, Receipt, Received
-
-Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
-Topics = Annotated[list[Topic], msgspec.Meta(max_length=10_000)]
+from topicweave.client.words import EventJson, PublishRequest, ReceiptJson, Reply, Request
+from topicweave.live.application import Receipt, Received
 
 
-class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An event to publish: `text`, or any bytes as `base64`."""
-
-    topic: Topic
-    text: str = ""
-    base64: str = ""
-    wait_for: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
-    timeout: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
-    retain: bool = False
-
-    def payload(self) -> bytes:
-        if not self.base64:
-            return self.text.encode()
-        try:
-            return base64.b64decode(self.base64, validate=True)
-        except binascii.Error as error:
-            raise BadInput(f"base64: {error}") from None
+def event_json(event: Received) -> EventJson:
+    return EventJson.holding(
+        event.payload, event.topic, event.publisher, event.epoch, event.sequence, event.age
+    )
 
 
-class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A WebSocket message to the node: one of these. With `subscribe`: `last` events of each topic, or those `since` a moment (Unix time)."""
-
-    subscribe: Topics | None = None
-    last: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
-    since: float | None = None
-    unsubscribe: Topics | None = None
-    publish: PublishRequest | None = None
-
-
-class EventJson(msgspec.Struct, omit_defaults=True):
-    """An event as clients get it: `text` if its payload is UTF-8, else `base64`."""
-
-    topic: str
-    publisher: str
-    epoch: int
-    sequence: int
-    text: str | None = None
-    base64: str | None = None
-
-    @classmethod
-    def of(cls, event: Received) -> EventJson:
-        text = encoded = None
-        try:
-            text = event.payload.decode()
-        except UnicodeDecodeError:
-            encoded = base64.b64encode(event.payload).decode()
-        return cls(event.topic, event.publisher, event.epoch, event.sequence, text, encoded)
-
-
-class ReceiptJson(msgspec.Struct):
-    neighbours: int
-    accepted: int
-    refused: dict[str, int]
-    reason: str
-    sequence: int
-    epoch: int
-
-    @classmethod
-    def of(cls, receipt: Receipt) -> ReceiptJson:
-        event = receipt.event
-        return cls(
-            receipt.neighbours, receipt.accepted, receipt.refused, receipt.reason, event.sequence, event.epoch
-        )
-
-
-class Reply(msgspec.Struct, omit_defaults=True):
-    """A WebSocket message from the node: an event, a gap (events that will not come), or the answer to the oldest request not yet answered."""
-
-    event: EventJson | None = None
-    gap: Gap | None = None
-    receipt: ReceiptJson | None = None
-    subscriptions: list[str] | None = None
-    error: str | None = None
+def receipt_json(receipt: Receipt) -> ReceiptJson:
+    event = receipt.event
+    return ReceiptJson(
+        receipt.neighbours, receipt.accepted, receipt.refused, receipt.reason, event.sequence, event.epoch
+    )
 
 
 def openapi() -> dict[str, Any]:

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from topicweave.blocks.membership import Membership
+from topicweave.client.words import Gap
 from topicweave.errors import BadInput
 from topicweave.live import catch_up_messages
-from topicweave.live.application import Feed, Gap, Receipt, Received
+from topicweave.live.application import Feed, Receipt, Received
 from topicweave.live.clock import Clock
 from topicweave.live.gaps import Missed
 from topicweave.live.names import TopicNames

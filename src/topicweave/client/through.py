@@ -13,8 +13,14 @@ from typing import Any
 from topicweave.errors import TopicweaveError
 
 
-def _address(node: str) -> str:
-    return node.removeprefix("http://").rstrip("/")
+def url_of(node: str, scheme: str, path: str) -> str:
+    """Of a node that is named as users name it; `scheme` is http or ws.
+
+    >>> url_of("127.0.0.1:8000", "http", "/publish"), url_of("https://node.example.org/", "ws", "/events")
+    ('http://127.0.0.1:8000/publish', 'wss://node.example.org/events')
+    """
+    secure = "s" if node.startswith("https://") else ""
+    return f"{scheme}{secure}://{node.removeprefix('https://').removeprefix('http://').rstrip('/')}{path}"
 
 
 def publish_through(
@@ -40,7 +46,7 @@ def opened(
     headers = {"Content-Type": "application/json"} if body is not None else {}
     if token:
         headers["Authorization"] = f"Bearer {token}"
-    request = urllib.request.Request(f"http://{_address(node)}{path}", body, headers)
+    request = urllib.request.Request(url_of(node, "http", path), body, headers)
     # A proxy of the environment has no business between a user and a node on the same machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -52,7 +58,7 @@ def opened(
             reason = str(error)
         raise TopicweaveError(f"node {node}: {reason}") from None
     except OSError as error:
-        raise _unreachable(node, error) from None
+        raise unreachable(node, error) from None
     with answer:
         yield answer
 
@@ -75,7 +81,7 @@ def events_through(
         request["since"] = since
     try:
         with connect(
-            f"ws://{_address(node)}/events", additional_headers=headers, proxy=None, max_size=None
+            url_of(node, "ws", "/events"), additional_headers=headers, proxy=None, max_size=None
         ) as socket:
             socket.send(json.dumps(request))
             for text in socket:
@@ -90,10 +96,10 @@ def events_through(
     except ConnectionClosed as error:
         raise TopicweaveError(f"node {node} went away ({error})") from None
     except (OSError, WebSocketException) as error:
-        raise _unreachable(node, error) from None
+        raise unreachable(node, error) from None
 
 
-def _unreachable(node: str, error: Exception) -> TopicweaveError:
+def unreachable(node: str, error: Exception) -> TopicweaveError:
     return TopicweaveError(
         f"node {node} cannot be used ({error}); start one with `topicweave node --http 127.0.0.1:8000`"
     )

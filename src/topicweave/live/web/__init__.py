@@ -1,0 +1,35 @@
+"""The pages of a node's HTTP port, their scripts and styles: files of their own, served as they are, that need nothing from elsewhere."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+PAGES = {"/": "index.html"}
+ASSETS = {f"/{name}": name for name in ("client.js", "index.js", "page.css")}
+"""They say nothing of the node, and a page's address, with its token, does not reach them: open to everybody."""
+KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+# The browser itself keeps the promise that nothing comes from elsewhere, and nothing goes there.
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-cache",
+}
+
+
+def page_file(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+async def _serve(request: Request) -> Response:
+    name = {**PAGES, **ASSETS}[request.url.path]
+    return Response(page_file(name), headers=HEADERS, media_type=KINDS[name.rpartition(".")[2]])
+
+
+def routes() -> list[Route]:
+    return [Route(path, _serve) for path in (*PAGES, *ASSETS)]
