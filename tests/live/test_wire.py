@@ -47,7 +47,7 @@ from topicweave.port import Message
 
 TYPES: list[type[Message]] = [Push, IHave, Graft, Prune, Offer, *catch_up_messages.TYPES]
 HELLO = Hello(
-    *("topicweave", (5,), "demo", "spidercast", ring_id("alice"), "alice", Address("127.0.0.1", 7001), 42),
+    *("topicweave", (6,), "demo", "spidercast", ring_id("alice"), "alice", Address("127.0.0.1", 7001), 42),
     *(1.5, 1, b""),
 )
 

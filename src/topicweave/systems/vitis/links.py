@@ -15,6 +15,7 @@ from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.small_world import Router
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Link
+from topicweave.systems.vitis.messages import Profile
 
 
 class LinkEnd:
@@ -24,12 +25,12 @@ class LinkEnd:
 
     def __init__(self, descriptor: Descriptor) -> None:
         self.descriptor = descriptor
-        self.said: object = None
-        """The last profile message as it came: hearing the very same one again is no news."""
+        self.said: Profile | None = None
+        """Its last profile: hearing the very same message again is no news, and changes build on it."""
         self.number = 0
         """Of that message."""
-        self.told: object = None
-        """The last profile message that it was sent."""
+        self.told: Profile | None = None
+        """The profile that it has, if nothing was lost."""
         self.kind = "fan"
         self.chosen = False
         self.fan = False

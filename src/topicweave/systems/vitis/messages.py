@@ -21,6 +21,19 @@ class Profile(Message, frozen=True, array_like=True, tag="vitis-profile"):
     """Another one for each content, from one life of the sender to the next, too."""
 
 
+class ProfileChange(Message, frozen=True, array_like=True, tag="vitis-change"):
+    """I am alive, and my profile is that of number `since` but for these proposals, and for whether I chose you.
+
+    Four bytes (little-endian) name each place in the order of the topics. The proposals are three columns as in a profile, with those of these places only.
+    """
+
+    since: int
+    number: int
+    chosen: bool
+    places: bytes
+    proposals: bytes
+
+
 class Alive(Message, frozen=True, array_like=True, tag="vitis-alive"):
     """I am alive, and all is as my profile of this number said."""
 
@@ -29,7 +42,7 @@ class Alive(Message, frozen=True, array_like=True, tag="vitis-alive"):
 
 
 class TellProfile(Message, frozen=True, array_like=True, tag="vitis-tell"):
-    """That profile I do not have."""
+    """Your profile, or what the change builds on, I do not have: tell me all of it."""
 
 
 class Parted(Message, frozen=True, array_like=True, tag="vitis-parted"):

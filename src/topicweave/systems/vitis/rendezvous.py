@@ -21,8 +21,17 @@ from topicweave.blocks.tman import TMan, TManParams
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Block, Link, Node, Receivers, Timers, World
+from topicweave.systems.vitis.changes import change, changed
 from topicweave.systems.vitis.links import LinkEnd, LinkTable
-from topicweave.systems.vitis.messages import Alive, Gone, Parted, Profile, Refused, TellProfile
+from topicweave.systems.vitis.messages import (
+    Alive,
+    Gone,
+    Parted,
+    Profile,
+    ProfileChange,
+    Refused,
+    TellProfile,
+)
 from topicweave.systems.vitis.parameters import RendezvousParameters
 from topicweave.systems.vitis.selection import TableSelection, Utilities
 
@@ -43,6 +52,7 @@ class RendezvousNode(InterestNode):
         self.table = LinkTable(node_id)
         self._own_profiles: dict[bool, Profile] = {}
         self._profile_number = 0
+        self._last_change: ProfileChange | None = None
         book = Profiles(world, node_id) if parameters.names_first else None
         self.sampling = Newscast(world, node_id, self._interest, parameters.sampling, book)
         self._selection = TableSelection(
@@ -82,6 +92,7 @@ class RendezvousNode(InterestNode):
     def receivers(self) -> Receivers:
         return {
             Profile: self._receive_profile,
+            ProfileChange: self._receive_change,
             Alive: self._receive_alive,
             TellProfile: self._receive_tell,
             Parted: self._receive_parted,
@@ -251,11 +262,22 @@ class RendezvousNode(InterestNode):
             self._own_profiles[chosen] = profile
         return profile
 
-    def _send_profile(self, peer: NodeId) -> None:
+    def _send_profile(self, peer: NodeId, all_of_it: bool = False) -> None:
         neighbour = self.table.get(peer)
         if neighbour is not None and not neighbour.fading:
-            neighbour.told = profile = self._profile(neighbour.chosen)
-            self.world.send(peer, profile)
+            profile = self._profile(neighbour.chosen)
+            news = None if all_of_it else self._news(neighbour.told, profile)
+            neighbour.told = profile
+            self.world.send(peer, news or profile)
+
+    def _news(self, told: Profile | None, profile: Profile) -> ProfileChange | None:
+        """What somebody who has one profile lacks of another, if that is less than all; made once for all neighbours in a row."""
+        if told is None or not self.parameters.names_first:
+            return None
+        last = self._last_change
+        if last is None or last.since != told.number or last.number != profile.number:
+            last = self._last_change = change(told, profile)
+        return last
 
     def _beat(self, _watched: Iterable[NodeId]) -> None:
         for peer in self.table.faded(self.world.now):
@@ -268,7 +290,8 @@ class RendezvousNode(InterestNode):
             alive = Alive(profile.number, chosen)
             for peer, neighbour in table.items():
                 if neighbour.chosen is chosen and not neighbour.fading:
-                    send(peer, alive if brief and neighbour.told is profile else profile)
+                    told = neighbour.told
+                    send(peer, alive if brief and told is profile else self._news(told, profile) or profile)
                     neighbour.told = profile
 
     def _receive_alive(self, sender: NodeId, message: Alive) -> None:
@@ -286,9 +309,20 @@ class RendezvousNode(InterestNode):
 
     def _receive_tell(self, sender: NodeId, _message: TellProfile) -> None:
         if sender in self.table:
-            self._send_profile(sender)
+            self._send_profile(sender, all_of_it=True)
         else:
             self.world.send(sender, Parted())
+
+    def _receive_change(self, sender: NodeId, message: ProfileChange) -> None:
+        neighbour = self.table.get(sender)
+        profile = neighbour.said if neighbour is not None else None
+        if profile is not None and profile.number != message.number:  # else a second copy
+            profile = changed(profile, message) if profile.number == message.since else None
+        if profile is not None:
+            self._receive_profile(sender, profile)
+        else:
+            self._detector.heard(sender)
+            self.world.send(sender, TellProfile())
 
     def _receive_profile(self, sender: NodeId, message: Profile) -> None:
         self._detector.heard(sender)
@@ -348,7 +382,7 @@ class RendezvousNode(InterestNode):
         if neighbour is not None:
             neighbour.fan = False
             if neighbour.chosen:
-                self._send_profile(sender)
+                self._send_profile(sender, all_of_it=True)
             elif not neighbour.fading:
                 self._fade(sender)
 
