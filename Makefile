@@ -5,7 +5,7 @@
 
 BIN := .venv/bin
 # What `make test-all` adds, by marker; LONG="bench or seeds" adds less.
-LONG := bench or cluster or fuzz or live or seeds
+LONG := bench or cluster or fuzz or live or seeds or upgrade
 # Files of tests side by side, those that share a Spark in one process (tests/conftest.py).
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
@@ -20,7 +20,7 @@ test: ## what a change has to pass; PYTEST_ARGS="-k ring" goes to pytest, PYTHON
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync types style archive
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(PYTEST_ARGS)
 
-test-all: test ## and the long ones: benchmarks, a Spark cluster, fuzzing, swarms of live nodes, more seeds
+test-all: test ## and the long ones: benchmarks, a Spark cluster, fuzzing, swarms of live nodes, more seeds, an upgrade
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m "$(LONG)" $(PYTEST_ARGS)
 
 test-live: ## only the swarms of live nodes: fifty per system, kill -9, ten thousand connections; minutes

@@ -61,6 +61,9 @@ class NoWorld:
     def set_timer(self, key: TimerKey, delay: float) -> None:
         raise AssertionError
 
+    def understands(self, _peer: NodeId, _kind: type[Message]) -> bool:
+        return True
+
     def cancel_timer(self, key: TimerKey) -> None:
         raise AssertionError
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
@@ -35,6 +35,9 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
 
     Nothing immutable refers back to itself, so the garbage collector need not look for circles in them.
     """
+
+    wire: ClassVar[int] = 0
+    """The wire format that brought this kind, if it came later than others of its system. Whoever sends it asks `World.understands` first."""
 
     def introduces(self) -> Iterable[NodeId]:
         """Peers the receiver may contact because of this message.
@@ -64,6 +67,9 @@ class World(Protocol):
 
     def send(self, peer: NodeId, message: Message) -> None:
         """Send and forget."""
+
+    def understands(self, peer: NodeId, kind: type[Message]) -> bool:
+        """Whether a peer, which may run an earlier version, knows such messages; False if that is not known."""
 
     def set_timer(self, key: TimerKey, delay: float) -> None:
         """Call `node.timer(key)` once, `delay` seconds from now, unless cancelled or set again before."""

@@ -42,6 +42,9 @@ class Told:
     def set_timer(self, key: TimerKey, delay: float) -> None:
         self.timers.add(key)
 
+    def understands(self, _peer: NodeId, _kind: type[Message]) -> bool:
+        return True
+
     def cancel_timer(self, key: TimerKey) -> None:
         self.timers.discard(key)
 

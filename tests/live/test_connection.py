@@ -124,8 +124,19 @@ def test_those_that_do_not_fit_are_told_why_on_both_sides(other: Terms) -> None:
         assert end.state is State.CLOSING
 
 
+@pytest.mark.parametrize("old_one_dials", [True, False])
+def test_an_earlier_version_is_spoken_with_who_speaks_no_other(old_one_dials: bool) -> None:
+    oldest = (min(VERSIONS),)
+    both = [terms("old", versions=oldest), terms("new")]
+    ends = Ends(*(both if old_one_dials else both[::-1])).opened()
+    assert ends.dialler.state is ends.acceptor.state is State.OPEN
+    assert (ends.dialler.version, ends.acceptor.version) == 2 * oldest
+    newest = Ends(terms("a"), terms("b")).opened()
+    assert newest.dialler.version == newest.acceptor.version == max(VERSIONS)
+
+
 def test_two_versions_refuse_each_other_and_say_which_they_are() -> None:
-    older = tuple(version - 1 for version in VERSIONS)
+    older = (min(VERSIONS) - 1,)
     ends = Ends(terms("old", versions=older), terms("new")).opened()
     for end in (ends.dialler, ends.acceptor):
         (failed,) = [one for one in ends.said[end] if isinstance(one, Failed)]

@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import IO
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.live.wheels import BUILD, ROOT, copy_sources, lend_libraries
+
 PAGE = ROOT / "docs" / "tour.md"
 MACHINES = {"one": 1, "two": 2, "three": 3}
 PORTS = ("7000", "8000", "8001", "1883")
@@ -132,30 +132,15 @@ def stand_ins(folder: Path) -> None:
             path.chmod(0o755)
 
 
-def checkout(desk: Machine) -> None:
-    """What a wheel is built from."""
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, desk.folder)
-    shutil.copytree(
-        ROOT / "src",
-        desk.folder / "src",
-        ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "*.nbi", "*.nbc"),
-    )
-
-
 def on_the_desk(desk: Machine, line: str, bin_: Path) -> None:
-    python = f"{sys.executable} -m pip wheel --no-build-isolation --no-index --quiet"
-    line = line.replace("python3 -m pip wheel", python)
+    line = line.replace("python3 -m pip wheel --no-deps", " ".join(BUILD))
     desk.run(line.replace("topicweave keys", f"{bin_}/topicweave keys"))
 
 
 def install(desk: Machine, line: str) -> None:
     """Into one empty environment, which is all machines' here."""
     if "requirements/node.txt" in line:
-        libraries = sysconfig.get_paths()["purelib"]
-        site = next(desk.folder.glob("tw/lib/python*/site-packages"))
-        # A line of a path file adds a folder and reads none of its path files: this project's own installation stays unseen.
-        (site / "libraries.pth").write_text(libraries + "\n")
+        lend_libraries(desk.folder / "tw")
     else:
         desk.run(line.replace("pip install", "pip install --no-index --quiet"))
 
@@ -165,7 +150,7 @@ def test_the_tour(tmp_path: Path) -> None:
     ports = free_ports()
     desk = Machine(tmp_path / "desk", 1, ports)
     machines = {name: Machine(tmp_path / name, number, ports) for name, number in MACHINES.items()}
-    checkout(desk)
+    copy_sources(desk.folder)
     bin_ = desk.folder / "tw" / "bin"
     printed, places = "", set()
     with ExitStack() as stack:

@@ -16,7 +16,6 @@ from topicweave.live.budgets import Allowance
 from topicweave.live.frames import FrameSplitter, Kind, ProtocolError
 from topicweave.live.settings import Limits, Pace
 from topicweave.live.wire import (
-    VERSIONS,
     Bye,
     Hello,
     Pong,
@@ -213,6 +212,8 @@ class Connection:
         self.dialled = dialled
         self.state = State.GREETING if dialled else State.WAITING
         self.hello: Hello | None = None
+        self.version = 0
+        """Of the wire format that both ends speak."""
         self.claimed: Hello | None = None
         """What the other side says it is, whether or not that fits."""
         self.proven: NodeId | None = None
@@ -359,16 +360,16 @@ class Connection:
             raise ProtocolError(f"{hello.name!r} claims another's id")
         if self.proven is not None and self.proven != hello.id:
             raise ProtocolError(f"a certificate that is not {hello.name!r}'s")
-        version = max(set(hello.versions) & set(VERSIONS), default=None)
+        version = max(set(hello.versions) & set(ours.versions), default=None)
         if version is None or (hello.swarm, hello.system) != (ours.swarm, ours.system) or hello.id == ours.id:
-            here = f"swarm {ours.swarm!r}, system {ours.system!r}, wire {list(VERSIONS)}"
+            here = f"swarm {ours.swarm!r}, system {ours.system!r}, wire {list(ours.versions)}"
             there = f"swarm {hello.swarm!r}, system {hello.system!r}, wire {list(hello.versions)}"
             same = "; both have the same name" if hello.id == ours.id else ""
             if version is None:
                 same += "; no version of the wire format in common: update the older node"
             yield from self._misfit(f"this is node {ours.name!r} of {here}; you are of {there}{same}", hello)
             return
-        self.hello = hello
+        self.hello, self.version = hello, version
         self._move(Sign.HELLO)
         self._splitter.limit = self.terms.limits.frame_bytes
         yield Opened(hello)
@@ -385,9 +386,7 @@ class Connection:
 
     def accept(self) -> bytes:
         """What an acceptor answers to a hello that was found good: its own, with the version that both speak."""
-        ours, theirs = self.terms.hello(), self.hello
-        assert theirs is not None
-        return hello_frame(ours.answer(max(set(theirs.versions) & set(VERSIONS))))
+        return hello_frame(self.terms.hello().answer(self.version))
 
     # Time.
 

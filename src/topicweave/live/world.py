@@ -133,6 +133,10 @@ class LiveWorld(Events):
     def now(self) -> float:
         return self._clock.offset + time.monotonic()  # the clock's time, asked for with each event
 
+    def understands(self, peer: NodeId, kind: type[Message]) -> bool:
+        link = self._transport.link_to(peer) if self._transport is not None else None
+        return link is not None and link.connection.version >= kind.wire
+
     def send(self, peer: NodeId, message: Message) -> None:
         transport = self._transport
         if transport is None or self._stopped:

@@ -55,6 +55,9 @@ class Host:
         kernel = self._kernel
         kernel.at(kernel.now + delay, self._fire, key, order)
 
+    def understands(self, _peer: NodeId, _kind: type[Message]) -> bool:
+        return True
+
     def cancel_timer(self, key: TimerKey) -> None:
         self._timers.pop(key, None)
 

@@ -199,6 +199,9 @@ class VirtualWorld:
         timer = self.pending[key] = next(self._timer)
         self.net._plan(self.now + delay, lambda: self._end(key, timer))
 
+    def understands(self, _peer: NodeId, _kind: type[Message]) -> bool:
+        return True
+
     def cancel_timer(self, key: TimerKey) -> None:
         self.pending.pop(key, None)
 

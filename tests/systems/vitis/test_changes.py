@@ -31,7 +31,9 @@ def profile(proposals: list[int], number: int, chosen: bool = True, version: int
 
 
 @given(COLUMNS, st.booleans())
-def test_a_change_turns_one_profile_into_the_other(columns: tuple[list[int], list[int]], chosen: bool) -> None:
+def test_a_change_turns_one_profile_into_the_other(
+    columns: tuple[list[int], list[int]], chosen: bool
+) -> None:
     before, after = profile(columns[0], 4), profile(columns[1], 7, chosen)
     said = change(before, after)
     assert said is not None
@@ -50,7 +52,13 @@ def test_another_interest_is_told_in_full() -> None:
 
 @pytest.mark.parametrize(
     ("places", "proposals"),
-    [(b"\0\0\0\0", b""), (b"\0\0\0", b"x" * 18), (b"\1\0\0\0", b"x" * 24), (b"", b"x"), (b"\xff" * 4, b"x" * 24)],
+    [
+        (b"\0\0\0\0", b""),
+        (b"\0\0\0", b"x" * 18),
+        (b"\1\0\0\0", b"x" * 24),
+        (b"", b"x"),
+        (b"\xff" * 4, b"x" * 24),
+    ],
 )
 def test_a_change_that_makes_no_sense_is_none(places: bytes, proposals: bytes) -> None:
     assert changed(profile([1, 1, 0], 1), ProfileChange(1, 2, True, places, proposals)) is None
@@ -103,6 +111,17 @@ def test_proposals_that_change_are_told_as_changes(monkeypatch: pytest.MonkeyPat
     assert agreed(network)
 
 
+def test_who_speaks_an_earlier_wire_format_is_told_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = VirtualNetwork("vitis", table_size=6)
+    monkeypatch.setattr(Host, "understands", lambda _host, _peer, kind: kind.wire < ProfileChange.wire)
+    heard = Overheard(monkeypatch)
+    network.sim.run(SETTLED)
+    unsettle(network)
+    network.sim.run(SETTLED + 20.0)
+    assert heard.count(ProfileChange) == 0 < heard.count(Profile)
+    assert agreed(network)
+
+
 @pytest.mark.parametrize(
     "fault",
     [Loss(SETTLED, 60.0, 0.2), Reordering(SETTLED, 60.0, 0.3, 5.0), Duplication(SETTLED, 60.0, 0.3)],
@@ -121,7 +140,9 @@ def test_whoever_missed_a_change_asks_and_is_told_all(fault: Fault, monkeypatch:
     assert network.missed() == []
 
 
-def test_a_change_of_a_stranger_or_of_nonsense_is_answered_by_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_a_stranger_or_of_nonsense_is_answered_by_a_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     network = VirtualNetwork("vitis", table_size=6)
     network.sim.run(SETTLED)
     node = network.node(0)

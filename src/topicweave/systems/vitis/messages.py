@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.port import Message
 
@@ -26,6 +28,8 @@ class ProfileChange(Message, frozen=True, array_like=True, tag="vitis-change"):
 
     Four bytes (little-endian) name each place in the order of the topics. The proposals are three columns as in a profile, with those of these places only.
     """
+
+    wire: ClassVar[int] = 6
 
     since: int
     number: int

@@ -266,13 +266,13 @@ class RendezvousNode(InterestNode):
         neighbour = self.table.get(peer)
         if neighbour is not None and not neighbour.fading:
             profile = self._profile(neighbour.chosen)
-            news = None if all_of_it else self._news(neighbour.told, profile)
+            news = None if all_of_it else self._news(peer, neighbour.told, profile)
             neighbour.told = profile
             self.world.send(peer, news or profile)
 
-    def _news(self, told: Profile | None, profile: Profile) -> ProfileChange | None:
+    def _news(self, peer: NodeId, told: Profile | None, profile: Profile) -> ProfileChange | None:
         """What somebody who has one profile lacks of another, if that is less than all; made once for all neighbours in a row."""
-        if told is None or not self.parameters.names_first:
+        if told is None or not self.parameters.names_first or not self.world.understands(peer, ProfileChange):
             return None
         last = self._last_change
         if last is None or last.since != told.number or last.number != profile.number:
@@ -291,7 +291,10 @@ class RendezvousNode(InterestNode):
             for peer, neighbour in table.items():
                 if neighbour.chosen is chosen and not neighbour.fading:
                     told = neighbour.told
-                    send(peer, alive if brief and told is profile else self._news(told, profile) or profile)
+                    send(
+                        peer,
+                        alive if brief and told is profile else self._news(peer, told, profile) or profile,
+                    )
                     neighbour.told = profile
 
     def _receive_alive(self, sender: NodeId, message: Alive) -> None:

@@ -1,0 +1,151 @@
+"""A swarm whose nodes are brought to this version one after another, beside the first one that speaks the lowest wire format of today."""
+
+import io
+import json
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.live.wheels import ROOT, SOURCES, copy_sources, installed
+from topicweave.live.wire import VERSIONS
+
+pytestmark = [pytest.mark.upgrade, pytest.mark.timeout(600)]
+
+EARLIER = "b4a0883"
+"""The commit that nodes are upgraded from."""
+NAMES = ("one", "two", "three")
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The command line of the earlier version and of this one."""
+    made = {}
+    for version in ("earlier", "this"):
+        folder = tmp_path_factory.mktemp(version)
+        sources = folder / "sources"
+        sources.mkdir()
+        if version == "this":
+            copy_sources(sources)
+        else:
+            packed = subprocess.run(
+                ["git", "-C", str(ROOT), "archive", EARLIER, *SOURCES], capture_output=True, check=True
+            )
+            with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+                archive.extractall(sources, filter="data")
+        made[version] = installed(sources, folder / "environment")
+    return made
+
+
+class Member:
+    """One node of the swarm, with a data folder that outlives its process."""
+
+    def __init__(self, folder: Path, system: str, name: str) -> None:
+        self.folder = folder / name
+        self.folder.mkdir()
+        self._system, self._name = system, name
+        self._process: subprocess.Popen[str] | None = None
+        self._log: IO[str] = (self.folder / "log").open("w")
+        self.command, self.listen, self.http = Path(), "127.0.0.1:0", ""
+
+    def start(self, command: Path, join: str) -> None:
+        """With another version, at the same address."""
+        self.command = command
+        words = [
+            "--insecure",
+            "--system",
+            self._system,
+            "--name",
+            self._name,
+            "--data",
+            str(self.folder / "data"),
+        ]
+        words += [
+            "--preset",
+            "local",
+            "--listen",
+            self.listen,
+            "--http",
+            "127.0.0.1:0",
+            "--subscribe",
+            "news",
+        ]
+        self._process = subprocess.Popen(
+            [str(command), "node", *words, *(["--join", join] if join else [])],
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+        assert self._process.stdout
+        said = json.loads(self._process.stdout.readline() or "{}")
+        assert said, (self.folder / "log").read_text()
+        self.listen, self.http = said["listen"], said["http"]
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.communicate(timeout=30)
+            assert self._process.returncode == 0, (self.folder / "log").read_text()
+            self._process = None
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+        self._log.close()
+
+    def publish(self, text: str) -> None:
+        self._run("publish", "news", text, "--wait-for", "1", "--timeout", "20")
+
+    def has(self, count: int) -> list[str]:
+        """So many events, the last ones."""
+        printed = self._run("subscribe", "news", "--last", str(count), "--count", str(count))
+        return [json.loads(line)["text"] for line in printed.splitlines()]
+
+    def _run(self, *words: str) -> str:
+        command = [str(self.command), *words, "--node", self.http]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert ended.returncode == 0, (ended.stderr, (self.folder / "log").read_text()[-2000:])
+        return ended.stdout
+
+
+@pytest.fixture
+def members(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Member]]:
+    made = [Member(tmp_path, request.param, name) for name in NAMES]
+    yield made
+    for member in made:
+        member.close()
+
+
+def test_two_versions_are_spoken() -> None:
+    assert len(VERSIONS) >= 2
+
+
+@pytest.mark.parametrize("members", ["spidercast", "vitis"], indirect=True)
+def test_nodes_are_upgraded_one_after_another_and_nothing_is_lost(
+    members: list[Member], commands: dict[str, Path]
+) -> None:
+    said: list[str] = []
+    for number, member in enumerate(members):
+        member.start(commands["earlier"], members[0].listen if number else "")
+
+    def everybody_speaks_and_hears(when: str) -> None:
+        for number, member in enumerate(members):
+            text = f"{when} {number}"
+            member.publish(text)
+            said.append(text)
+        for member in members:
+            assert sorted(member.has(len(said))) == sorted(said), when
+
+    everybody_speaks_and_hears("earlier")
+    for number, member in enumerate(members):
+        member.stop()
+        other = members[(number + 1) % len(members)]
+        missed = f"while {number} is away"
+        other.publish(missed)
+        said.append(missed)
+        member.start(commands["this"], other.listen)
+        everybody_speaks_and_hears(f"with {number} upgraded")
