@@ -13,6 +13,7 @@ import topicweave
 from tests.live.together import eventually, linked, local, run, taken
 from topicweave.errors import BadInput
 from topicweave.live import LiveNode
+from topicweave.live.link import PeerLink
 from topicweave.live.settings import Address
 from topicweave.live.swarm import run_swarm
 
@@ -190,3 +191,28 @@ def test_addresses() -> None:
     assert str(Address.parse("[::1]:7000")) == "[::1]:7000"
     with pytest.raises(BadInput, match="IP address and a port"):
         Address.parse("127.0.0.1")
+
+
+def test_a_dial_given_up_while_it_opens_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop closes such a connection without a word to whom it belongs; a link left over would fail each sweep, and nobody would be missed any more."""
+    dials: list[asyncio.Task[object]] = []
+    made = PeerLink.connection_made
+
+    def connection_made(link: PeerLink, transport: object) -> None:
+        made(link, transport)
+        if link.dialled and dials:
+            dials.pop().cancel()  # As its time limit does, a moment before it is open.
+
+    monkeypatch.setattr(PeerLink, "connection_made", connection_made)
+
+    async def test() -> None:
+        async with topicweave.connect(local()) as one, topicweave.connect(local()) as other:
+            dial = asyncio.create_task(one.transport.meet(other.address))
+            dials.append(dial)
+            with pytest.raises(asyncio.CancelledError):
+                await dial
+            await eventually(lambda: one.transport.connections == 0, "the link is gone")
+            one.transport._sweep()
+            assert await one.transport.meet(other.address) == other.id
+
+    run(test)

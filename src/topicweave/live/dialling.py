@@ -128,17 +128,18 @@ class Dialler:
         owner = self._owner
         if owner.cut(expected):
             raise ConnectionRefusedError("behind the firewall")
-        async with asyncio.timeout(owner.pace.dial_timeout):
-            _, link = await owner.loop.create_connection(
-                lambda: PeerLink(owner, dialled=True, remote=str(address)),
-                address.host,
-                address.port,
-                ssl=self._context,
-                server_hostname="topicweave" if self._context else None,
-            )
-            try:
+        link = PeerLink(owner, dialled=True, remote=str(address))
+        try:
+            async with asyncio.timeout(owner.pace.dial_timeout):
+                await owner.loop.create_connection(
+                    lambda: link,
+                    address.host,
+                    address.port,
+                    ssl=self._context,
+                    server_hostname="topicweave" if self._context else None,
+                )
                 await link.opened
-            except BaseException:
-                link.abort()
-                raise
+        except BaseException as error:
+            link.give_up(error)
+            raise
         return link

@@ -122,7 +122,15 @@ class PeerLink(asyncio.Protocol):
         self.tell(Writable(True))
         self.owner.writable(self)
 
+    def give_up(self, error: BaseException) -> None:
+        """Whoever dials waits no longer. uvloop closes a connection that is cancelled while it opens, and tells nobody."""
+        if self._transport is not None:
+            self.abort()
+            self.connection_lost(ConnectionError(str(error)))
+
     def connection_lost(self, error: Exception | None) -> None:
+        if self._transport is None:
+            return  # It was given up.
         self._transport = None  # Nothing can be written any more, whatever is read below.
         self._account(0)
         self.tell(Lost(in_order=error is None))
