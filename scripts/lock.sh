@@ -23,6 +23,6 @@ compile() { # name, uv's options
 }
 
 compile build --group build "$@"
-compile main --extra pipeline --extra compare --extra report --extra live --extra dev --constraint requirements/build.txt pyproject.toml "$@"
+compile main --extra pipeline --extra compare --extra report --extra live --extra feeds --extra dev --constraint requirements/build.txt pyproject.toml "$@"
 compile node --extra live --constraint requirements/main.txt pyproject.toml "$@"
 compile bench-live --group bench-live --constraint requirements/main.txt "$@"

@@ -14,6 +14,7 @@ from topicweave.cli import (
     compare,
     config,
     demo,
+    feeds,
     graph,
     keys,
     measure,
@@ -86,6 +87,7 @@ app.command("campaign", short_help="Try a system under random faults.")(campaign
 app.command("node", short_help="Run a node of a swarm.")(node.node)
 app.command("publish", short_help="Publish through a running node.")(messaging.publish)
 app.command("subscribe", short_help="Print events from a running node.")(messaging.subscribe)
+app.command("feeds", short_help="Read feeds, polled by one reader for all.")(feeds.feeds)
 app.command("backup", short_help="Copy a running node's data folder.")(messaging.backup)
 app.add_typer(config.app, name="config")
 app.command("swarm", short_help="Run a whole swarm on this machine.")(swarm.swarm)

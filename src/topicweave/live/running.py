@@ -30,7 +30,7 @@ LAST_WORDS = 2.0
 """Seconds that a node waits in the end for whoever reads its output."""
 
 
-def _stop_on_signals() -> asyncio.Event:
+def stop_on_signals() -> asyncio.Event:
     """Set by Ctrl-C or a polite kill; a second one ends the process at once."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -49,7 +49,7 @@ def run_node(settings: Settings, show_events: bool = False) -> None:
     """One node until a signal. Says where it is, in one line of JSON, when it is up."""
 
     async def main() -> None:
-        stop = _stop_on_signals()
+        stop = stop_on_signals()
         node = LiveNode(settings, keep_events=show_events)
         await node.start()
         manager = ServiceManager()
@@ -169,7 +169,7 @@ def run_shown_swarm(
     """A swarm on loopback with a table of what it does, or, without a terminal, a line each second."""
 
     async def main() -> None:
-        stop = _stop_on_signals()
+        stop = stop_on_signals()
         interests = draw_interests(nodes, topics, topics_per_node, seed)
         first = msgspec.structs.replace(settings, http="127.0.0.1:0") if http else settings
         async with (
