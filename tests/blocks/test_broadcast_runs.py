@@ -92,7 +92,7 @@ class Side:
         return (
             list(tree._cache),
             tree._lazy,
-            tree._reference,
+            tree._ways,
             tree._seen.state(PUBLISHER, NEWS),
             tree._news,
             [(one.first, one.last) for one in tree._recent],

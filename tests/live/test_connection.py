@@ -176,6 +176,16 @@ def test_a_peer_that_takes_nothing_is_cut_off_though_it_speaks() -> None:
     assert ends.tell(ends.acceptor, Tick()) == [Failed("it takes nothing"), Abort()]
 
 
+def test_who_is_not_listened_to_is_not_silent() -> None:
+    ends = Ends(terms("a"), terms("b")).opened()
+    ends.tell(ends.dialler, HoldReading(True))
+    ends.now = PACE.dead_after + 0.1
+    assert ends.tell(ends.dialler, Tick()) == [], "neither asked after nor taken for dead"
+    ends.tell(ends.dialler, HoldReading(False))
+    ends.now += PACE.dead_after + 0.1
+    assert ends.tell(ends.dialler, Tick()) == [Failed("no sign of life"), Abort()]
+
+
 def test_a_retired_connection_reads_on_until_the_others_bye() -> None:
     ends = Ends(terms("a"), terms("b")).opened()
     ends.tell(ends.dialler, Retire())

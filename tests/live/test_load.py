@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.live.together import eventually, linked, local, run, taken, total
-from topicweave.blocks.broadcast_tree import EventRun, Graft, Push
+from topicweave.blocks.broadcast_tree import EventRun, Graft, IHave, Prune, Push
 from topicweave.live import LiveNode
 from topicweave.live import publisher as publisher_module
 from topicweave.live.congestion import AGAIN, PATIENCE, REFILL, STILL, Congestion
@@ -19,6 +19,7 @@ from topicweave.live.swarm import run_swarm
 from topicweave.live.wire import number_frame
 from topicweave.model.event import Event
 from topicweave.model.ids import ring_id
+from topicweave.port import Message
 
 
 def test_a_publisher_that_outruns_its_queues_waits_and_nothing_is_lost(
@@ -115,25 +116,30 @@ def test_who_ran_out_of_credit_holds_up_others_again_only_with_some() -> None:
 
 
 def test_only_those_are_held_up_whose_events_are_passed_on() -> None:
-    """Or three nodes that send each other what all of them have could wait for each other."""
+    """Or nodes in a circle that send each other what all of them have could wait for each other; and who is told to push no more must hear it."""
 
     async def test() -> None:
-        async with run_swarm([["a"]] * 2, local(), names=["reader", "sender"]) as (reader, sender):
-            await eventually(lambda: linked(reader, sender))
+        names = ["reader", "sender", "third"]
+        async with run_swarm([["a"]] * 3, local(), names=names) as (reader, sender, third):
+            await eventually(lambda: linked(reader, sender, third))
             transport, elsewhere = reader.transport, 1
             link = transport.link_to(sender.id)
             assert link is not None
             codec = transport.codec
-            frame = codec.batch([codec.encode(Push(Event(sender.id, ring_id("a"), 1 << 60, 0, b""), 1))])
+
+            def arrives(message: Message) -> bool:
+                """Whether nothing more is read after it."""
+                transport.receiver.arrived(link, Kind.MESSAGES, codec.batch([codec.encode(message)])[HEADER:])
+                transport.hold_up()
+                return link.connection.held
+
+            push = Push(Event(sender.id, ring_id("a"), 1 << 60, 0, b""), 1)
             transport.sender.congestion.filled(elsewhere, transport.loop.time())
-            transport.hold_up()
-            assert link.connection.held
-            transport.receiver.arrived(link, Kind.MESSAGES, frame[HEADER:])
-            transport.hold_up()
-            assert not link.connection.held, "there was nobody to pass it on to"
-            link.feeds = True
-            transport.hold_up()
-            assert link.connection.held
+            assert not arrives(IHave(())), "no event, so nobody is sent one"
+            assert arrives(push), "the third one is sent it"
+            link.hold(False)
+            assert not arrives(push), "it was here before"
+            assert not arrives(Prune(ring_id("a")))
             transport.sender.gone(elsewhere)
             assert not link.connection.held
 

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
+
+
+class Way(msgspec.Struct):
+    """Over whom the events of one topic come: those of the publisher whose second copies cut links."""
+
+    publisher: NodeId
+    heard: float
+    """When an event of that publisher last came."""
+    peer: NodeId | None
+    """None: the publisher is this node."""
+    hops: int
+    pushed: float
+    """When the peer last pushed one, be it a second copy."""
+    rival: NodeId | None = None
+    """Another one, no shorter, that was ahead of the peer lately."""
 
 
 class RecentRun:

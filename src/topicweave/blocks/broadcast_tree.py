@@ -12,10 +12,14 @@ Rules kept
    once, only the events of the one with the lowest id do so: copies of different events meet at different places of
    the same circle, and each would cut it. With `prefer_short` the longer of two ways to that publisher is cut, whichever copy came
    first (after the paper's §3.8): a star stays one, however its links overtake each other.
+   The peer over which that publisher's events come is the *way*. It is never cut for what was under way over another link when that was
+   cut, and it is not pushed to, only told, what came over another link first: or of two ways both would go.
 3. Announced events that do not arrive in time are asked for (graft), and the link becomes eager again: the
-   tree heals over links that are there anyway. Each announcer is asked in turn, `graft_attempts` times without an
+   tree heals over links that are there anyway. Whose way is gone asks the first that announces something, at once. Otherwise each announcer
+   is asked in turn, `graft_attempts` times without an
    answer and with growing pauses, so a lost graft loses nothing; when all of them are gone, every neighbour is. How long one waits is drawn at random, up to twice the time set:
-   of all that are cut off together, one asks and passes on before the others would. Who asks, asks for all it misses of the topic.
+   of all that are cut off together, one asks and passes on before the others would. Who asks, asks for all it misses of the topic, and is sent
+   what came since it was announced as well.
 4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
    those announced ahead of them are waited for. Whose graft was in vain, because the events came anyway, has more patience from
    then on (up to `MOST_PATIENCE` times the time set), and less again when a graft was needed.
@@ -38,7 +42,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from topicweave.blocks.broadcast_state import Missing, RecentRun, RunSource
+from topicweave.blocks.broadcast_state import Missing, RecentRun, RunSource, Way
 from topicweave.blocks.event_cache import EventCache
 from topicweave.blocks.late_neighbours import LATE
 from topicweave.blocks.seen import SeenEvents
@@ -126,10 +130,6 @@ class BroadcastTreeParameters(msgspec.Struct, frozen=True):
     """Cut the way with more links, not the slower one: where all links are about as fast."""
 
 
-_Reference = tuple[NodeId, float, NodeId | None, int]
-"""The publisher whose second copies cut links, when it was last heard, and over whom and how many links. Made for each event, so a plain tuple."""
-
-
 class BroadcastTree:
     """One node's part in the trees of all its topics.
 
@@ -155,8 +155,8 @@ class BroadcastTree:
         # Topic -> lazy peer -> when it was last told so (never: minus infinity).
         self._lazy: dict[TopicId, dict[NodeId, float]] = {}
         self._missing: OrderedDict[PublisherStream, Missing] = OrderedDict()
-        # Stream and where it came from -> runs [first, last] to be announced to the lazy links.
-        self._news: dict[tuple[int, int, int, NodeId | None], list[list[int]]] = {}
+        # Stream, where it came from, who was spared -> runs [first, last] to be announced to the lazy links, and to that one.
+        self._news: dict[tuple[int, int, int, NodeId | None, NodeId | None], list[list[int]]] = {}
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
         # What was spread lately, with the time; and to whom it is to be announced.
         self._recent: deque[RecentRun] = deque(maxlen=MOST_RUNS)
@@ -164,7 +164,7 @@ class BroadcastTree:
         # Since when this node takes part: in all topics, and in those that it began with later.
         self._since = world.now
         self._topic_since: dict[TopicId, float] = {}
-        self._reference: dict[TopicId, _Reference] = {}
+        self._ways: dict[TopicId, Way] = {}
         self._grafted: set[NodeId] = set()  # asked, and nothing has come from them since
         self._patience = 1.0
         self.given_up = 0
@@ -195,9 +195,7 @@ class BroadcastTree:
         push, topic, now = Push(event, 1), event.topic, self._world.now
         if self._seen.first_time(event):
             self._cache.add(push)
-        known = self._reference.get(topic)
-        if known is None or event.publisher <= known[0]:
-            self._reference[topic] = (event.publisher, now, None, 0)
+        self._note_own(event, now)
         if lazy := self._lazy.get(topic):
             links = list(self._links(topic))
             if links and lazy.keys() >= set(links):
@@ -223,10 +221,13 @@ class BroadcastTree:
             for message in messages:
                 self._seen.first_time(message.event)
         self._cache.extend(messages)
-        known = self._reference.get(event.topic)
-        if known is None or event.publisher <= known[0]:
-            self._reference[event.topic] = (event.publisher, now, None, 0)
+        self._note_own(event, now)
         self._note_spread(event, last, None, now)
+
+    def _note_own(self, event: Event, now: float) -> None:
+        way = self._ways.get(event.topic)
+        if way is None or event.publisher <= way.publisher:
+            self._ways[event.topic] = Way(event.publisher, now, None, 0, now)
 
     def link_up(self, peer: NodeId, interest: frozenset[TopicId]) -> None:
         """A link leads to this peer now, or its interest changed: it gets what nobody could be sent before."""
@@ -250,10 +251,11 @@ class BroadcastTree:
         self._new_links.pop(peer, None)
         for missing in self._missing.values():
             missing.sources.pop(peer, None)
-        for stream in [stream for stream in self._news if stream[3] == peer]:
+        for stream in [stream for stream in self._news if peer in stream[3:]]:
             # Where they came from matters no more.
             runs = self._news.pop(stream)
-            self._news.setdefault((*stream[:3], None), []).extend(runs)
+            source, spared = (None if one == peer else one for one in stream[3:])
+            self._news.setdefault((*stream[:3], source, spared), []).extend(runs)
 
     def topic_up(self, topic: TopicId) -> None:
         """From now on, this node takes part in the topic."""
@@ -263,7 +265,7 @@ class BroadcastTree:
         """This node takes part in the topic no more."""
         self._topic_since.pop(topic, None)
         self._lazy.pop(topic, None)
-        self._reference.pop(topic, None)
+        self._ways.pop(topic, None)
         for stream in [stream for stream in self._missing if stream.topic == topic]:
             self._forget_missing(stream)
         for news in [news for news in self._news if news[1] == topic]:
@@ -273,7 +275,7 @@ class BroadcastTree:
 
     def known_peers(self) -> set[NodeId]:
         """Peers that some state is kept for."""
-        peers = self._grafted.union(source for *_, source in self._news if source is not None)
+        peers = self._grafted.union(peer for news in self._news for peer in news[3:] if peer is not None)
         peers.update(self._new_links)
         return peers.union(*self._lazy.values(), *(missing.sources for missing in self._missing.values()))
 
@@ -297,10 +299,8 @@ class BroadcastTree:
         if not new:
             self._turn_down(sender, message)
             return
-        known, now = self._reference.get(topic), self._world.now
-        if known is None or event.publisher <= known[0]:
-            self._reference[topic] = (event.publisher, now, sender, message.hops)
-        self._note_eager(topic, sender)
+        now = self._world.now
+        self._note_way(sender, message, now)
         push = Push(event, message.hops + 1)
         self._cache.add(push)
         self._deliver(event)
@@ -331,10 +331,8 @@ class BroadcastTree:
         self._seen.follows(new[0].event, last)
         pushes = [Push(message.event, first.hops + 1) for message in new]
         self._cache.extend(pushes)
-        known, now = self._reference.get(topic), self._world.now
-        if known is None or event.publisher <= known[0]:
-            self._reference[topic] = (event.publisher, now, sender, first.hops)
-        self._note_eager(topic, sender)
+        now = self._world.now
+        self._note_way(sender, first, now)
         return Onward(pushes, self._note_spread(new[0].event, last, sender, now))
 
     def _note_graft(self, sender: NodeId, new: bool) -> None:
@@ -343,38 +341,87 @@ class BroadcastTree:
             self._grafted.discard(sender)
             self._patience = max(1.0, self._patience / 2) if new else min(2 * self._patience, MOST_PATIENCE)
 
-    def _note_eager(self, topic: TopicId, sender: NodeId) -> None:
-        """Something new came over a link: it is not for announcements only."""
-        lazy = self._lazy.get(topic)
-        if lazy is not None and sender in lazy and not self._was_just_cut(lazy[sender]):
-            self._make_eager(topic, sender)
+    def _note_way(self, sender: NodeId, message: EventMessage, now: float) -> None:
+        """Something new came over a link: it is not for announcements only, and its sender may be the way to the publisher."""
+        event, hops = message.event, message.hops
+        topic, lazy = event.topic, self._lazy.get(event.topic)
+        cut = False
+        if lazy is not None and sender in lazy:
+            # What was under way when the link was cut comes yet, and nothing will follow it.
+            cut = now - lazy[sender] < self._parameters.graft_timeout
+            if not cut:
+                self._make_eager(topic, sender)
+        way = self._ways.get(topic)
+        if way is None or event.publisher < way.publisher:
+            self._ways[topic] = Way(event.publisher, now, sender, hops, now)
+        elif event.publisher == way.publisher:
+            way.heard = now
+            if sender == way.peer:
+                way.hops, way.pushed = hops, now
+            elif not cut:
+                if self._keeps(way, topic, hops, now):
+                    way.rival = sender
+                else:
+                    self._ways[topic] = Way(event.publisher, now, sender, hops, now)
+
+    def _keeps(self, way: Way, topic: TopicId, hops: int, now: float) -> bool:
+        """Whether the way stays though another one, of so many links, was ahead: it is as short, and alive."""
+        return (
+            self._parameters.prefer_short
+            and hops >= way.hops
+            and now - way.pushed < self._parameters.graft_timeout
+            and not self._is_lost(way, topic)
+        )
+
+    def _is_lost(self, way: Way, topic: TopicId) -> bool:
+        """Whether nobody pushes over it any more."""
+        return way.peer is not None and (
+            way.peer in self._lazy.get(topic, ()) or way.peer not in self._links(topic)
+        )
 
     def _turn_down(self, sender: NodeId, message: Push) -> None:
-        """A second copy came: one prune for all that are under way."""
+        """A second copy came: one of the two links is too much."""
         event, now = message.event, self._world.now
         topic = event.topic
-        publisher, heard, source, hops = self._reference.get(topic) or (event.publisher, now, None, 0)
-        if event.publisher > publisher and now - heard < self._parameters.graft_timeout:
+        way = self._ways.get(topic)
+        if way is None:
+            way = self._ways[topic] = Way(event.publisher, now, None, 0, now)
+        elif event.publisher > way.publisher and now - way.heard < self._parameters.graft_timeout:
             return
-        cut, kept = sender, (event.publisher, now, source, hops)
-        if self._parameters.prefer_short and event.publisher == publisher:
-            if sender == source:
-                return  # The way that was found to be the shorter one: more of what was under way over both.
-            if source is not None and message.hops < hops and sender in self._links(topic):
-                cut, kept = source, (event.publisher, now, sender, message.hops)
-            elif message.hops > hops + 2 and sender not in self._lazy.get(topic, ()):
+        same, way.publisher, way.heard = event.publisher == way.publisher, event.publisher, now
+        cut: NodeId | None = sender
+        if same and sender == way.peer:
+            cut, way.rival = way.rival, None
+            way.hops, way.pushed = message.hops, now
+        elif same and self._is_lost(way, topic):
+            self._go_by(sender, message, now)
+            return
+        elif same and self._parameters.prefer_short:
+            if way.peer is not None and message.hops < way.hops and sender in self._links(topic):
+                cut = way.peer
+                self._go_by(sender, message, now)
+            elif message.hops > way.hops + 2 and sender not in self._lazy.get(topic, ()):
                 return  # It gets the event from here sooner than it has it from elsewhere, and cuts the longer way itself.
-        self._reference[topic] = kept
-        if cut in self._links(topic):
-            lazy = self._lazy.setdefault(topic, {})
-            if now - lazy.get(cut, -math.inf) < self._parameters.graft_timeout:
-                return
-            lazy[cut] = now
-        self._world.send(cut, Prune(topic))
+        if cut is not None:
+            self._cut(topic, cut, now)
 
-    def _was_just_cut(self, at: float) -> bool:
-        """What is under way over a link that was cut because it is the longer way comes first for a moment more."""
-        return self._parameters.prefer_short and self._world.now - at < self._parameters.graft_timeout
+    def _cut(self, topic: TopicId, peer: NodeId, now: float) -> None:
+        """One prune for all second copies that are under way."""
+        if peer in self._links(topic):
+            lazy = self._lazy.setdefault(topic, {})
+            if now - lazy.get(peer, -math.inf) < self._parameters.graft_timeout:
+                return
+            lazy[peer] = now
+        self._world.send(peer, Prune(topic))
+
+    def _go_by(self, sender: NodeId, message: Push, now: float) -> None:
+        """From now on, the way to the publisher is over this peer."""
+        event, topic = message.event, message.event.topic
+        self._ways[topic] = Way(event.publisher, now, sender, message.hops, now)
+        if sender in self._lazy.get(topic, ()):
+            # It was cut a moment ago, for the sake of another way: it shall go on pushing.
+            self._make_eager(topic, sender)
+            self._world.send(sender, Graft((EventRun.of(event),)))
 
     def _receive_ihave(self, sender: NodeId, message: IHave) -> None:
         ages = dict(zip(message.runs, message.ages, strict=False))
@@ -400,14 +447,27 @@ class BroadcastTree:
                 missing.sources[sender] = RunSource(first, last)
             else:
                 source.first, source.last = min(source.first, first), max(source.last, last)
+            way = self._ways.get(run.topic)
+            if way is not None and self._is_lost(way, run.topic):
+                # Nothing is under way that is worth waiting for: neither this nor what came before it.
+                way.peer, way.pushed = sender, self._world.now
+                behind = self._seen.highest(*stream)
+                since = first if behind < 0 else min(first, behind + 1)
+                self._graft(stream, sender, self._seen.unseen(*stream, since, last))
 
     def _is_older_than_interest(self, topic: TopicId, age: float) -> bool:
         return self._world.now - age < max(self._since, self._topic_since.get(topic, self._since))
 
     def _receive_graft(self, sender: NodeId, message: Graft) -> None:
         left, bytes_left = MOST_ASKED, MOST_SENT
-        for publisher, topic, epoch, first, last in message.runs[:MOST_RUNS]:
+        runs = message.runs[:MOST_RUNS]
+        # Whoever is pushed to from now on lacks what came since the announcement that it goes by.
+        behind = {run.stream: run for run in runs if sender in self._lazy.get(run.topic, ())}
+        for run in runs:
+            publisher, topic, epoch, first, last = run
             self._make_eager(topic, sender)
+            if behind.get(run.stream) is run:
+                last = max(last, self._seen.highest(publisher, topic, epoch))
             for sequence in range(first, min(last + 1, first + left)):
                 left -= 1
                 push = self._cache.get((publisher, topic, epoch, sequence))
@@ -433,11 +493,16 @@ class BroadcastTree:
         """The events from this one to number `last` are spread: who is to be sent them."""
         self._note_recent(event, last, now)
         topic = event.topic
-        lazy = self._lazy.get(topic)
-        if lazy is None:
-            return [peer for peer in self._links(topic) if peer != source]
-        self._note_news(event, last, source)
-        return [peer for peer in self._links(topic) if peer != source and peer not in lazy]
+        lazy, way = self._lazy.get(topic), self._ways.get(topic)
+        spared = None
+        if way is not None and way.peer != source and way.publisher == event.publisher:
+            # It gets the event by itself, and would take this for a second way: it is only told of it.
+            spared = way.peer
+        peers = [peer for peer in self._links(topic) if peer not in (source, spared)]
+        if lazy is None and spared is None:
+            return peers
+        self._note_news(event, last, source, spared)
+        return peers if lazy is None else [peer for peer in peers if peer not in lazy]
 
     def _note_recent(self, event: Event, last: int, now: float) -> None:
         """To be announced over new links: the events from this one to number `last`."""
@@ -454,13 +519,13 @@ class BroadcastTree:
         else:
             self._recent.append(RecentRun(event, last, now))
 
-    def _note_news(self, event: Event, last: int, source: NodeId | None) -> None:
-        """To be announced to whoever is lazy: the events from this one to number `last`."""
+    def _note_news(self, event: Event, last: int, source: NodeId | None, spared: NodeId | None) -> None:
+        """To be announced to whoever is lazy or was spared: the events from this one to number `last`."""
         news = self._news
         if not news:
             self._world.set_timer(("tree-announce",), self._parameters.announce_period)
         sequence = event.sequence
-        stream = (event.publisher, event.topic, event.epoch, source)
+        stream = (event.publisher, event.topic, event.epoch, source, spared)
         runs = news.get(stream)
         if runs is None:
             news[stream] = [[sequence, last]]
@@ -472,10 +537,10 @@ class BroadcastTree:
     def _announce(self, _key: TimerKey) -> None:
         news, self._news = self._news, {}
         told: dict[NodeId, list[EventRun]] = {}
-        for (publisher, topic, epoch, source), runs in news.items():
+        for (publisher, topic, epoch, source, spared), runs in news.items():
             lazy = self._lazy.get(topic, ())
             for peer in self._links(topic):
-                if peer in lazy and peer != source:
+                if (peer in lazy or peer == spared) and peer != source:
                     told.setdefault(peer, []).extend(EventRun(publisher, topic, epoch, *run) for run in runs)
         for peer, announced in told.items():
             for start in range(0, len(announced), MOST_RUNS):

@@ -5,7 +5,8 @@ Rules kept
 1. While more than `ENOUGH` bytes (or half of what is allowed) wait in a peer's outbox, the node's own `publish` waits, and nothing is read from
    other peers whose events are passed on: so their queues fill up in turn, until the publishers wait, however many relays lie between.
 2. What the congested peer itself sends is read on: two nodes that fill each other's queues would otherwise wait for each other. So is what comes
-   from peers whose events are not passed on, as they were here before: three nodes in a circle would otherwise wait for each other.
+   from peers whose last messages were not passed on: three nodes in a circle, each of which has what it is sent, would otherwise wait for each
+   other, and nobody would hear that he shall push no more.
 3. A peer that reads, however slowly, holds up others as long as it must. One that stands still spends its credit: `PATIENCE` seconds of standing
    still, which come back at `REFILL` per second. Without credit it holds up nobody: what does not fit into its queue is refused, counted and, if it is the
    node's own, told in the receipt. It may hold up others again with a credit of `AGAIN`. So a peer that stalls again and again costs the swarm a moment,

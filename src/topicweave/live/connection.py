@@ -260,7 +260,7 @@ class Connection:
             case HoldReading(held):
                 if held != self.held:
                     self.held = held
-                    self.last_heard = now  # It was not silent: we did not listen.
+                    self.last_heard = now
                     yield from self._read_or_not(now)
                     if not held and self.unread:
                         yield from self._read(now)
@@ -400,6 +400,8 @@ class Connection:
         elif self.state is State.OPEN:
             if self.stuck_since is not None and now - self.stuck_since > pace.dead_after:
                 late = "it takes nothing"
+            elif self.held:
+                pass  # It is not silent: we do not listen.
             elif now - self.last_heard > pace.dead_after:
                 late = "no sign of life"
             elif now - self.last_heard > pace.heartbeat:

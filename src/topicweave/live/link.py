@@ -67,7 +67,7 @@ class PeerLink(asyncio.Protocol):
         """The handshake of TLS, while there is no connection yet."""
         self.error = ""
         self.last_message = owner.loop.time()
-        self.feeds = True
+        self.feeds = False
         """Whether events that came last were passed on to others."""
         self.told_addresses: dict[NodeId, Address] = {}
         self.told_credentials: set[tuple[NodeId, bytes]] = set()

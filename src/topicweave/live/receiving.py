@@ -18,7 +18,7 @@ from topicweave.live.wire import (
 )
 from topicweave.model.event import EventId
 from topicweave.model.ids import NodeId
-from topicweave.port import EventMessage, Message
+from topicweave.port import Message
 
 if TYPE_CHECKING:
     from topicweave.live.transport import Transport
@@ -75,12 +75,9 @@ class Receiver:
             assert link.peer is not None
             before = self._owner.sender.passed_on
             self.received(link.peer, messages)
-            if self._owner.sender.passed_on > before:
-                link.feeds = True
-                if self._owner.holds_up(link):
-                    link.hold(True)
-            elif messages and isinstance(messages[-1], EventMessage):  # They come last in a frame.
-                link.feeds = False
+            link.feeds = self._owner.sender.passed_on > before
+            if self._owner.holds_up(link):
+                link.hold(True)
             return
         handler = self._handlers.get(kind)
         if handler is None:

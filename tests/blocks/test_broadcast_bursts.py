@@ -1,0 +1,83 @@
+"""A burst is under way over all links while they are cut: what stays must still be a tree."""
+
+from __future__ import annotations
+
+import random
+
+import networkx as nx
+import pytest
+
+from tests.blocks.broadcast_swarm import NEWS, TIMEOUT, Swarm, is_spanning_tree, push_links
+from tests.seeds import seeds
+from topicweave.blocks.broadcast_tree import BroadcastTreeParameters, Graft, Prune, Push
+from topicweave.model.ids import NodeId
+from topicweave.port import Message
+from topicweave.testing.network import Sent
+
+SPREAD = 0.03
+"""Seconds by which what is sent over one link may come later than over another: many events."""
+
+
+def overtaking(swarm: Swarm, seed: int) -> None:
+    """Links keep their order, but each is ahead of the others at times."""
+    net, draw = swarm.net, random.Random(seed)
+    free: dict[tuple[NodeId, NodeId], float] = {}
+
+    def send(sender: NodeId, receiver: NodeId, message: Message) -> None:
+        net.log.append(Sent(net.now, sender, receiver, message))
+        arrives = max(free.get((sender, receiver), 0.0), net.now + draw.uniform(0.001, SPREAD))
+        free[sender, receiver] = arrives
+        net.at(arrives, lambda: net.tell(sender, receiver, message))
+
+    net.send = send  # type: ignore[method-assign]  # the network's own has one latency for all
+
+
+BOTH = pytest.mark.parametrize("prefer_short", [False, True])
+
+
+@BOTH
+def test_what_was_under_way_over_a_link_that_was_cut_cuts_no_other(prefer_short: bool) -> None:
+    """Two ways of the same length; the one that was cut is ahead for a moment."""
+    swarm = Swarm(nx.star_graph(3), parameters=BroadcastTreeParameters(prefer_short=prefer_short))
+    first, second = swarm.event(9), swarm.event(9)
+    swarm.tell(1, 0, Push(first, 2))
+    swarm.tell(2, 0, Push(first, 2))
+    assert swarm.sent_of(Prune) == [(0, 2)]
+    swarm.tell(2, 0, Push(second, 2))  # Sent before the other end learnt that its link is cut.
+    swarm.tell(1, 0, Push(second, 2))
+    assert swarm.sent_of(Prune) == [(0, 2)], "nobody would be left who pushes"
+    assert sorted(swarm.trees[0].targets(NEWS)) == [1, 3]
+
+
+@BOTH
+@seeds(range(100), always=10)
+def test_nobody_has_to_ask_for_a_part_of_a_burst(prefer_short: bool, seed: int) -> None:
+    graph = nx.connected_watts_strogatz_graph(12, 6, 0.3, seed=seed)
+    swarm = Swarm(graph, parameters=BroadcastTreeParameters(prefer_short=prefer_short))
+    overtaking(swarm, seed)
+    published = []
+    for _ in range(300):
+        event = swarm.event(0)
+        published.append(event.sequence)
+        swarm.trees[0].publish(event)
+        swarm.net.run_for(0.002)
+        late = [node for node in set(graph) - {0} if len(swarm.got[node]) < len(published) - TIMEOUT / 0.002]
+        assert not late, "more than twelve links one after the other take"
+    swarm.net.run_for(TIMEOUT)
+    for node in set(graph) - {0}:
+        assert sorted(event.sequence for event in swarm.got[node]) == published
+    swarm.net.run_for(10.0)
+    swarm.publish(0)
+    assert is_spanning_tree(push_links(swarm), graph)
+    assert swarm.sent_of(Graft) == swarm.sent_of(Prune) == []
+
+
+def test_a_link_that_was_just_cut_pushes_on_if_it_turns_out_to_be_the_shorter_way() -> None:
+    swarm = Swarm(nx.star_graph(2), parameters=BroadcastTreeParameters(prefer_short=True))
+    first, second = swarm.event(9), swarm.event(9)
+    for event, other in ((first, 3), (second, 1)):
+        swarm.tell(1, 0, Push(event, 3))
+        swarm.tell(2, 0, Push(event, other))
+    assert swarm.sent_of(Prune) == [(0, 2), (0, 1)]
+    assert swarm.sent_of(Graft) == [(0, 2)]
+    assert list(swarm.trees[0].targets(NEWS)) == [2]
