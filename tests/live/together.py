@@ -23,6 +23,7 @@ from topicweave.live.clock import Clock
 PATIENCE = 30.0
 """Seconds after which a condition is taken for one that never comes; far beyond what any takes."""
 LOOK_EVERY = 0.01
+MOST_PROBES = 30
 MOST_PER_TURN = 0.05
 """Seconds that one turn of the event loop counts at most: while others have the processor, the nodes get nowhere, and nobody loses patience."""
 
@@ -64,6 +65,21 @@ def taken(node: LiveNode, after: int = 0) -> list[tuple[str, bytes]]:
     """What the application has been handed so far, and has not read; `after` so many."""
     assert node.feed is not None
     return [(event.topic, event.payload) for event in itertools.islice(node.feed._queue, after, None)]
+
+
+async def until_served(nodes: Sequence[LiveNode], *topics: str) -> None:
+    """Return when a probe of each node, on each topic, has reached all of them: from then on what is published finds its way."""
+    for number in itertools.count():
+        probes = {
+            (topic, b"probe %d %d" % (number, place)) for topic in topics for place in range(len(nodes))
+        }
+        for topic in topics:
+            for place, node in enumerate(nodes):
+                await node.publish(topic, b"probe %d %d" % (number, place))
+        with contextlib.suppress(AssertionError):
+            await eventually(lambda: all(probes <= set(taken(node)) for node in nodes), patience=2.0)  # noqa: B023
+            return
+        assert number < MOST_PROBES, f"no round of probes out of {MOST_PROBES} reached everybody"
 
 
 def total(nodes: list[LiveNode], counter: str) -> int:
