@@ -12,6 +12,7 @@ from tests.seeds import seeds
 from topicweave.blocks.broadcast_tree import BroadcastTreeParameters, Graft, Prune, Push
 from topicweave.model.ids import NodeId
 from topicweave.port import Message
+from topicweave.systems.presets import SHARED
 from topicweave.testing.network import Sent
 
 SPREAD = 0.03
@@ -81,3 +82,34 @@ def test_a_link_that_was_just_cut_pushes_on_if_it_turns_out_to_be_the_shorter_wa
     assert swarm.sent_of(Prune) == [(0, 2), (0, 1)]
     assert swarm.sent_of(Graft) == [(0, 2)]
     assert list(swarm.trees[0].targets(NEWS)) == [2]
+
+
+@pytest.mark.parametrize("preset", ["local", "lan"])
+@pytest.mark.parametrize("pause", [0.3, 0.6])
+def test_a_node_that_pauses_brings_few_second_copies(preset: str, pause: float) -> None:
+    """Who hears nothing for longer than it has patience asks another one, and gets all twice for a moment. Nodes are busy to three quarters: if that
+    took much more of their time, the queues would grow, everybody would ask, and it would not end."""
+    rate, seconds, work = 1000, 2.5, 0.00075
+    graph = nx.connected_watts_strogatz_graph(12, 6, 0.3, seed=1)
+    swarm = Swarm(graph, parameters=BroadcastTreeParameters(**SHARED[preset]["tree"]))
+    net, busy, pushes = swarm.net, dict.fromkeys(graph, 0.0), 0
+
+    def send(sender: NodeId, receiver: NodeId, message: Message) -> None:
+        net.at(net.now + 0.0005, lambda: queue(sender, receiver, message))
+
+    def queue(sender: NodeId, receiver: NodeId, message: Message) -> None:
+        nonlocal pushes
+        pushes += isinstance(message, Push)
+        busy[receiver] = max(net.now, busy[receiver]) + (work if isinstance(message, Push) else work / 4)
+        net.at(busy[receiver], lambda: net.tell(sender, receiver, message))
+
+    net.send = send  # type: ignore[method-assign]  # the network's own nodes are never busy
+    for number, node in enumerate([3, 7, 5]):
+        net.at(0.5 + 0.5 * number, lambda node=node: busy.update({node: busy[node] + pause}))
+    for _ in range(int(rate * seconds)):
+        swarm.trees[0].publish(swarm.event(0))
+        net.run_for(1 / rate)
+    net.run_for(2.0)
+    events = int(rate * seconds)
+    assert all(len(swarm.got[node]) == events for node in set(graph) - {0})
+    assert pushes < 1.2 * events * (len(graph) - 1)
