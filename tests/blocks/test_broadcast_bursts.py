@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 
 import networkx as nx
@@ -104,8 +105,12 @@ def test_a_node_that_pauses_brings_few_second_copies(preset: str, pause: float) 
         net.at(busy[receiver], lambda: net.tell(sender, receiver, message))
 
     net.send = send  # type: ignore[method-assign]  # the network's own nodes are never busy
+
+    def pauses(node: NodeId) -> None:
+        busy[node] += pause
+
     for number, node in enumerate([3, 7, 5]):
-        net.at(0.5 + 0.5 * number, lambda node=node: busy.update({node: busy[node] + pause}))
+        net.at(0.5 + 0.5 * number, functools.partial(pauses, node))
     for _ in range(int(rate * seconds)):
         swarm.trees[0].publish(swarm.event(0))
         net.run_for(1 / rate)
