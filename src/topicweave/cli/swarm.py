@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,15 +18,50 @@ def swarm(
     preset: Annotated[str, typer.Option(help="Timers: local, lan or wan.")] = "local",
     http: Annotated[bool, typer.Option("--http", help="Give the first node an HTTP port.")] = False,
     seed: Annotated[int, typer.Option(help="Decides who wants what.")] = 0,
+    dashboard: Annotated[
+        bool,
+        typer.Option(
+            "--dashboard", help="One process per node, and a page that shows them and can kill them."
+        ),
+    ] = False,
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Where on loopback the page is served; port 0 takes a free one."
+        ),
+    ] = "127.0.0.1:0",
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --dashboard: keep what it shows in a file.")
+    ] = None,
+    play: Annotated[Path | None, typer.Option(metavar="FILE", help="Show what was recorded instead.")] = None,
 ) -> None:
     """Start a swarm on loopback and watch it.
 
     \b
-    Example:
+    Examples:
       topicweave swarm --nodes 50 --system spidercast
+      topicweave swarm --nodes 50 --dashboard --record swarm.jsonl
+      topicweave swarm --play swarm.jsonl
     """
+    from topicweave.errors import BadInput
     from topicweave.live.running import run_shown_swarm
-    from topicweave.live.settings import load_settings
+    from topicweave.live.settings import Address, load_settings
 
+    if (dashboard or play) and not Address.parse(at, "at").loopback:
+        raise BadInput(f"--at {at}: the page is for this machine; say an address on loopback")
+    if record and not dashboard:
+        raise BadInput("--record needs --dashboard: it keeps what that shows")
+    if play:
+        from topicweave.live.dashboard.running import run_recording
+
+        run_recording(play, seconds, at)
+        return
     settings = load_settings(flags={"insecure": True, "system": system, "preset": preset}, environment={})
+    if dashboard:
+        from topicweave.live.dashboard.running import run_dashboard_swarm
+        from topicweave.live.swarm import draw_interests
+
+        interests = draw_interests(nodes, topics, min(topics, topics_per_node), seed)
+        run_dashboard_swarm(settings, interests, rate, seconds, seed, at, record)
+        return
     run_shown_swarm(settings, nodes, topics, min(topics, topics_per_node), rate, seconds, http, seed)

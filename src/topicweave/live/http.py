@@ -1,62 +1,42 @@
-"""A node's HTTP port: health, metrics, view, and a WebSocket for applications in any language.
+"""A node's HTTP port: health, metrics, view, pages, and a WebSocket for applications in any language.
 
-`/live` and `/ready` answer without a token, and however many connections sit and wait: see `http_crowd`.
-
-On loopback no token is needed; then only pages of this port itself may use it, so that no web page a user happens to visit can reach the
-node through the browser (the Origin and Host headers tell). Elsewhere a token is a must.
+`/live` and `/ready` answer without a token, and however many connections sit and wait: see `http_crowd`. Who may use the rest: see `http_server`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
-import ipaddress
-import socket
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import uvicorn
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from topicweave.client.words import PublishRequest, ReceiptJson, Reply
 from topicweave.client.words import Request as SocketRequest
-from topicweave.errors import BadInput, TopicweaveError
+from topicweave.errors import TopicweaveError
 from topicweave.live import health, metrics, web
 from topicweave.live.application import Feed, GapQueue
 from topicweave.live.backup import Backups
-from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
+from topicweave.live.dashboard.showing import NodeShow
+from topicweave.live.http_crowd import Crowd
 from topicweave.live.http_requests import event_json, openapi, receipt_json
+from topicweave.live.http_server import MOST_BODY, HttpServer, json_response, to_json
 from topicweave.live.settings import Address
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
 
-MOST_BODY = 2 * 1024 * 1024
 MOST_CLIENTS = 256
 MOST_REPLAYED = 1_000_000
 LINGER = 30.0
 """Seconds for which topics of a client that was lost, and did not close, are wanted on: it will come back, and ask for what came meanwhile."""
-OPEN_PATHS = frozenset({"/live", "/ready", *web.ASSETS})
-"""Without a token: what whoever keeps the process running asks, and what pages are made of."""
 
-_to_json = msgspec.json.Encoder().encode
 _publish_request = msgspec.json.Decoder(PublishRequest).decode
 _socket_request = msgspec.json.Decoder(SocketRequest).decode
-
-
-class _Server(uvicorn.Server):
-    """Leaves the process's signals to the process."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Any:
-        yield
 
 
 class HttpPort:
@@ -64,15 +44,20 @@ class HttpPort:
 
     def __init__(self, node: LiveNode) -> None:
         self._node = node
-        self._token = node.settings.token
-        self._server: _Server | None = None
-        self._serving: asyncio.Task[None] | None = None
         self._clients: set[asyncio.Task[Any]] = set()
         self._lingering: set[asyncio.Task[None]] = set()
-        self.crowd = Crowd()
-        self._guesses = Guesses()
         self._backups = Backups()
-        self.address = Address("127.0.0.1", 0)
+        self._show = NodeShow(node)
+        wanted = Address.parse(node.settings.http)
+        self._server = HttpServer(wanted, node.settings.token, self._routes())
+
+    @property
+    def address(self) -> Address:
+        return self._server.address
+
+    @property
+    def crowd(self) -> Crowd:
+        return self._server.crowd
 
     @property
     def clients(self) -> int:
@@ -80,113 +65,61 @@ class HttpPort:
         return len(self._clients)
 
     async def start(self) -> None:
-        wanted = Address.parse(self._node.settings.http)
-        family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind((wanted.host, wanted.port))
-        except OSError as error:
-            listening.close()
-            raise BadInput(f"cannot serve HTTP on {wanted}: {error.strerror}") from None
-        self.address = Address(wanted.host, listening.getsockname()[1])
-        config = uvicorn.Config(
-            self._application(),
-            lifespan="off",
-            log_level="warning",
-            access_log=False,
-            ws="websockets-sansio",
-            ws_max_size=MOST_BODY,
-            http=crowded_protocol(self.crowd),
-            backlog=1024,
-            timeout_graceful_shutdown=1,
-        )
-        self._server = _Server(config)
-        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
-        while not self._server.started and not self._serving.done():
-            await asyncio.sleep(0.005)
+        await self._server.start()
 
     async def stop(self) -> None:
         for task in [*self._clients, *self._lingering]:
             task.cancel()
-        if self._server is not None and self._serving is not None:
-            self._server.should_exit = True
-            await self._serving
+        self._show.stop()
+        await self._server.stop()
 
-    def _application(self) -> Starlette:
-        return Starlette(
-            routes=[
-                *web.routes(),
-                Route("/openapi.json", self._openapi),
-                Route("/live", self._alive),
-                Route("/ready", self._ready),
-                Route("/health", self._health),
-                Route("/metrics", self._metrics),
-                Route("/view", self._view),
-                Route("/backup", self._backup),
-                Route("/publish", self._publish, methods=["POST"]),
-                Route("/subscriptions/{topic:path}", self._subscribe, methods=["PUT"]),
-                Route("/subscriptions/{topic:path}", self._unsubscribe, methods=["DELETE"]),
-                WebSocketRoute("/events", self._events),
-            ],
-            middleware=[Middleware(_Doorkeeper, port=self)],
-        )
-
-    def refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
-        """Why a client may not come in, if so."""
-        if connection.url.path in OPEN_PATHS:
-            return None
-        if self._token:
-            return self._token_refusal(connection)
-        origin = connection.headers.get("origin")
-        host = connection.headers.get("host", "")
-        if not _is_loopback(host) or (origin is not None and origin != f"http://{host}"):
-            return 403, "without a token, only this machine and this port's own pages may come in"
-        return None
-
-    def _token_refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
-        address = connection.client.host if connection.client else ""
-        now = asyncio.get_running_loop().time()
-        if not self._guesses.may_try(address, now):
-            return 429, "too many wrong tokens from this address; try again in a second"
-        header = connection.headers.get("authorization", "").removeprefix("Bearer ")
-        given = header or connection.query_params.get("token", "")
-        if hmac.compare_digest(given.encode(), self._token.encode()):
-            return None
-        if given:
-            self._guesses.wrong(address, now)
-        return 401, "the token is missing or wrong"
+    def _routes(self) -> list[BaseRoute]:
+        return [
+            *web.routes(),
+            Route("/openapi.json", self._openapi),
+            Route("/live", self._alive),
+            Route("/ready", self._ready),
+            Route("/health", self._health),
+            Route("/metrics", self._metrics),
+            Route("/view", self._view),
+            Route("/backup", self._backup),
+            Route("/publish", self._publish, methods=["POST"]),
+            Route("/subscriptions/{topic:path}", self._subscribe, methods=["PUT"]),
+            Route("/subscriptions/{topic:path}", self._unsubscribe, methods=["DELETE"]),
+            WebSocketRoute("/events", self._events),
+            WebSocketRoute("/watch", self._show.attend),
+        ]
 
     # Reading.
 
     async def _openapi(self, _request: Request) -> Response:
-        return _json(openapi())
+        return json_response(openapi())
 
     async def _alive(self, _request: Request) -> Response:
         """Whether the process serves at all."""
-        return _json({"live": True})
+        return json_response({"live": True})
 
     async def _ready(self, _request: Request) -> Response:
         """Whether it is of use: 200 or 503, and one word why."""
         status = health.health(self._node)["status"]
-        return _json({"ready": status == "ok", "status": status}, 200 if status == "ok" else 503)
+        return json_response({"ready": status == "ok", "status": status}, 200 if status == "ok" else 503)
 
     async def _health(self, _request: Request) -> Response:
         state = health.health(self._node)
-        return _json(state, 200 if state["status"] == "ok" else 503)
+        return json_response(state, 200 if state["status"] == "ok" else 503)
 
     async def _metrics(self, _request: Request) -> Response:
         return Response(metrics.exposition(self._node), media_type="text/plain; version=0.0.4")
 
     async def _view(self, _request: Request) -> Response:
-        return _json(health.view(self._node))
+        return json_response(health.view(self._node))
 
     async def _backup(self, _request: Request) -> Response:
         """A copy of the data folder, made while the node goes on."""
         try:
             size, chunks = await self._backups.copy(self._node.disk, self._node.settings.data)
         except TopicweaveError as error:
-            return _json(Reply(error=str(error)), 400)
+            return json_response(Reply(error=str(error)), 400)
         headers = {"content-length": str(size)}
         return StreamingResponse(chunks, media_type="application/vnd.sqlite3", headers=headers)
 
@@ -197,11 +130,11 @@ class HttpPort:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MOST_BODY:
-                return _json(Reply(error=f"more than {MOST_BODY} bytes"), 413)
+                return json_response(Reply(error=f"more than {MOST_BODY} bytes"), 413)
         try:
-            return _json(await self._publish_for(_publish_request(bytes(body))))
+            return json_response(await self._publish_for(_publish_request(bytes(body))))
         except (TopicweaveError, msgspec.DecodeError) as error:
-            return _json(Reply(error=str(error)), 400)
+            return json_response(Reply(error=str(error)), 400)
 
     async def _publish_for(self, request: PublishRequest) -> ReceiptJson:
         receipt = await self._node.publish(
@@ -224,15 +157,15 @@ class HttpPort:
         try:
             await (self._node.subscribe(topic) if subscribe else self._node.unsubscribe(topic))
         except TopicweaveError as error:
-            return _json(Reply(error=str(error)), 400)
-        return _json(Reply(subscriptions=self._node.subscriptions))
+            return json_response(Reply(error=str(error)), 400)
+        return json_response(Reply(subscriptions=self._node.subscriptions))
 
     # The WebSocket.
 
     async def _events(self, connection: WebSocket) -> None:
         if len(self._clients) >= MOST_CLIENTS:
             await connection.send_denial_response(
-                _json(Reply(error=f"{MOST_CLIENTS} clients are connected"), 503)
+                json_response(Reply(error=f"{MOST_CLIENTS} clients are connected"), 503)
             )
             return
         await connection.accept()
@@ -246,21 +179,21 @@ class HttpPort:
 
         async def send_events() -> None:
             async for event in feed:
-                await connection.send_text(_to_json(Reply(event=event_json(event))).decode())
+                await connection.send_text(to_json(Reply(event=event_json(event))).decode())
                 if self._node.world.gate.at_least_once:
                     await self._node.acknowledge(event)
 
         async def send_gaps() -> None:
             while True:
                 for gap in await gaps.get_all():
-                    await connection.send_text(_to_json(Reply(gap=gap)).decode())
+                    await connection.send_text(to_json(Reply(gap=gap)).decode())
 
         lost = False
         senders = [asyncio.create_task(send_events()), asyncio.create_task(send_gaps())]
         try:
             while True:
                 reply = await self._answer(await connection.receive_text(), topics, feed)
-                await connection.send_text(_to_json(reply).decode())
+                await connection.send_text(to_json(reply).decode())
         except WebSocketDisconnect as gone:
             lost = gone.code not in (1000, 1001)
         except (KeyError, RuntimeError):
@@ -312,37 +245,3 @@ class HttpPort:
                 if topic in had:
                     self._node.replay(feed, topic, request.last or MOST_REPLAYED, request.since or 0.0)
         await self._node.wanting.more(new, last=request.last, since=request.since)
-
-
-class _Doorkeeper:
-    """Asks every connection, HTTP or WebSocket, before anything else sees it."""
-
-    def __init__(self, app: ASGIApp, port: HttpPort) -> None:
-        self._app = app
-        self._port = port
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = (
-            self._port.refusal(HTTPConnection(scope)) if scope["type"] in ("http", "websocket") else None
-        )
-        if refusal is None:
-            if scope.get("path") not in OPEN_PATHS:
-                self._port.crowd.let_in(scope.get("client"))
-            await self._app(scope, receive, send)
-        else:  # A WebSocket, too, is refused with a status and a reason.
-            await _json(Reply(error=refusal[1]), refusal[0])(scope, receive, send)
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(_to_json(value), status, media_type="application/json")
-
-
-def _is_loopback(host: str) -> bool:
-    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-    name = name.removeprefix("[").removesuffix("]")
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False

@@ -42,6 +42,7 @@ class Recorder:
         self._node = node
         self._folder = Path(folder)
         self._telemetry: PartsTelemetry | None = None
+        self._counted: dict[str, tuple[int, ...]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -53,7 +54,8 @@ class Recorder:
         self._telemetry.wants_nothing(node.clock.now, node.id)
         self.wants(sorted(node.node.subscriptions))
         node.world.observers.append(self._received)
-        node.world.control = {}
+        node.world.control = node.world.control or {}
+        self._counted = {kind: tuple(tally) for kind, tally in node.world.control.items()}
         self._task = asyncio.create_task(self._keep_writing())
 
     def stop(self) -> None:
@@ -90,9 +92,12 @@ class Recorder:
         if telemetry is None:
             return
         now = node.clock.now
-        sent, node.world.control = node.world.control or {}, {}
-        for kind, (messages, size) in sent.items():
-            telemetry.control(now, node.id, kind, messages, size)
+        for kind, (messages, size) in (node.world.control or {}).items():
+            # Others may look at the same tallies.
+            before = self._counted.get(kind, (0, 0))
+            if messages > before[0]:
+                telemetry.control(now, node.id, kind, messages - before[0], size - before[1])
+            self._counted[kind] = messages, size
 
     def rotate(self) -> None:
         """Finish the current part files and begin new ones."""

@@ -81,7 +81,7 @@ class LiveWorld(Events):
         self.on_judged: Callable[[NodeId, VerdictOn], None] | None = None
         """Told what became of this node's own events elsewhere."""
         self.control: dict[str, list[int]] | None = None
-        """Messages and bytes sent by kind since somebody looked, if somebody does: for telemetry."""
+        """Messages and bytes sent by kind since somebody looks, if somebody does."""
         self.last_error, self.last_error_at = "", 0.0
         self.contacts: Callable[[], Collection[NodeId]] = tuple
         """Peers with whom membership keeps in touch."""

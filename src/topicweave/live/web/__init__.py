@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-PAGES = {"/": "index.html"}
-ASSETS = {f"/{name}": name for name in ("client.js", "index.js", "page.css")}
+PAGES = {"/": "index.html", "/dashboard": "dashboard.html"}
+ASSETS = {
+    f"/{name}": name
+    for name in (
+        *("client.js", "index.js", "page.css"),
+        *("dashboard.js", "dashboard.css", "drawing.js", "layout.js", "series.js"),
+    )
+}
 """They say nothing of the node, and a page's address, with its token, does not reach them: open to everybody."""
 KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 # The browser itself keeps the promise that nothing comes from elsewhere, and nothing goes there.
@@ -26,10 +33,12 @@ def page_file(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-async def _serve(request: Request) -> Response:
-    name = {**PAGES, **ASSETS}[request.url.path]
-    return Response(page_file(name), headers=HEADERS, media_type=KINDS[name.rpartition(".")[2]])
+def _route(path: str, name: str) -> Route:
+    async def serve(_request: Request) -> Response:
+        return Response(page_file(name), headers=HEADERS, media_type=KINDS[name.rpartition(".")[2]])
+
+    return Route(path, serve)
 
 
-def routes() -> list[Route]:
-    return [Route(path, _serve) for path in (*PAGES, *ASSETS)]
+def routes(pages: Mapping[str, str] = PAGES) -> list[Route]:
+    return [_route(path, name) for path, name in {**pages, **ASSETS}.items()]

@@ -4,6 +4,7 @@ import { topicweave } from "./client.js";
 const MOST_SHOWN = 1000;
 const at = (name) => document.querySelector(name);
 const url = new URL("events" + location.search, location.href.replace(/^http/, "ws"));
+at("#dashboard").search = location.search;
 const line = (event) => `${event.topic} · ${event.publisher}: ${event.text ?? event.base64}`;
 const node = topicweave(url, (event) => {
   const item = document.createElement("li");

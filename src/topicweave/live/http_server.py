@@ -1,0 +1,149 @@
+"""An HTTP server for one machine's users: who may come in, and what becomes of the others. What it serves is its owner's affair.
+
+On loopback no token is needed; then only pages of this port itself may use it, so that no web page a user happens to visit can reach it
+through the browser (the Origin and Host headers tell). Elsewhere a token is a must.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from topicweave.client.words import Reply
+from topicweave.errors import BadInput
+from topicweave.live import web
+from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
+from topicweave.live.settings import Address
+
+MOST_BODY = 2 * 1024 * 1024
+OPEN_PATHS = frozenset({"/live", "/ready", *web.ASSETS})
+"""Without a token: what whoever keeps the process running asks, and what pages are made of."""
+
+to_json = msgspec.json.Encoder().encode
+
+
+class _Server(uvicorn.Server):
+    """Leaves the process's signals to the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+class HttpServer:
+    """Serves its owner's routes until it is stopped."""
+
+    def __init__(self, wanted: Address, token: str, routes: Sequence[BaseRoute]) -> None:
+        self._wanted = wanted
+        self._token = token
+        self._application = Starlette(routes=routes, middleware=[Middleware(_Doorkeeper, server=self)])
+        self._server: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self.crowd = Crowd()
+        self._guesses = Guesses()
+        self.address = Address("127.0.0.1", 0)
+
+    async def start(self) -> None:
+        wanted = self._wanted
+        family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((wanted.host, wanted.port))
+        except OSError as error:
+            listening.close()
+            raise BadInput(f"cannot serve HTTP on {wanted}: {error.strerror}") from None
+        self.address = Address(wanted.host, listening.getsockname()[1])
+        config = uvicorn.Config(
+            self._application,
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            ws="websockets-sansio",
+            ws_max_size=MOST_BODY,
+            http=crowded_protocol(self.crowd),
+            backlog=1024,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        while not self._server.started and not self._serving.done():
+            await asyncio.sleep(0.005)
+
+    async def stop(self) -> None:
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            await self._serving
+
+    def refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
+        """Why a client may not come in, if so."""
+        if connection.url.path in OPEN_PATHS:
+            return None
+        if self._token:
+            return self._token_refusal(connection)
+        origin = connection.headers.get("origin")
+        host = connection.headers.get("host", "")
+        if not _is_loopback(host) or (origin is not None and origin != f"http://{host}"):
+            return 403, "without a token, only this machine and this port's own pages may come in"
+        return None
+
+    def _token_refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
+        address = connection.client.host if connection.client else ""
+        now = asyncio.get_running_loop().time()
+        if not self._guesses.may_try(address, now):
+            return 429, "too many wrong tokens from this address; try again in a second"
+        header = connection.headers.get("authorization", "").removeprefix("Bearer ")
+        given = header or connection.query_params.get("token", "")
+        if hmac.compare_digest(given.encode(), self._token.encode()):
+            return None
+        if given:
+            self._guesses.wrong(address, now)
+        return 401, "the token is missing or wrong"
+
+
+class _Doorkeeper:
+    """Asks every connection, HTTP or WebSocket, before anything else sees it."""
+
+    def __init__(self, app: ASGIApp, server: HttpServer) -> None:
+        self._app = app
+        self._owner = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = (
+            self._owner.refusal(HTTPConnection(scope)) if scope["type"] in ("http", "websocket") else None
+        )
+        if refusal is None:
+            if scope.get("path") not in OPEN_PATHS:
+                self._owner.crowd.let_in(scope.get("client"))
+            await self._app(scope, receive, send)
+        else:  # A WebSocket, too, is refused with a status and a reason.
+            await json_response(Reply(error=refusal[1]), refusal[0])(scope, receive, send)
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    return Response(to_json(value), status, media_type="application/json")
+
+
+def _is_loopback(host: str) -> bool:
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    name = name.removeprefix("[").removesuffix("]")
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

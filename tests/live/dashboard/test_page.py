@@ -1,0 +1,273 @@
+"""The dashboard in a real Chromium: what one node sees, a swarm of processes and the buttons that hurt and heal it, a recording of many nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright")
+
+from playwright.async_api import Page, async_playwright, expect
+
+import topicweave
+from tests.live.together import eventually, linked, local, run
+from tests.report.browser import COMMAND, FLAGS
+from topicweave.live.dashboard.picture import Picture
+from topicweave.live.dashboard.recording import FrameFile
+from topicweave.live.dashboard.watch import key_of
+from topicweave.live.dashboard.words import Hop, NodeTick
+from topicweave.model.ids import ring_id
+
+pytestmark = pytest.mark.skipif(COMMAND is None, reason="needs Chromium to look at pages")
+SOON = 60_000
+"""Milliseconds: far beyond what anything takes."""
+
+PAINTED = """() => {
+  const canvas = document.querySelector("#canvas");
+  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let count = 0;
+  for (let at = 3; at < data.length; at += 4) if (data[at]) count++;
+  return count;
+}"""
+
+
+@asynccontextmanager
+async def browser_page(url: str, **context: Any) -> AsyncIterator[Page]:
+    """A page that must not complain, nor fetch anything from elsewhere."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=COMMAND, args=FLAGS)
+        page = await (await browser.new_context(**context)).new_page()
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda line: complaints.append(line.text))
+        home = url.split("?", maxsplit=1)[0].rsplit("/", 1)[0]
+
+        def asked(address: str) -> None:
+            if not address.startswith((home, home.replace("http", "ws"), "data:")):
+                complaints.append(address)
+
+        page.on("request", lambda request: asked(request.url))
+        await page.goto(url)
+        await expect(page.locator("#state")).to_have_text("connected", timeout=SOON)
+        try:
+            yield page
+            assert complaints == []
+        finally:
+            await browser.close()
+
+
+@asynccontextmanager
+async def command(*arguments: str) -> AsyncIterator[str]:
+    """`topicweave swarm` in a process of its own; where its page is."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "topicweave.cli", "swarm", *arguments),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        line = (await process.stdout.readline()).decode()
+        assert line.startswith("dashboard: "), line
+        yield line.split()[1]
+        process.send_signal(signal.SIGTERM)
+        rest, _ = await asyncio.wait_for(process.communicate(), 30)
+        assert (process.returncode, rest) == (0, b"stopped\n")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def log_has(page: Page, pattern: str, kind: str = "") -> None:
+    lines = page.locator(f"#log li{'.' + kind if kind else ''}")
+    await expect(lines.filter(has_text=re.compile(pattern)).first).to_be_attached(timeout=SOON)
+
+
+def test_a_nodes_own_page_shows_what_it_sees() -> None:
+    async def test() -> None:
+        async with (
+            topicweave.connect(local(name="ann", subscribe=("news",))) as ann,
+            topicweave.connect(
+                local(
+                    name="bob",
+                    subscribe=("news", "<b>"),
+                    http="127.0.0.1:0",
+                    token="a/secret?",
+                    join=(str(ann.address),),
+                )
+            ) as bob,
+        ):
+            await eventually(lambda: linked(ann, bob))
+            assert bob.http is not None
+            assert bob.world.observers == []
+            url = f"http://{bob.http.address}/dashboard?token=a/secret%3F"
+            async with browser_page(url) as page:
+                await expect(page.locator("#title")).to_contain_text("bob", timeout=SOON)
+                await expect(page.locator("#legend")).to_contain_text("2 nodes", timeout=SOON)
+                await expect(page.locator("#orders")).to_be_hidden()
+                await ann.publish("news", b"hello")
+                await expect(page.locator("#following")).to_contain_text("an event on news", timeout=SOON)
+                assert await page.evaluate(PAINTED) > 100
+                await page.fill("#find", "bo")
+                await page.press("#find", "Enter")
+                await expect(page.locator("#about dd").first).to_have_text("bob")
+                await expect(page.locator("#about .topic")).to_have_text(["<b>", "news"])
+                hit = page.locator("[data-figure=hit_ratio] output")
+                await expect(hit).to_have_text("not known", timeout=SOON)
+            await eventually(lambda: bob.world.observers == [], "it is looked at only while a page looks")
+
+    run(test)
+
+
+def test_the_page_of_a_swarm_kills_stops_divides_and_heals() -> None:
+    """Real processes are killed and stopped; one sees who is gone, and that the rest repairs itself."""
+
+    async def test() -> None:
+        options = ("--nodes", "6", "--topics", "3", "--topics-per-node", "2", "--rate", "20")
+        async with command("--dashboard", *options) as url, browser_page(url) as page:
+            for number in range(6):
+                await log_has(page, f"node-00{number} joined", "join")
+            await expect(page.locator("[data-figure=nodes] output")).to_have_text("6.00", timeout=SOON)
+            await expect(page.locator("[data-figure=topics_apart] output")).to_have_text("0.00", timeout=SOON)
+            await expect(page.locator("#following")).to_contain_text("receptions", timeout=SOON)
+            await page.click("button[name=kill]")
+            await expect(page.locator("#answer")).to_have_text("choose the nodes to kill", timeout=SOON)
+
+            await chosen(page, "node-003")
+            await page.click("button[name=kill]")
+            await log_has(page, "node-003 is gone", "loss")
+            await expect(page.locator("#about")).to_contain_text("killed", timeout=SOON)
+            await expect(page.locator("[data-figure=nodes] output")).to_have_text("5.00", timeout=SOON)
+            await page.click("button[name=restart]")
+            await log_has(page, "node-003 is back", "join")
+
+            await chosen(page, "node-001")
+            await page.click("button[name=stop]")
+            await expect(page.locator("#about")).to_contain_text("stopped", timeout=SOON)
+            await log_has(page, r"connections lost", "loss")
+            await page.click("button[name=restart]")
+            await log_has(page, "node-001 goes on", "join")
+
+            await page.focus("#canvas")
+            await page.press("#canvas", "Escape")
+            await page.click("button[name=partition]")
+            await log_has(page, "partition: node-", "order")
+            parts = page.locator("[data-figure=parts] output")
+            await expect(parts).to_have_text("2.00", timeout=SOON)
+            await page.click("button[name=heal]")
+            await log_has(page, "heal: node-", "order")
+            await expect(parts).to_have_text("1.00", timeout=SOON)
+            await log_has(page, "all topics are in one part again", "repair")
+
+    run(test)
+
+
+async def chosen(page: Page, name: str) -> None:
+    await page.fill("#find", name)
+    await page.press("#find", "Enter")
+    await expect(page.locator("#about dd").first).to_have_text(name)
+
+
+def test_when_the_swarm_ends_all_its_processes_do() -> None:
+    async def test() -> None:
+        async with command("--dashboard", "--nodes", "3", "--rate", "0") as url, browser_page(url) as page:
+            await log_has(page, "node-002 joined")
+            await chosen(page, "node-001")
+            await page.click("button[name=stop]")
+            await expect(page.locator("#about")).to_contain_text("stopped", timeout=SOON)
+            # Their parent is the process that this test started.
+            assert len(nurseries()) >= 4
+        await eventually(lambda: not nurseries(), "stopped ones, too")
+
+    def nurseries() -> list[str]:
+        """The processes of swarms that this test's own children started."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    words = (entry / "cmdline").read_bytes().split(b"\0")
+                    environment = (entry / "environ").read_bytes()
+                except OSError:
+                    continue
+                if b"topicweave.live.dashboard.nursery" in words and mark.encode() in environment:
+                    found.append(entry.name)
+        return found
+
+    if not Path("/proc").is_dir():
+        pytest.skip("needs /proc to see processes")
+    mark = f"DASHBOARD_TEST={os.getpid()}"
+    os.environ["DASHBOARD_TEST"] = str(os.getpid())
+    try:
+        run(test)
+    finally:
+        del os.environ["DASHBOARD_TEST"]
+
+
+def record(file: Path, nodes: int, seconds: int) -> None:
+    """Made up: a ring with chords, and an event that goes round."""
+    shown = Picture("made up", whole_swarm=True)
+    keys = [key_of(ring_id(f"node-{number}")) for number in range(nodes)]
+    with FrameFile(file, shown.whole(1000.0)) as recording:
+        for step in range(seconds * 5):
+            time = 1000.0 + step / 5
+            for number, key in enumerate(keys):
+                tick = NodeTick(key, f"node-{number}", time)
+                if step == 0:
+                    tick.topics = [f"topic-{number % 7}", f"topic-{number % 11}"]
+                    tick.links = sorted(
+                        (keys[(number + far) % nodes], kind)
+                        for far, kind in ((1, "ring"), (7, "greedy"), (61, "greedy"), (127, "random"))
+                    )
+                if number % 5 == step % 5:
+                    sender, event = keys[number - 1], f"{step // 10}"
+                    topic = key_of(ring_id("topic-1"))
+                    tick.hops = [Hop(event, topic, sender, key, 1 + number % 8, True, True, time)]
+                shown.take(tick)
+            recording.add(shown.frame(time))
+
+
+def test_a_recording_of_many_nodes_in_the_dark_on_a_phone(tmp_path: Path) -> None:
+    file = tmp_path / "many.jsonl"
+    record(file, 500, 6)
+
+    async def test() -> None:
+        phone = {
+            "viewport": {"width": 390, "height": 800},
+            "is_mobile": True,
+            "has_touch": True,
+            "color_scheme": "dark",
+        }
+        async with command("--play", str(file)) as url, browser_page(url, **phone) as page:
+            await expect(page.locator("#title")).to_have_text("made up (recorded)", timeout=SOON)
+            await expect(page.locator("#legend")).to_contain_text("500 nodes", timeout=SOON)
+            await expect(page.locator("#legend")).to_contain_text("greedy (1000)")
+            await expect(page.locator("#following")).to_contain_text("topic-1", timeout=SOON)
+            assert await page.evaluate("document.documentElement.scrollWidth") == 390, "nothing sticks out"
+            back = "getComputedStyle(document.body).backgroundColor"
+            dark = await page.evaluate(back)
+            await page.emulate_media(color_scheme="light")
+            assert await page.evaluate(back) != dark
+            await page.focus("#canvas")
+            await page.press("#canvas", "ArrowRight")
+            await expect(page.locator("#about dd").first).to_have_text("node-0")
+            await page.press("#canvas", "Shift+ArrowRight")
+            await expect(page.locator("#about")).to_contain_text("2 nodes: node-0, node-1")
+            await page.press("#canvas", "Escape")
+            await expect(page.locator("#about")).to_have_text("nothing")
+            await page.fill("#find", "topic-3")
+            await page.press("#find", "Enter")
+            wanting = sum(3 in (number % 7, number % 11) for number in range(500))
+            await expect(page.locator("#about dd").nth(1)).to_have_text(str(wanting), timeout=SOON)
+            rate = page.locator("html[data-frames-per-second]")
+            await expect(rate).to_be_attached(timeout=SOON)
+            assert await page.evaluate(PAINTED) > 1000
+
+    run(test)
