@@ -175,6 +175,28 @@ def test_a_shelf_outlives_its_process_and_stays_small(tmp_path: Path) -> None:
     shelf.close()
 
 
+@pytest.mark.timeout(600)
+def test_a_full_disk_is_told_and_the_reader_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with serving() as source:
+        settings = FeedSettings(period=2.0, moment=0.2, samples=0.0, gap=0.0)
+        url = source.feed("a")
+
+        async def main() -> None:
+            async with reading(["ann"], [url], settings, tmp_path) as readers:
+                reader = readers[0][1]
+                await until(lambda: len(reader.shelf.known(url)) == 3)
+                database = reader.shelf._db
+                (pages,) = database.execute("PRAGMA page_count").fetchone()
+                database.execute(f"PRAGMA max_page_count={pages}")
+                source.items["a"] = 90
+                await until(lambda: reader.counts.not_kept > 0)
+                database.execute("PRAGMA max_page_count=100000")
+                await until(lambda: len(reader.shelf.known(url)) == 90)
+
+        run(main)
+    assert "takes nothing" in caplog.text
+
+
 def test_bad_input_is_said_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "my.opml"
     with pytest.raises(BadInput, match="no such file"):

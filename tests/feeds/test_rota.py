@@ -123,3 +123,9 @@ def test_a_source_in_trouble_is_polled_ever_more_seldom() -> None:
     assert pauses[-1] == MOST_PAUSE
     assert rota.polled(0.0, good=True)[0] == PERIOD
     assert rota.polled(0.0, good=True, wait=5 * PERIOD)[0] == 5 * PERIOD
+
+
+def test_a_poll_that_comes_to_nothing_is_not_tried_again_at_once() -> None:
+    rota = Rota("a", PERIOD, TURNS, MOMENT, random.Random(1), 0.0)
+    polls = [at for at in range(1000) if rota.due(float(at)) is Act.POLL]
+    assert len(polls) <= 10

@@ -11,11 +11,13 @@ import asyncio
 import contextlib
 import logging
 import random
+import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -81,6 +83,8 @@ class FeedCounts(msgspec.Struct):
     items_received: int = 0
     caught: int = 0
     not_believed: int = 0
+    not_kept: int = 0
+    """Times that the data folder took nothing."""
 
 
 class FeedReader:
@@ -157,8 +161,18 @@ class FeedReader:
     # What others say.
 
     async def _listen(self) -> None:
-        async for event in self._node.events():
-            self.hear(event)
+        async for events in self._node.batches():
+            try:
+                with self._shelf.together():
+                    for event in events:
+                        self.hear(event)
+            except sqlite3.Error as error:
+                self._cannot_keep(error)
+
+    def _cannot_keep(self, error: sqlite3.Error) -> None:
+        """As when the disk is full. Others have what is lost here; a poll of this reader's own finds it again."""
+        self.counts.not_kept += 1
+        log.error("%s: the data folder takes nothing (%s)", self._node.name, error)
 
     def hear(self, event: Received) -> None:
         url = event.topic.removeprefix(TOPIC)
@@ -227,8 +241,7 @@ class FeedReader:
             )
             await asyncio.sleep(min(max(soonest - time.monotonic(), 0.02), 1.0))
 
-    def _begin(self, url: str, work: object) -> None:
-        assert asyncio.iscoroutine(work)
+    def _begin(self, url: str, work: Coroutine[Any, Any, None]) -> None:
         self._busy.add(url)
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -236,7 +249,10 @@ class FeedReader:
         def ended(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
             self._busy.discard(url)
-            if not task.cancelled() and (error := task.exception()):
+            error = None if task.cancelled() else task.exception()
+            if isinstance(error, sqlite3.Error):
+                self._cannot_keep(error)
+            elif error is not None:
                 log.error("%s: %s", url, error)
 
         task.add_done_callback(ended)

@@ -53,19 +53,23 @@ class Rota:
         return self._next if self._claimed_until is None else self._claimed_until
 
     def due(self, now: float) -> Act | None:
-        """What there is to do now. A poll must be told of by `polled`."""
+        """What there is to do now. A poll is told of by `polled`."""
         if self._claimed_until is not None:
             if now < self._claimed_until:
                 return None
             self._claimed_until = None
             self._left = self._turns
-            return Act.POLL
+            return self._poll(now)
         if now < self._next:
             return None
         if self.poller == self._own and self._left > 0:
-            return Act.POLL
+            return self._poll(now)
         self._claimed_until = now + self._moment
         return Act.CLAIM
+
+    def _poll(self, now: float) -> Act:
+        self._next = now + self._period  # Should nothing come of it, the source is left alone for as long.
+        return Act.POLL
 
     def polled(self, now: float, good: bool, wait: float = 0.0) -> tuple[float, int]:
         """This reader polled; `wait` is what the source asks for. Returns after how long the next poll is due, and how many turns are left."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,6 +62,7 @@ class Shelf:
             self._db = sqlite3.connect(path, isolation_level=None, timeout=0.5)
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_TABLES)
             (layout,) = self._db.execute("PRAGMA user_version").fetchone()
             if layout not in (0, LAYOUT):
@@ -72,11 +74,20 @@ class Shelf:
     def close(self) -> None:
         self._db.close()
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is put inside is kept together, or none of it is, and that is a `sqlite3.Error`."""
+        if self._db.in_transaction:
+            yield
+            return
+        with self._db:
+            self._db.execute("BEGIN")
+            yield
+
     def put(self, feed: str, items: Iterable[FeedItem], came: float, via: str) -> list[FeedItem]:
         """Keep those that are new; these are returned."""
         new = []
-        with self._db:
-            self._db.execute("BEGIN")
+        with self.together():
             for item in items:
                 row = (
                     feed,
@@ -110,7 +121,7 @@ class Shelf:
 
     def drop_from(self, feed: str, via: str) -> int:
         """Take back what came from somebody who is not believed any more."""
-        with self._db:
+        with self.together():
             return self._db.execute("DELETE FROM items WHERE feed = ? AND via = ?", (feed, via)).rowcount
 
     def newest(self, feeds: Iterable[str], most: int) -> list[ShownItem]:
