@@ -339,7 +339,8 @@ def test_what_is_more_than_a_message_holds_goes_in_several_and_nothing_is_lost()
     ]
     things.renewals = [Renewal(3, 1, 50.0, tuple(range(3000)))]
     things.records = [Record(topic, 4, 1, 50.0, None, -1.0) for topic in range(3000)]
-    made = loads(things)
+    made = loads(things, 5)
+    assert [load.number for load in made] == list(range(5, 5 + len(made)))
     said: dict[int, list[int]] = {}
     for load in made:
         parts: list[Announcement | Renewal] = [*load.announcements, *load.renewals]
@@ -353,7 +354,8 @@ def test_what_is_more_than_a_message_holds_goes_in_several_and_nothing_is_lost()
     few = _Waiting()
     few.announcements = [Announcement(1, 1, 60.0, (5,), b"\x00")]
     few.records = things.records[:1]
-    assert len(loads(few)) == 1
+    assert [load.number for load in loads(few, 1)] == [1]
+    assert loads(_Waiting(), 1) == []
 
 
 def test_a_renewal_says_so_in_few_bytes_and_keeps_records_alive_at_the_successors() -> None:

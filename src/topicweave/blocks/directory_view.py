@@ -125,9 +125,13 @@ class DirectoryView(GossipView):
     def _named(self, topic: TopicId, contacts: Sequence[TopicContact]) -> None:
         now = self.world.now
         for contact in contacts:
-            if self._gone.get(contact.id, 0.0) <= now:
-                self._contacts.setdefault(contact.id, {})[topic] = now + min(contact.left, MOST_LASTING)
-                self._put(contact.id)
+            peer = contact.id
+            if self._gone.get(peer, 0.0) <= now:
+                named = self._contacts.setdefault(peer, {})
+                known = topic in named or topic in self._profiles.get(peer, ())
+                named[topic] = now + min(contact.left, MOST_LASTING)
+                if not known:
+                    self._put(peer)
 
     def _put(self, peer: NodeId) -> None:
         """A peer wants what gossip says, and what homes said of it."""

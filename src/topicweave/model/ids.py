@@ -61,7 +61,7 @@ def in_interval(point: int, start: int, end: int) -> bool:
     """
     if start == end:
         return True
-    return 0 < clockwise(start, point) <= clockwise(start, end)
+    return 0 < (point - start) & _MASK <= (end - start) & _MASK
 
 
 def successor(point: int, ring: Sequence[int]) -> int:

@@ -129,6 +129,8 @@ class Announcer:
             self._look_who_leads(now)
         said: dict[int, dict[TopicId, int]] = {}
         for topic, own in self._topics.items():
+            if own.asked < 0.0 and own.due > now and not (look and now >= own.next_ask):
+                continue  # Most of them, most of the time.
             asks = self._asks(topic, own, now, look or own.due <= now)
             if asks or own.due <= now:
                 flags = (WANTS_CONTACTS if asks else 0) | (LEADS if own.leads else 0)

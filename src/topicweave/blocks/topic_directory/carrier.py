@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-import msgspec
-
 from topicweave.blocks.topic_directory.messages import (
     Announcement,
     Carry,
@@ -120,9 +118,8 @@ class Carrier:
         waiting, self._waiting, self._urgent = self._waiting, {}, False
         now = self._world.now
         for peer, things in waiting.items():
-            for load in loads(things):
-                self._number += 1
-                message = msgspec.structs.replace(load, number=self._number)
+            for message in loads(things, self._number + 1):
+                self._number = message.number
                 if not self._sent:
                     self._world.set_timer((TIMER,), self._parameters.hop_timeout)
                 self._sent[self._number] = _Sent(now, peer, message, things.tries)
@@ -173,8 +170,8 @@ class Carrier:
         self._ring.hear(sender)
         self._ring.send(sender, Got(message.number))
         size = len(message.told) + len(message.reports) + len(message.records)
-        size += sum(len(announcement.topics) for announcement in message.announcements)
-        size += sum(len(renewal.topics) for renewal in message.renewals)
+        for said in (*message.announcements, *message.renewals):
+            size += len(said.topics)
         if size > MOST_ITEMS or not all(map(sound, message.announcements)):
             return
         if message.records or message.renewals:
@@ -203,12 +200,25 @@ class Carrier:
             self._world.set_timer(key, max(due - now, 1e-3))
 
 
-def loads(things: _Waiting) -> list[Carry]:
-    """What waits for a hop, in messages of at most half of what the hop looks at: a node may want thousands of topics."""
-    rest: list[Told | Unanswered | Record] = [*things.told, *things.reports, *things.records]
+def loads(things: _Waiting, number: int) -> list[Carry]:
+    """What waits for a hop, in messages of at most half of what the hop looks at: a node may want thousands of topics. They are numbered from `number` on."""
+    announcements, renewals = merged(things.announcements), things.renewals
+    told, reports, records = things.told, things.reports, things.records
+    size = len(told) + len(reports) + len(records)
+    for said in (*announcements, *renewals):
+        size += len(said.topics)
+    if not (size or announcements or renewals):
+        return []
+    if size <= AT_ONCE:
+        return [
+            Carry(
+                number, tuple(announcements), tuple(told), tuple(reports), tuple(records), tuple(renewals)
+            )
+        ]
+    made: list[Carry] = []
     parts: list[tuple[list[Announcement], list[Renewal]]] = []
     room = 0
-    long_ones: list[Announcement | Renewal] = [*merged(things.announcements), *things.renewals]
+    long_ones: list[Announcement | Renewal] = [*announcements, *renewals]
     for thing in long_ones:
         for first in range(0, max(1, len(thing.topics)), AT_ONCE):
             places = list(range(first, min(first + AT_ONCE, len(thing.topics))))
@@ -221,21 +231,19 @@ def loads(things: _Waiting) -> list[Carry]:
             else:
                 topics = thing.topics[first : first + AT_ONCE]
                 parts[-1][1].append(Renewal(thing.subscriber, thing.epoch, thing.left, topics))
-    made = [Carry(0, tuple(said), renewals=tuple(renewals)) for said, renewals in parts]
+    for some_said, some_renewals in parts:
+        made.append(Carry(number + len(made), tuple(some_said), renewals=tuple(some_renewals)))
+    rest: list[Told | Unanswered | Record] = [*told, *reports, *records]
     for first in range(0, len(rest), AT_ONCE):
         some = rest[first : first + AT_ONCE]
         made.append(
             Carry(
-                0,
+                number + len(made),
                 told=tuple(one for one in some if isinstance(one, Told)),
                 reports=tuple(one for one in some if isinstance(one, Unanswered)),
                 records=tuple(one for one in some if isinstance(one, Record)),
             )
         )
-    if len(made) == 2 and sum(len(one.topics) for one in long_ones) + len(rest) <= AT_ONCE:
-        made = [
-            msgspec.structs.replace(made[1], announcements=made[0].announcements, renewals=made[0].renewals)
-        ]
     return made
 
 

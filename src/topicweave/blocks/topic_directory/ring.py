@@ -30,6 +30,8 @@ YOUNG = 15.0
 LOOKS_AT_FIRST = 4
 """A newcomer has itself looked up so often, at every other tick."""
 FULL_BEAT_EVERY = 8
+MOST_REMEMBERED = 8192
+"""Next hops, and peers that are no neighbours."""
 
 
 class HomesRing:
@@ -77,7 +79,10 @@ class HomesRing:
         self.before: list[NodeId] = []
         self.nodes = 1
         """How many there seem to be."""
+        # What follows from the contacts, and is worked out anew when they change.
         self._table: list[NodeId] | None = None
+        self._hops: dict[int, NodeId] = {}
+        self._too_far: set[NodeId] = set()
 
     def receivers(self) -> Receivers:
         return {
@@ -98,9 +103,18 @@ class HomesRing:
         return not self.before or in_interval(point, self.before[0], self.id)
 
     def next_hop(self, point: int, attempt: int = 0) -> NodeId:
-        if self._table is None:
-            self._table = sorted({self.id, *self.contacts()})
-        return rules.next_hop(self.id, self.after, self.before, self._table, point, attempt)
+        table = self._table
+        if table is None:
+            table = self._table = sorted({self.id, *self.contacts()})
+            self._hops = {}
+        if attempt:
+            return rules.next_hop(self.id, self.after, self.before, table, point, attempt)
+        hop = self._hops.get(point)
+        if hop is None:
+            if len(self._hops) >= MOST_REMEMBERED:
+                self._hops.clear()
+            hop = self._hops[point] = rules.next_hop(self.id, self.after, self.before, table, point)
+        return hop
 
     def contacts(self) -> set[NodeId]:
         """Neighbours, fingers and fans."""
@@ -141,13 +155,22 @@ class HomesRing:
         now = self._world.now
         for peer in peers:
             if (
-                peer not in self._near
+                peer not in self._too_far
+                and self._fits(peer)
                 and self._silent.get(peer, 0.0) <= now
-                and rules.fits(self.id, peer, self.after, self.before, self._parameters.sides)
                 and now - self._asked.get(peer, -1e9) > 3.0
             ):
                 self._asked[peer] = now
                 self._world.send(peer, Beat(self._named()))
+
+    def _fits(self, peer: NodeId) -> bool:
+        """Whether a peer belongs among the neighbours; the answer holds until these change."""
+        if rules.fits(self.id, peer, self.after, self.before, self._parameters.sides):
+            return True
+        if len(self._too_far) >= MOST_REMEMBERED:
+            self._too_far.clear()
+        self._too_far.add(peer)
+        return False
 
     def remove(self, peer: NodeId, dead: bool = True) -> None:
         """A contact is gone."""
@@ -294,7 +317,7 @@ class HomesRing:
     def _hear_stranger(self, sender: NodeId, message: Beat) -> None:
         if sender in self._fingers.values() and message.near is None:
             return  # It answers as a fan would: with a sign of life.
-        if rules.fits(self.id, sender, self.after, self.before, self._parameters.sides):
+        if sender not in self._too_far and self._fits(sender):
             self._near[sender] = None
             self._heard[sender] = self._world.now
             self._fans.pop(sender, None)
@@ -353,6 +376,7 @@ class HomesRing:
         sides = self._parameters.sides
         before = (self.after, self.before[:1])
         self.after, self.before = rules.sides_of(self.id, self._near, sides)
+        self._too_far.clear()
         kept = {*self.after, *self.before}
         for peer in [peer for peer in self._near if peer not in kept]:
             del self._near[peer]

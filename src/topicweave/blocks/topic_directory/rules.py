@@ -39,11 +39,10 @@ def fits(own: NodeId, peer: NodeId, after: Sequence[NodeId], before: Sequence[No
     """
     if peer == own or peer in after or peer in before:
         return False
-    return (
-        len(after) < count
-        or clockwise(own, peer) < clockwise(own, after[-1])
-        or clockwise(peer, own) < clockwise(before[-1], own)
-    )
+    if len(after) < count:
+        return True
+    ahead = clockwise(own, peer)
+    return ahead < clockwise(own, after[-1]) or RING_SIZE - ahead < clockwise(before[-1], own)
 
 
 def estimated_nodes(own: NodeId, after: Sequence[NodeId], before: Sequence[NodeId]) -> int:
