@@ -51,6 +51,9 @@ class InterestIndex:
         self._alive = bytearray()
         self._slot: dict[NodeId, int] = {}
         self._interest: dict[NodeId, Interest] = {}
+        # Answers, until somebody who wants the topic comes or goes.
+        self._wanting: dict[TopicId, NDArray[np.uint64]] = {}
+        self._lowest: dict[TopicId, NodeId] = {}
 
     def put(self, peer: NodeId, interest: Interest) -> None:
         """Add a peer, or replace what it wants."""
@@ -64,6 +67,7 @@ class InterestIndex:
         self._alive.append(1)
         self._slot[peer] = slot
         self._interest[peer] = interest
+        self._outdate(interest)
         slots_of = self._slots_of
         for topic in interest:
             slots = slots_of.get(topic)
@@ -79,10 +83,15 @@ class InterestIndex:
             return
         self.version += 1
         self._alive[slot] = 0
-        del self._interest[peer]
+        self._outdate(self._interest.pop(peer))
         alive = len(self._slot)
         if self.slot_count - alive > alive + _FEW:
             self._renumber()
+
+    def _outdate(self, interest: Interest) -> None:
+        for topic in self._wanting.keys() & interest:
+            del self._wanting[topic]
+            self._lowest.pop(topic, None)
 
     def _renumber(self) -> None:
         known = list(self._interest.items())  # in the order of their slots
@@ -112,16 +121,27 @@ class InterestIndex:
 
     def count(self, topic: TopicId) -> int:
         """How many known peers want a topic."""
-        alive = self._alive
-        return sum(alive[slot] for slot in self._slots_of.get(topic, ()))
+        return len(self.wanting(topic))
+
+    def lowest(self, topic: TopicId) -> NodeId | None:
+        """The lowest of them."""
+        lowest = self._lowest.get(topic)
+        if lowest is None and len(wanting := self.wanting(topic)):
+            lowest = self._lowest[topic] = int(wanting.min())
+        return lowest
 
     def wanting(self, topic: TopicId) -> NDArray[np.uint64]:
-        """The known peers that want a topic, in the order of their slots."""
-        slots = self._slots_of.get(topic)
-        if slots is None:
-            return _NOBODY
-        peers, alive = self._peers, self._alive
-        return np.array([peers[slot] for slot in slots if alive[slot]], dtype=np.uint64)
+        """The known peers that want a topic, in the order of their slots: the same array, not to be changed, as long as they are the same."""
+        wanting = self._wanting.get(topic)
+        if wanting is None:
+            slots = self._slots_of.get(topic)
+            if slots is None:
+                return _NOBODY
+            peers, alive = self._peers, self._alive
+            wanting = np.array([peers[slot] for slot in slots if alive[slot]], dtype=np.uint64)
+            wanting.flags.writeable = False
+            self._wanting[topic] = wanting
+        return wanting
 
     def alive_slots(self) -> Slots:
         return np.flatnonzero(np.frombuffer(self._alive, dtype=np.uint8))

@@ -76,6 +76,11 @@ class InterestView(ABC):
         """The peers in the view that want a topic."""
         return self._index.peers_at(np.flatnonzero(self.overlap_counts((topic,))))
 
+    def lowest(self, topic: TopicId) -> NodeId | None:
+        """The lowest of them; None if there is nobody."""
+        subscribers = self.subscribers(topic)
+        return int(subscribers.min()) if len(subscribers) else None
+
     @property
     def version(self) -> int:
         """Grows whenever somebody comes, goes or changes its interest."""
@@ -310,6 +315,10 @@ class GossipView(InterestView):
     def subscribers(self, topic: TopicId) -> NDArray[np.uint64]:
         self._sweep()
         return self._known.wanting(topic)
+
+    def lowest(self, topic: TopicId) -> NodeId | None:
+        self._sweep()
+        return self._known.lowest(topic)
 
     def candidates(self) -> Slots:
         self._sweep()

@@ -68,6 +68,8 @@ class RingSelection:
         self._named: dict[
             NodeId, TopicId
         ] = {}  # by neighbours and homes; until they are neighbours, or do not answer
+        self._rings: dict[TopicId, tuple[npt.NDArray[np.uint64], list[NodeId], set[NodeId]]] = {}
+        self._ends: dict[TopicId, tuple[NodeId, NodeId] | None] = {}
         self._wanted: set[NodeId] = set()
         self._seen_version = -1
         self._look_again_at = 0.0
@@ -77,17 +79,20 @@ class RingSelection:
         if self._view.version != self._seen_version or self._world.now >= self._look_again_at:
             self._seen_version = self._view.version
             self._look_again_at = self._world.now + LOOK_AGAIN
-            rings = (ring_neighbours(self._id, self._on_ring(topic)) for topic in sorted(self._interest))
-            self._wanted = set().union(*rings)
+            self._wanted = set().union(*(self._around(topic) for topic in sorted(self._interest)))
             self._named = {peer: topic for peer, topic in self._named.items() if peer in self._wanted}
         return self._wanted
 
-    def _on_ring(self, topic: TopicId) -> npt.NDArray[np.uint64]:
-        """Whom this node knows on a topic's ring."""
+    def _around(self, topic: TopicId) -> set[NodeId]:
+        """The next and the previous of those whom this node knows on a topic's ring; worked out anew when it knows others."""
         beside = [peer for peer, shared in self._neighbours.items() if topic in shared]
         beside += [peer for peer, named in self._named.items() if named == topic]
         known = self._view.subscribers(topic)
-        return np.concatenate([known, np.array(beside, np.uint64)]) if beside else known
+        ring = self._rings.get(topic)
+        if ring is None or ring[0] is not known or ring[1] != beside:
+            everybody = np.concatenate([known, np.array(beside, np.uint64)]) if beside else known
+            ring = self._rings[topic] = (known, beside, ring_neighbours(self._id, everybody))
+        return ring[2]
 
     def name(self, topic: TopicId, peer: NodeId) -> None:
         """Somebody says that a peer is on a topic's ring."""
@@ -106,13 +111,19 @@ class RingSelection:
     def nearer_to(self, peer: NodeId) -> Iterator[tuple[TopicId, NodeId]]:
         """Per topic shared with a neighbour that is next to this node on another ring only: one that stands between the two."""
         for topic in self._neighbours.get(peer, ()):
-            others = [other for other, shared in self._neighbours.items() if topic in shared]
-            if len(others) < 3:
-                continue
+            ends = self._ends[topic] if topic in self._ends else self._next_to(topic)
+            if ends is not None and peer not in ends:
+                yield topic, ends[clockwise(self._id, peer) > clockwise(peer, self._id)]
+
+    def _next_to(self, topic: TopicId) -> tuple[NodeId, NodeId] | None:
+        """The nearest neighbours that want a topic, ahead and behind, if there are others; the answer holds until neighbours change."""
+        others = [other for other, shared in self._neighbours.items() if topic in shared]
+        ends = None
+        if len(others) > 2:
             ahead = min(others, key=lambda other: clockwise(self._id, other))
-            behind = min(others, key=lambda other: clockwise(other, self._id))
-            if peer not in (ahead, behind):
-                yield topic, ahead if clockwise(self._id, peer) <= clockwise(peer, self._id) else behind
+            ends = (ahead, min(others, key=lambda other: clockwise(other, self._id)))
+        self._ends[topic] = ends
+        return ends
 
     def lowest(self) -> list[TopicId]:
         """The topics on whose ring this node is the lowest of all that it knows."""
@@ -131,16 +142,20 @@ class RingSelection:
     def reset(self, interest: Interest) -> None:
         self._interest = interest
         self._neighbours.clear()
+        self._rings.clear()
+        self._ends.clear()
         self._named.clear()
         self._seen_version = -1
 
     def added(self, peer: NodeId, shared: Shared) -> None:
         self._neighbours[peer] = shared
+        self._ends.clear()
         self._named.pop(peer, None)
         self._seen_version = -1
 
     def removed(self, peer: NodeId, shared: Shared) -> None:
         self._neighbours.pop(peer, None)
+        self._ends.clear()
         self._seen_version = -1
 
     def lacking(self) -> int:

@@ -262,5 +262,5 @@ class Coordinator:
         self.repairs.start(self._id, due, {self._id, *others}, self._unanswered, part_of=self._id)
 
     def _knows_lower(self, topic: TopicId) -> bool:
-        subscribers = self._view.subscribers(topic)
-        return bool(len(subscribers)) and int(subscribers.min()) < self._id
+        lowest = self._view.lowest(topic)
+        return lowest is not None and lowest < self._id

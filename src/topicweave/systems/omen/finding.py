@@ -85,5 +85,7 @@ class Finding:
 
     def _lower(self, topic: TopicId) -> list[NodeId]:
         """Subscribers below the leader of this node's part: all of them are in others."""
-        leader = self._beacons.leader(topic)
+        leader, lowest = self._beacons.leader(topic), self._view.lowest(topic)
+        if lowest is None or lowest >= leader:
+            return []
         return [peer for peer in self._view.subscribers(topic).tolist() if peer < leader]

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import InterestView
@@ -285,10 +287,14 @@ class RappelNode(ViewNode):
             now = self.world.now
             self._suspects = {peer: until for peer, until in self._suspects.items() if until > now}
         best = self.id if feed in self.subscriptions else None
-        subscribers = self.view.subscribers(feed)
-        for peer in subscribers.tolist() if len(subscribers) else ():
-            if peer not in self._suspects and (best is None or clockwise(feed, peer) < clockwise(feed, best)):
-                best = peer
+        known = self.view.subscribers(feed)
+        if self._suspects:
+            known = np.array([peer for peer in known.tolist() if peer not in self._suspects], np.uint64)
+        if len(known):
+            # Unsigned differences wrap as the ring does.
+            first = int(known[np.argmin(known - np.uint64(feed))])
+            if best is None or clockwise(feed, first) < clockwise(feed, best):
+                return first
         return best
 
     def _did_not_answer(self, peer: NodeId) -> None:

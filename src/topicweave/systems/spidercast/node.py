@@ -87,7 +87,7 @@ class OverlayNode(TreeNode, ViewNode):
             world, self._links_of_topic, self._takes_part_in, self._hand_over, parameters.tree
         )
         self._beacons = TopicBeacons(
-            *(world, node_id, self._topics, self._lowest_known, self._bridge_to, parameters.beacons),
+            *(world, node_id, self._topics, view.lowest, self._bridge_to, parameters.beacons),
             told_every=parameters.heartbeat_period,
         )
         if parameters.bridges:
@@ -198,10 +198,6 @@ class OverlayNode(TreeNode, ViewNode):
         self.tasks[key[1]].step()
 
     # Mending topics that came apart.
-
-    def _lowest_known(self, topic: TopicId) -> NodeId | None:
-        subscribers = self.view.subscribers(topic)
-        return int(subscribers.min()) if len(subscribers) else None
 
     def _bridge_to(self, peer: NodeId) -> None:
         self._bridges.want(peer)
