@@ -56,6 +56,14 @@ class IndexAgainstSets(RuleBasedStateMachine):
         counts += 1
         assert not (index.overlap_counts([]).any())  # what we did to our array changed nothing inside
 
+    @rule(topic=st.integers(0, 9))
+    def who_wants(self, topic: TopicId) -> None:
+        wanting = [peer for peer, interest in self.truth.items() if topic in interest]
+        assert sorted(self.index.wanting(topic).tolist()) == sorted(wanting)
+        assert self.index.wanting(topic) is self.index.wanting(topic) or not wanting
+        assert self.index.count(topic) == len(wanting)
+        assert self.index.lowest(topic) == min(wanting, default=None)
+
     @rule(asked=st.lists(peers))
     def find(self, asked: list[NodeId]) -> None:
         found = [self.index.peer_at(slot) for slot in self.index.slots(asked)]

@@ -211,9 +211,7 @@ def loads(things: _Waiting, number: int) -> list[Carry]:
         return []
     if size <= AT_ONCE:
         return [
-            Carry(
-                number, tuple(announcements), tuple(told), tuple(reports), tuple(records), tuple(renewals)
-            )
+            Carry(number, tuple(announcements), tuple(told), tuple(reports), tuple(records), tuple(renewals))
         ]
     made: list[Carry] = []
     parts: list[tuple[list[Announcement], list[Renewal]]] = []
