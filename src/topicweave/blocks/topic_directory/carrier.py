@@ -170,8 +170,10 @@ class Carrier:
         self._ring.hear(sender)
         self._ring.send(sender, Got(message.number))
         size = len(message.told) + len(message.reports) + len(message.records)
-        for said in (*message.announcements, *message.renewals):
-            size += len(said.topics)
+        for announcement in message.announcements:
+            size += len(announcement.topics)
+        for renewal in message.renewals:
+            size += len(renewal.topics)
         if size > MOST_ITEMS or not all(map(sound, message.announcements)):
             return
         if message.records or message.renewals:
@@ -203,11 +205,12 @@ class Carrier:
 def loads(things: _Waiting, number: int) -> list[Carry]:
     """What waits for a hop, in messages of at most half of what the hop looks at: a node may want thousands of topics. They are numbered from `number` on."""
     announcements, renewals = merged(things.announcements), things.renewals
+    long_ones: list[Announcement | Renewal] = [*announcements, *renewals]
     told, reports, records = things.told, things.reports, things.records
     size = len(told) + len(reports) + len(records)
-    for said in (*announcements, *renewals):
-        size += len(said.topics)
-    if not (size or announcements or renewals):
+    for thing in long_ones:
+        size += len(thing.topics)
+    if not (size or long_ones):
         return []
     if size <= AT_ONCE:
         return [
@@ -216,7 +219,6 @@ def loads(things: _Waiting, number: int) -> list[Carry]:
     made: list[Carry] = []
     parts: list[tuple[list[Announcement], list[Renewal]]] = []
     room = 0
-    long_ones: list[Announcement | Renewal] = [*announcements, *renewals]
     for thing in long_ones:
         for first in range(0, max(1, len(thing.topics)), AT_ONCE):
             places = list(range(first, min(first + AT_ONCE, len(thing.topics))))
