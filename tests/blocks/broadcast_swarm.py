@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import count
 
@@ -50,7 +51,7 @@ class Swarm:
         self.wants = wants or {node: {NEWS} for node in graph}
         self.got: dict[NodeId, list[Event]] = {node: [] for node in graph}
         self.trees = {node: self._tree(node, parameters) for node in graph}
-        self._sequence = count()
+        self._sequences: defaultdict[tuple[NodeId, TopicId], count[int]] = defaultdict(count)
 
     def _tree(self, node: NodeId, parameters: BroadcastTreeParameters | None) -> BroadcastTree:
         world = self.net.world(node)
@@ -65,7 +66,7 @@ class Swarm:
         return tree
 
     def event(self, publisher: NodeId, topic: TopicId = NEWS, payload: bytes = b"") -> Event:
-        return Event(publisher, topic, 0, next(self._sequence), payload)
+        return Event(publisher, topic, 0, next(self._sequences[publisher, topic]), payload)
 
     def publish(self, publisher: NodeId, topic: TopicId = NEWS, settle: float = 30.0) -> tuple[Event, int]:
         event = self.event(publisher, topic)

@@ -11,6 +11,7 @@ import pytest
 from tests.blocks.broadcast_swarm import NEWS, TIMEOUT, Swarm, is_spanning_tree, push_links
 from tests.seeds import seeds
 from topicweave.blocks.broadcast_tree import BroadcastTreeParameters, Graft, Prune, Push
+from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
 from topicweave.port import Message
 from topicweave.systems.presets import SHARED
@@ -118,3 +119,44 @@ def test_a_node_that_pauses_brings_few_second_copies(preset: str, pause: float) 
     events = int(rate * seconds)
     assert all(len(swarm.got[node]) == events for node in set(graph) - {0})
     assert pushes < 1.2 * events * (len(graph) - 1)
+
+
+def holey(*numbers: int) -> Swarm:
+    """Node 0, which got these events of publisher 9 from node 1."""
+    swarm = Swarm(nx.star_graph(2))
+    for number in numbers:
+        swarm.tell(1, 0, Push(Event(9, NEWS, 0, number), 2))
+    return swarm
+
+
+def asked_for(swarm: Swarm) -> list[tuple[NodeId, list[tuple[int, int]]]]:
+    return [
+        (peer, [(run.first, run.last) for run in message.runs])
+        for _, sender, peer, message in swarm.net.log
+        if sender == 0 and isinstance(message, Graft)
+    ]
+
+
+def test_what_a_stream_jumped_over_is_asked_for_before_caches_forget_it() -> None:
+    """Links keep their order, so nobody is going to announce it."""
+    swarm = holey(0, 1, 5)
+    assert asked_for(swarm) == [], "it may be under way over another link"
+    swarm.net.run_for(TIMEOUT / 2)
+    assert asked_for(swarm) == [(1, [(2, 4)])]
+
+
+def test_a_hole_that_closes_by_itself_is_not_asked_for() -> None:
+    swarm = holey(0, 1, 5, 2, 4, 3)
+    swarm.net.run_for(10.0)
+    assert asked_for(swarm) == []
+    assert swarm.timers() == []
+
+
+def test_what_was_published_before_this_node_took_part_is_no_hole() -> None:
+    swarm = holey(5, 6)
+    swarm.net.run_for(1.0)
+    swarm.trees[0].topic_down(NEWS)
+    swarm.trees[0].topic_up(NEWS)
+    swarm.tell(1, 0, Push(Event(9, NEWS, 0, 20), 2))
+    swarm.net.run_for(10.0)
+    assert asked_for(swarm) == []

@@ -62,6 +62,8 @@ MOST_SENT = 2 * 1024 * 1024
 
 
 MOST_PATIENCE = 8.0
+HOLE = 0.25
+"""Times the usual patience for events that a stream has jumped over: under load, caches forget them soon."""
 MOST_SEARCHES = 3
 """How often all neighbours are asked for events whose announcers are gone."""
 
@@ -301,6 +303,9 @@ class BroadcastTree:
             return
         now = self._world.now
         self._note_way(sender, message, now)
+        if self._seen.jumped_from is not None:
+            self._note_hole(sender, event, self._seen.jumped_from)
+            self._seen.jumped_from = None
         push = Push(event, message.hops + 1)
         self._cache.add(push)
         self._deliver(event)
@@ -433,20 +438,7 @@ class BroadcastTree:
                 continue
             first, last = unseen[0][0], unseen[-1][1]
             stream = run.stream
-            missing = self._missing.get(stream)
-            if missing is None:
-                highest = self._seen.highest(*stream)
-                gaps = sum(high - low + 1 for low, high in unseen if high <= highest)
-                missing = self._missing[stream] = Missing(highest, gaps, first, last)
-                self._wait_for(stream)
-                if len(self._missing) > self._parameters.most_missing:
-                    self._forget_missing(next(iter(self._missing)))
-            missing.first, missing.last = min(missing.first, first), max(missing.last, last)
-            source = missing.sources.get(sender)
-            if source is None:
-                missing.sources[sender] = RunSource(first, last)
-            else:
-                source.first, source.last = min(source.first, first), max(source.last, last)
+            self._note_missing(stream, sender, first, last)
             way = self._ways.get(run.topic)
             if way is not None and self._is_lost(way, run.topic):
                 # Nothing is under way that is worth waiting for: neither this nor what came before it.
@@ -454,6 +446,40 @@ class BroadcastTree:
                 behind = self._seen.highest(*stream)
                 since = first if behind < 0 else min(first, behind + 1)
                 self._graft(stream, sender, self._seen.unseen(*stream, since, last))
+
+    def _note_missing(
+        self, stream: PublisherStream, sender: NodeId, first: int, last: int, patience: float = 1.0
+    ) -> None:
+        """A peer can be asked for events that are not here; `patience`: times the usual one."""
+        missing = self._missing.get(stream)
+        if missing is None:
+            highest = self._seen.highest(*stream)
+            gaps = sum(high - low + 1 for low, high in self._seen.unseen(*stream, first, min(last, highest)))
+            missing = self._missing[stream] = Missing(highest, gaps, first, last)
+            self._wait_for(stream, patience=patience)
+            if len(self._missing) > self._parameters.most_missing:
+                self._forget_missing(next(iter(self._missing)))
+        missing.first, missing.last = min(missing.first, first), max(missing.last, last)
+        source = missing.sources.get(sender)
+        if source is None:
+            missing.sources[sender] = RunSource(first, last)
+        else:
+            source.first, source.last = min(source.first, first), max(source.last, last)
+
+    def _note_hole(self, sender: NodeId, event: Event, before: int) -> None:
+        """A stream of which this node had all up to number `before` goes on with this event: who sent it is asked for the rest, if that does not come over another link."""
+        since = max(self._since, self._topic_since.get(event.topic, self._since))
+        for one in reversed(self._recent):
+            if (one.publisher, one.topic, one.epoch, one.last) == (
+                event.publisher,
+                event.topic,
+                event.epoch,
+                before,
+            ):
+                if one.began >= since:
+                    stream = PublisherStream(event.publisher, event.topic, event.epoch)
+                    self._note_missing(stream, sender, before + 1, event.sequence - 1, HOLE)
+                return
 
     def _is_older_than_interest(self, topic: TopicId, age: float) -> bool:
         return self._world.now - age < max(self._since, self._topic_since.get(topic, self._since))
@@ -643,9 +669,9 @@ class BroadcastTree:
             source.tries = self._parameters.graft_attempts - 1  # one question each
         self._wait_for(stream)
 
-    def _wait_for(self, stream: PublisherStream, rounds: int = 0) -> None:
+    def _wait_for(self, stream: PublisherStream, rounds: int = 0, patience: float = 1.0) -> None:
         """`rounds`: how often everybody who has the events was asked in vain."""
-        patience = self._parameters.graft_timeout * self._patience * (1.0 + self._world.random.random())
+        patience *= self._parameters.graft_timeout * self._patience * (1.0 + self._world.random.random())
         self._world.set_timer(("tree-missing", stream), patience * 2.0 ** min(rounds, 2))
 
     def _forget_missing(self, stream: PublisherStream) -> None:
