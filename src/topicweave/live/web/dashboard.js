@@ -3,7 +3,7 @@ import { Drawing, Following, topicColour } from "./drawing.js";
 import { Layout } from "./layout.js";
 import { Series } from "./series.js";
 
-const MOST_LINES = 500, MOST_FOUND = 24, FRAME_EVERY = 1000 / 30, LONGEST_PAUSE = 10_000;
+const MOST_LINES = 500, MOST_FOUND = 24, FRAME_EVERY = 1000 / 15, LONGEST_PAUSE = 10_000;
 const at = (name) => document.querySelector(name);
 const make = (kind, text = "", more = {}) => Object.assign(document.createElement(kind), { textContent: text, ...more });
 
@@ -65,6 +65,7 @@ function takeNodes(changed) {
   for (const id of chosen) if (!nodes.has(id)) chosen.delete(id);
   layout.keep(new Set(nodes.keys()));
   layout.warm();
+  moved = true;
   showLegend();
   showChosen();
 }
@@ -217,6 +218,7 @@ const world = {
   topicName: (key) => topics.get(key) ?? key,
   bright: (id) => !topic || Boolean(nodes.get(id)?.topics?.includes(topic)),
   event: null,
+  moving: false,
 };
 let drawn = 0, frames = 0, counted = 0;
 
@@ -225,10 +227,12 @@ function paint(time) {
   if (time - drawn < FRAME_EVERY - 2) return;
   drawn = time;
   const now = time / 1000;
-  if (!at("#still").checked && layout.step(links)) moved = true;
+  const moving = !at("#still").checked && layout.step(links);
+  if (moving !== world.moving) moved = true; // Once more when all stand still, with everything.
+  world.moving = moving;
   const wantedTopic = topic && [...topics].find(([, name]) => name === topic)?.[0];
   world.event = at("#follow").checked ? following.at(now, wantedTopic) : null;
-  if (moved || world.event || drawing.glowing.size) drawing.draw(world, now);
+  if (moved || moving || world.event || drawing.glowing.size) drawing.draw(world, now, moved || moving);
   moved = false;
   const event = world.event;
   const text = event ? `following an event on ${world.topicName(event.topic)}: ${event.hops.length} receptions, up to ${Math.max(...event.hops.map((one) => one.hop))} hops` : "";

@@ -3,6 +3,7 @@
 const HOP_TAKES = 0.45; // seconds on the screen; in truth about a millisecond
 const GLOW = 0.8; // seconds for which a link in use is lit
 const DASHES = [[], [5, 3], [2, 3], [8, 3, 2, 3], [1, 4]];
+const MANY = 1500; // links
 const MOST_EVENTS = 200; // remembered for one that is worth following
 const MOST_HOPS = 2000; // of one event
 
@@ -49,6 +50,8 @@ export class Following {
 export class Drawing {
   constructor(canvas, layout) {
     this.canvas = canvas;
+    // Links and nodes, painted anew only when something has moved or changed: what happens meanwhile is drawn between them and above.
+    this.still = [document.createElement("canvas"), document.createElement("canvas")];
     this.layout = layout;
     this.glowing = new Map(); // "from to" -> until when
     this.kinds = [];
@@ -76,24 +79,40 @@ export class Drawing {
     return best;
   }
 
-  draw(world, now) {
-    const { canvas } = this, ratio = devicePixelRatio || 1;
+  draw(world, now, moved) {
+    const { canvas, still } = this, ratio = devicePixelRatio || 1;
     const width = canvas.clientWidth, height = canvas.clientHeight;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
+      for (const layer of still) [layer.width, layer.height] = [canvas.width, canvas.height];
+      moved = true;
     }
     const pen = canvas.getContext("2d");
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
     const size = Math.max(3, Math.min(9, 90 / Math.sqrt(world.nodes.size || 1)));
     const place = this.layout.view(width, height, size + 14);
-    this.spots = new Map();
-    for (const id of world.nodes.keys()) this.spots.set(id, place(this.layout.places.get(id)));
-    this.links(pen, world);
+    if (moved) {
+      this.spots = new Map();
+      for (const id of world.nodes.keys()) this.spots.set(id, place(this.layout.places.get(id)));
+      const [under, above] = still.map((layer) => layer.getContext("2d"));
+      for (const layer of [under, above]) {
+        layer.setTransform(ratio, 0, 0, ratio, 0, 0);
+        layer.clearRect(0, 0, width, height);
+      }
+      this.links(under, world);
+      for (const [id, node] of world.nodes) this.node(above, world, node, this.spots.get(id), size);
+    }
+    if (!canvas.width || !canvas.height) return;
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    pen.drawImage(still[0], 0, 0);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (world.flash) this.glows(pen, world, now);
     const reached = world.event ? this.travel(pen, world, now, size) : new Map();
-    for (const [id, node] of world.nodes) this.node(pen, world, node, this.spots.get(id), size, reached.get(id));
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.drawImage(still[1], 0, 0);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (reached.size) this.reached(pen, world, reached, size);
   }
 
   links(pen, world) {
@@ -108,9 +127,10 @@ export class Drawing {
       path.lines.lineTo(...b);
     }
     for (const { bright, kind, lines } of paths.values()) {
-      pen.setLineDash(DASHES[this.kindNumber(kind) % DASHES.length]);
+      // Dashes are dear: while very many lines move, they are left out.
+      pen.setLineDash(world.moving && world.links.length > MANY ? [] : DASHES[this.kindNumber(kind) % DASHES.length]);
       pen.strokeStyle = bright && world.topic ? topicColour(world.topic, world.dark) : world.colours.faint;
-      pen.globalAlpha = bright ? (world.links.length > 1500 ? 0.25 : 0.45) : 0.08;
+      pen.globalAlpha = bright ? (world.links.length > MANY ? 0.25 : 0.45) : 0.08;
       pen.lineWidth = 1;
       pen.stroke(lines);
     }
@@ -119,49 +139,72 @@ export class Drawing {
   }
 
   glows(pen, world, now) {
-    pen.lineWidth = 2;
+    const paths = new Map(); // by topic and brightness, in few strokes
     for (const [key, { until, topic }] of this.glowing) {
       const [from, to] = key.split(" "), a = this.spots.get(from), b = this.spots.get(to);
       if (!a || !b || until < now) continue;
-      pen.globalAlpha = 0.7 * (until - now) / GLOW;
+      const light = Math.ceil(4 * (until - now) / GLOW), name = `${topic} ${light}`;
+      let path = paths.get(name);
+      if (!path) paths.set(name, path = { topic, light, lines: new Path2D() });
+      path.lines.moveTo(...a);
+      path.lines.lineTo(...b);
+    }
+    pen.lineWidth = 2;
+    for (const { topic, light, lines } of paths.values()) {
+      pen.globalAlpha = 0.7 * light / 4;
       pen.strokeStyle = topicColour(world.topicName(topic), world.dark);
-      pen.beginPath();
-      pen.moveTo(...a);
-      pen.lineTo(...b);
-      pen.stroke();
+      pen.stroke(lines);
     }
     pen.globalAlpha = 1;
   }
 
   /** Dots on their way; returns who has the event by now, and whether they wanted it. */
   travel(pen, world, now, size) {
-    const { event } = world, reached = new Map(), colour = topicColour(world.topicName(event.topic), world.dark);
-    const gone = (now - event.began) / HOP_TAKES;
+    const { event } = world, reached = new Map(), gone = (now - event.began) / HOP_TAKES;
+    const lines = [new Path2D(), new Path2D()], dots = [new Path2D(), new Path2D()]; // of second copies, of first ones
     for (const { from, to, hop, wanted, first } of event.hops) {
       const a = this.spots.get(from), b = this.spots.get(to), share = Math.min(1, gone - (hop - 1));
       if (!a || !b || share <= 0) continue;
       if (hop === 1) reached.set(from, "publisher");
-      pen.globalAlpha = first ? 0.9 : 0.35;
-      pen.strokeStyle = pen.fillStyle = colour;
-      pen.lineWidth = 2;
       const x = a[0] + (b[0] - a[0]) * share, y = a[1] + (b[1] - a[1]) * share;
-      pen.beginPath();
-      pen.moveTo(...a);
-      pen.lineTo(x, y);
-      pen.stroke();
+      lines[Number(first)].moveTo(...a);
+      lines[Number(first)].lineTo(x, y);
       if (share < 1 && !world.calm) {
-        pen.beginPath();
-        pen.arc(x, y, size * 0.6, 0, 2 * Math.PI);
-        if (first) pen.fill(); else pen.stroke();
+        dots[Number(first)].moveTo(x + size * 0.6, y);
+        dots[Number(first)].arc(x, y, size * 0.6, 0, 2 * Math.PI);
       } else if (share >= 1 && first) {
         reached.set(to, wanted ? "wanted" : "relay");
       }
     }
+    pen.strokeStyle = pen.fillStyle = topicColour(world.topicName(event.topic), world.dark);
+    pen.lineWidth = 2;
+    pen.globalAlpha = 0.35;
+    pen.stroke(lines[0]);
+    pen.stroke(dots[0]);
+    pen.globalAlpha = 0.9;
+    pen.stroke(lines[1]);
+    pen.fill(dots[1]);
     pen.globalAlpha = 1;
     return reached;
   }
 
-  node(pen, world, node, [x, y], size, reached) {
+  /** Around those who have the event: a ring, a wider one around its publisher, a square around a relay, which passed it on and does not want it. */
+  reached(pen, world, reached, size) {
+    const rings = new Path2D();
+    for (const [id, how] of reached) {
+      const [x, y] = this.spots.get(id), far = size + (how === "publisher" ? 6 : 4);
+      if (how === "relay") rings.rect(x - far, y - far, 2 * far, 2 * far);
+      else {
+        rings.moveTo(x + far, y);
+        rings.arc(x, y, far, 0, 2 * Math.PI);
+      }
+    }
+    pen.strokeStyle = topicColour(world.topicName(world.event.topic), world.dark);
+    pen.lineWidth = 2;
+    pen.stroke(rings);
+  }
+
+  node(pen, world, node, [x, y], size) {
     const topics = node.topics ?? [], up = node.state === "up" || node.state === "seen";
     pen.globalAlpha = world.bright(node.id) ? 1 : 0.25;
     if (!up || !topics.length || size < 5 || world.topic) {
@@ -190,14 +233,6 @@ export class Drawing {
       pen.stroke();
     }
     if (node.part) this.ring(pen, x, y, size + 2, world.colours.held, [3, 2]);
-    if (reached) {
-      const colour = topicColour(world.topicName(world.event.topic), world.dark);
-      if (reached === "relay") { // Passed on by a node that does not want it: a square.
-        pen.strokeStyle = colour;
-        pen.lineWidth = 2;
-        pen.strokeRect(x - size - 3, y - size - 3, 2 * size + 6, 2 * size + 6);
-      } else this.ring(pen, x, y, size + (reached === "publisher" ? 6 : 4), colour, []);
-    }
     if (world.chosen.has(node.id)) {
       this.ring(pen, x, y, size + 5, world.colours.accent, []);
       pen.fillStyle = world.colours.text;
