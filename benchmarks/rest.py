@@ -1,10 +1,15 @@
 """What a swarm costs at rest, with the times of the `lan` preset and the membership that live nodes have; docs/membership.md.
 
-Per node: messages and bytes per second, and which part of them membership takes. Beside it how long it takes until everybody is served again after a tenth of
+Per node: messages and bytes per second, and which part of them membership takes. What all parts of a node send to one peer at one moment leaves a live node
+in one frame, so frames are counted, too. Beside it how long it takes until everybody is served again after a tenth of
 the nodes crashed: slower detection would be no saving.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
 
 from benchmarks.sheet import Column, Sheet
 from topicweave.systems.presets import Preset
@@ -22,7 +27,7 @@ QUICK = {"40 nodes, 10 of 100 topics": (40, 100, "rss", 10)}
 def at_rest(
     system: str, nodes: int, topics: int, popularity: str, size: int, preset: Preset = "lan"
 ) -> tuple[float, ...]:
-    """Messages and bytes per node and second, those of membership, links per node, seconds until repaired."""
+    """Frames, messages and bytes per node and second, messages and bytes of membership, links per node, seconds until repaired."""
     from topicweave.blocks.membership import DIRECTORY
     from topicweave.measures.control import control_measures
     from topicweave.runs.trial import crash_and_probe
@@ -49,7 +54,8 @@ def at_rest(
     simulation.run(SETTLED)
     simulation.flush_control()
     end = SETTLED + MEASURED
-    simulation.run(end)
+    with counted_frames() as frames:
+        simulation.run(end)
     simulation.flush_control()
     rates = control_measures(
         telemetry.tables().control, node_seconds=nodes * MEASURED, start=SETTLED, end=end
@@ -60,7 +66,26 @@ def at_rest(
     membership = (
         sum(rates.get(f"control_{sort}.{kind}", 0.0) for kind in kinds) for sort in ("messages", "bytes")
     )
-    return rates["control_messages"], rates["control_bytes"], *membership, links, mended
+    per_second = len(frames) / (nodes * MEASURED)
+    return per_second, rates["control_messages"], rates["control_bytes"], *membership, links, mended
+
+
+@contextmanager
+def counted_frames() -> Iterator[set[tuple[int, int, float]]]:
+    """Who sends something to whom, and when, as long as this lasts."""
+    from topicweave.port import Message
+    from topicweave.sim.host import Host
+    from topicweave.sim.network import Network
+
+    frames: set[tuple[int, int, float]] = set()
+    send = Network.send
+
+    def counting(network: Network, source: Host, peer: int, message: Message) -> None:
+        frames.add((source.name, peer, network.kernel.now))
+        send(network, source, peer, message)
+
+    with patch.object(Network, "send", counting):
+        yield frames
 
 
 def run(quick: bool) -> list[Sheet]:
@@ -70,6 +95,7 @@ def run(quick: bool) -> list[Sheet]:
         2,
         Column("workload"),
         Column("system"),
+        Column("frames", ".1f", "less"),
         Column("messages", ".1f", "less"),
         Column("bytes", ",.0f", "less"),
         Column("of membership: messages", ".1f", "less"),
