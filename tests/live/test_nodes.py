@@ -11,11 +11,14 @@ import pytest
 
 import topicweave
 from tests.live.together import eventually, linked, local, run, taken
+from topicweave.blocks.broadcast_tree import Prune
+from topicweave.blocks.topic_directory.messages import Beat, Got
 from topicweave.errors import BadInput
 from topicweave.live import LiveNode
 from topicweave.live.link import PeerLink
 from topicweave.live.settings import Address
 from topicweave.live.swarm import run_swarm
+from topicweave.model.ids import ring_id
 
 
 def test_the_api_as_the_readme_shows_it() -> None:
@@ -214,5 +217,25 @@ def test_a_dial_given_up_while_it_opens_leaves_nothing_behind(monkeypatch: pytes
             await eventually(lambda: one.transport.connections == 0, "the link is gone")
             one.transport._sweep()
             assert await one.transport.meet(other.address) == other.id
+
+    run(test)
+
+
+def test_what_all_parts_of_a_node_say_to_a_peer_in_one_turn_leaves_in_one_frame() -> None:
+    async def test() -> None:
+        async with (
+            topicweave.connect(local(subscribe=("news",))) as one,
+            topicweave.connect(local(join=(str(one.address),), subscribe=("news",))) as two,
+        ):
+            await eventually(lambda: linked(one, two))
+            transport = one.transport
+            transport.sender.flush_all()
+            counters = transport.counters
+            frames, messages = counters.frames_sent, counters.messages_sent
+            for message in (Beat(None), Got(1), Prune(ring_id("another topic"))):
+                one.world.send(two.id, message)
+            transport.sender.flush_all()
+            assert counters.messages_sent - messages == 3
+            assert counters.frames_sent - frames == 1
 
     run(test)
