@@ -17,7 +17,7 @@ from topicweave.blocks.broadcast_tree import (
     Prune,
     Push,
 )
-from topicweave.live.world import run_from
+from topicweave.live.runs import run_from
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
 from topicweave.port import EventMessage, Message, TimerKey

@@ -34,6 +34,7 @@ from topicweave.live.catch_up_messages import (
     History,
     Inventory,
     MissedRun,
+    Sampled,
     Summary,
     TopicDigest,
     Wanted,
@@ -194,6 +195,9 @@ class CatchUpService:
             return
         if isinstance(message, Aged):
             self._gate.ages.told(message.event, message.age)
+            return
+        if isinstance(message, Sampled):
+            self._gate.latency.told(message.event, message.age)
             return
         if sender not in self._linked and sender not in set(self._neighbours()):
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -89,4 +89,13 @@ class Aged(Message, frozen=True, array_like=True, tag="catchup.aged"):
     age: Annotated[float, msgspec.Meta(ge=0, le=1e10)]
 
 
-TYPES: tuple[type[Message], ...] = (Summary, Heads, Inventory, Fetch, Wanted, History, CatchUp, Aged)
+class Sampled(Message, frozen=True, array_like=True, tag="catchup.sampled"):
+    """The event that I am about to send you, or that waits to be sent, was published so many seconds ago; see `latency`."""
+
+    wire: ClassVar[int] = 6
+
+    event: EventId
+    age: Annotated[float, msgspec.Meta(ge=0, le=1e10)]
+
+
+TYPES: tuple[type[Message], ...] = (Summary, Heads, Inventory, Fetch, Wanted, History, CatchUp, Aged, Sampled)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from topicweave.live.counters import MEANINGS
@@ -35,6 +35,13 @@ class NodeCollector(Collector):
         }
         for name, (figure, what) in gauges.items():
             yield GaugeMetricFamily(f"topicweave_{name}", what, value=figure)
+        latency = node.world.gate.latency
+        yield HistogramMetricFamily(
+            "topicweave_latency_seconds",
+            "from publish at another node to the application here, of one event per publisher and second",
+            buckets=latency.buckets,
+            sum_value=latency.sum,
+        )
         links = GaugeMetricFamily("topicweave_links", "links of the overlay by kind", labels=["kind"])
         kinds: dict[str, int] = {}
         for link in node.node.links():

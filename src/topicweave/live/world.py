@@ -7,7 +7,6 @@ goes to the application through the `gate`.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import random
 import time
@@ -18,7 +17,7 @@ import msgspec
 
 from topicweave.live import catch_up_messages
 from topicweave.live.catch_up import Around, CatchUpService
-from topicweave.live.catch_up_messages import Aged, CatchUp
+from topicweave.live.catch_up_messages import Aged, CatchUp, Sampled
 from topicweave.live.clock import GIVE_WAY, LATE, Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
@@ -26,6 +25,7 @@ from topicweave.live.gate import Gate, Refusal
 from topicweave.live.memory import Memory
 from topicweave.live.names import TopicNames
 from topicweave.live.receiving import Events
+from topicweave.live.runs import run_from
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.live.transport import Transport
 from topicweave.live.wire import VerdictOn, verdicts_frame
@@ -150,6 +150,10 @@ class LiveWorld(Events):
             new = self._publishing or (arriving is not None and arriving.event is event)
             if not new and (age := self.gate.ages.kept(event.id)) is not None:
                 transport.sender.send(peer, Aged(event.id, age))
+            if new and (self._publishing or len(self.gate.latency)):
+                if self._publishing and event.publisher == transport.id and self.gate.latency.due:
+                    self.gate.latency.begins(event.id)
+                self._tell_sampled(event.id, peer)
             if event.publisher != transport.id:
                 transport.sender.send_event(peer, message)
             elif self.gate.disk is not None and (self._publishing or event.id in self._impermanent):
@@ -163,6 +167,12 @@ class LiveWorld(Events):
             tally[0] += 1
             tally[1] += len(transport.codec.encode(message))
         transport.sender.send(peer, message)
+
+    def _tell_sampled(self, event: EventId, peer: NodeId) -> None:
+        """Ahead of an event that goes to a peer: how old it is, if its latency is measured."""
+        age = self.gate.latency.age(event)
+        if age is not None and self.understands(peer, Sampled):
+            self.send(peer, Sampled(event, age))
 
     def set_timer(self, key: TimerKey, delay: float) -> None:
         timer = self._timers.get(key)
@@ -218,12 +228,17 @@ class LiveWorld(Events):
         if not targets:
             return None
         quick = self._quick
+        samples = not quick and self.gate.latency.due
         if not quick:
             self._loop.call_soon(self.settle)
         elif quick[0].event.topic != topic or len(quick) >= MOST_QUICK:
             self.settle()
             quick = self._quick
         message = node.numbered(topic, payload)
+        if samples:
+            self.gate.latency.begins(message.event.id)
+            for peer in targets:
+                self._tell_sampled(message.event.id, peer)
         quick.append(message)
         return message.event, transport.sender.send_own(targets, message)
 
@@ -377,8 +392,13 @@ class LiveWorld(Events):
             self.counters.receptions_unwanted += len(run)
             if sender == event.publisher:
                 self.gate.relayed(run[-1].event)
+        samples = (
+            self.gate.latency.among([message.event for message in run]) if len(self.gate.latency) else ()
+        )
         for peer in onward.peers:
             if self.may_have(peer, event.topic):
+                for sample in samples:
+                    self._tell_sampled(sample, peer)
                 transport.sender.send_run(peer, onward.messages)
             else:
                 self.counters.withheld_events += len(run)
@@ -578,26 +598,3 @@ class LiveWorld(Events):
         self.counters.node_errors += 1
         self.last_error, self.last_error_at = f"{type(error).__name__}: {error}", self._loop.time()
         log.error("the node failed on what it was told: %s", self.last_error, exc_info=error)
-
-
-def run_from(messages: Sequence[Message], at: int) -> list[EventMessage]:
-    """The message at a place and those after it, as long as they are of its kind, with consecutive events of its stream, over as many links."""
-    first = messages[at]
-    assert isinstance(first, EventMessage)
-    kind, hops, event = type(first), first.hops, first.event
-    publisher, topic, epoch, sequence = event.publisher, event.topic, event.epoch, event.sequence
-    run = [first]
-    for message in itertools.islice(messages, at + 1, None):
-        if type(message) is not kind or message.hops != hops:
-            break
-        event = message.event
-        sequence += 1
-        if (
-            event.sequence != sequence
-            or event.topic != topic
-            or event.publisher != publisher
-            or event.epoch != epoch
-        ):
-            break
-        run.append(message)
-    return run
