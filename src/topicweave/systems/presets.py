@@ -15,7 +15,7 @@ Times = Literal["lan", "local", "wan", "paper"]
 PAPER: Times = "paper"
 DEFAULT: Preset = "lan"
 
-CACHED, CACHED_BYTES = 65_536, 16 * 1024 * 1024
+CACHED, CACHED_BYTES = 131_072, 32 * 1024 * 1024
 """Events, and bytes of them, that a broadcast tree keeps for grafts: two seconds' worth at full speed. A part of the tree that prunes of a burst have cut off
 needs one to find that out and to mend."""
 
