@@ -193,7 +193,8 @@ def test_a_full_queue_is_told_in_the_receipt_of_what_was_published_quickly() -> 
         limits = Limits(queue_bytes=65_536)
         async with run_swarm([["a"], ["a"]], local(limits=limits), names=["one", "other"]) as (one, other):
             await eventually(lambda: linked(one, other))
-            one.world.gate.latency._next = math.inf  # a sample would wait beside the event, and go to make room
+            # No sample: it would wait beside the event, and go to make room.
+            one.world.gate.latency._next = math.inf
             await one.publish("a", b"")
             (peer,) = one.transport.peers.values()
             assert peer.outbox.put_events([], 65_536 - peer.outbox.size)
