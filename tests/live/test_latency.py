@@ -7,7 +7,7 @@ import asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.live.together import eventually, linked, local, run, until_served
-from topicweave.live.latency import BUCKETS, EVERY, LIFETIME, MOST, Latency
+from topicweave.live.latency import BUCKETS, EVERY, LIFETIME, MOST, LatencySamples
 from topicweave.live.metrics import exposition
 from topicweave.live.node import LiveNode
 from topicweave.live.swarm import run_swarm
@@ -16,7 +16,7 @@ from topicweave.model.event import Event, EventId
 
 def test_times_add_up_from_node_to_node() -> None:
     now = [100.0]
-    publisher, relay, reader = (Latency(lambda: now[0]) for _ in range(3))
+    publisher, relay, reader = (LatencySamples(lambda: now[0]) for _ in range(3))
     event = Event(1, 2, 3, 4)
     assert publisher.due
     publisher.begins(event.id)
@@ -40,7 +40,7 @@ def test_times_add_up_from_node_to_node() -> None:
 
 def test_what_is_told_and_never_comes_is_forgotten() -> None:
     now = [0.0]
-    latency = Latency(lambda: now[0])
+    latency = LatencySamples(lambda: now[0])
     for number in range(3 * MOST):
         latency.told(EventId(1, 2, 3, number), 0.0)
     assert len(latency) == MOST

@@ -33,8 +33,8 @@ from topicweave.live.catch_up_messages import (
     Heads,
     History,
     Inventory,
+    Measured,
     MissedRun,
-    Sampled,
     Summary,
     TopicDigest,
     Wanted,
@@ -196,7 +196,7 @@ class CatchUpService:
         if isinstance(message, Aged):
             self._gate.ages.told(message.event, message.age)
             return
-        if isinstance(message, Sampled):
+        if isinstance(message, Measured):
             self._gate.latency.told(message.event, message.age)
             return
         if sender not in self._linked and sender not in set(self._neighbours()):

@@ -89,7 +89,7 @@ class Aged(Message, frozen=True, array_like=True, tag="catchup.aged"):
     age: Annotated[float, msgspec.Meta(ge=0, le=1e10)]
 
 
-class Sampled(Message, frozen=True, array_like=True, tag="catchup.sampled"):
+class Measured(Message, frozen=True, array_like=True, tag="catchup.measured"):
     """The event that I am about to send you, or that waits to be sent, was published so many seconds ago; see `latency`."""
 
     wire: ClassVar[int] = 6
@@ -98,4 +98,14 @@ class Sampled(Message, frozen=True, array_like=True, tag="catchup.sampled"):
     age: Annotated[float, msgspec.Meta(ge=0, le=1e10)]
 
 
-TYPES: tuple[type[Message], ...] = (Summary, Heads, Inventory, Fetch, Wanted, History, CatchUp, Aged, Sampled)
+TYPES: tuple[type[Message], ...] = (
+    Summary,
+    Heads,
+    Inventory,
+    Fetch,
+    Wanted,
+    History,
+    CatchUp,
+    Aged,
+    Measured,
+)

@@ -22,7 +22,7 @@ from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.gaps import EventStream, GapWatch
-from topicweave.live.latency import Latency
+from topicweave.live.latency import LatencySamples
 from topicweave.live.memory import EVENT, Kind, Memory
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.model.event import Event, EventId
@@ -75,7 +75,7 @@ class Gate:
         self._counters = counters
         self._log = log
         self.ages = Ages(log, lambda: clock.now, clock.wall)
-        self.latency = Latency(lambda: clock.now)
+        self.latency = LatencySamples(lambda: clock.now)
         self.wanted: Container[TopicId] = ()
         self._hand_out = hand_out
         self._limits_of = limits_of

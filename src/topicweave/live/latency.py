@@ -1,6 +1,6 @@
 """How long events take from `publish` to the application: a histogram of samples.
 
-Events carry no time, and clocks do not agree. So once per second a publisher says of one event, ahead of it, how old it is (`Sampled`).
+Events carry no time, and clocks do not agree. So once per second a publisher says of one event, ahead of it, how old it is (`Measured`).
 Whoever passes that event on says the same, with the time that went by here. Messages without events overtake events that wait to be sent:
 what an event waits in queues counts, what such a message takes over a link does not.
 """
@@ -23,7 +23,7 @@ LIFETIME = 30.0
 """Seconds for which an event that was told of is waited for."""
 
 
-class Latency:
+class LatencySamples:
     """One node's samples: of its own events, for others; and of those that come, for its histogram."""
 
     def __init__(self, now: Callable[[], float]) -> None:

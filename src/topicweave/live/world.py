@@ -17,7 +17,7 @@ import msgspec
 
 from topicweave.live import catch_up_messages
 from topicweave.live.catch_up import Around, CatchUpService
-from topicweave.live.catch_up_messages import Aged, CatchUp, Sampled
+from topicweave.live.catch_up_messages import Aged, CatchUp, Measured
 from topicweave.live.clock import GIVE_WAY, LATE, Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
@@ -171,8 +171,8 @@ class LiveWorld(Events):
     def _tell_sampled(self, event: EventId, peer: NodeId) -> None:
         """Ahead of an event that goes to a peer: how old it is, if its latency is measured."""
         age = self.gate.latency.age(event)
-        if age is not None and self.understands(peer, Sampled):
-            self.send(peer, Sampled(event, age))
+        if age is not None and self.understands(peer, Measured):
+            self.send(peer, Measured(event, age))
 
     def set_timer(self, key: TimerKey, delay: float) -> None:
         timer = self._timers.get(key)
