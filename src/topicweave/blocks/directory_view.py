@@ -145,7 +145,8 @@ class DirectoryView(GossipView):
 
     def _learn_profile(self, peer: NodeId, profile: Interest) -> None:
         self._profiles[peer] = profile
-        self._known.put(peer, profile.union(self._contacts.get(peer, ())))
+        named = self._contacts.get(peer)
+        self._known.put(peer, profile.union(named) if named else profile)
 
     def _drop(self, peer: NodeId) -> None:
         self._made.pop(peer, None)

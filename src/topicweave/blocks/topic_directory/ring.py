@@ -103,10 +103,7 @@ class HomesRing:
         return not self.before or in_interval(point, self.before[0], self.id)
 
     def next_hop(self, point: int, attempt: int = 0) -> NodeId:
-        table = self._table
-        if table is None:
-            table = self._table = sorted({self.id, *self.contacts()})
-            self._hops = {}
+        table = self._sorted()
         if attempt:
             return rules.next_hop(self.id, self.after, self.before, table, point, attempt)
         hop = self._hops.get(point)
@@ -115,6 +112,13 @@ class HomesRing:
                 self._hops.clear()
             hop = self._hops[point] = rules.next_hop(self.id, self.after, self.before, table, point)
         return hop
+
+    def _sorted(self) -> list[NodeId]:
+        """All contacts and the node itself."""
+        if self._table is None:
+            self._table = sorted({self.id, *self.contacts()})
+            self._hops = {}
+        return self._table
 
     def contacts(self) -> set[NodeId]:
         """Neighbours, fingers and fans."""
@@ -202,7 +206,9 @@ class HomesRing:
         slack = parameters.tick / 2
         young = now - max(self._started, self._changed_at) < YOUNG
         near_period = parameters.tick if young else parameters.near_period
-        for peer in sorted(self.contacts()):
+        for peer in self._sorted():
+            if peer == self.id:
+                continue
             near = peer in self._near
             silence = now - self._heard.setdefault(peer, now)
             if silence > (parameters.near_silence if near else parameters.finger_silence):
