@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from topicweave.systems.vitis.messages import Profile, ProfileChange
@@ -28,12 +30,17 @@ def changed(before: Profile, said: ProfileChange) -> Profile | None:
     """The profile after a change; None if the change makes no sense."""
     if len(said.places) % 4 or len(said.proposals) != 6 * len(said.places) or len(before.proposals) % 24:
         return None
-    proposals = before.proposals
-    if said.places:
-        columns = np.frombuffer(proposals, _CELL).reshape(3, -1).copy()
-        places = np.frombuffer(said.places, _PLACE)
-        if int(places.max()) >= columns.shape[1]:
-            return None
-        columns[:, places] = np.frombuffer(said.proposals, _CELL).reshape(3, -1)
-        proposals = columns.tobytes()
-    return Profile(before.descriptor, said.chosen, proposals, said.number)
+    proposals = _patched(before.proposals, said.places, said.proposals)
+    return Profile(before.descriptor, said.chosen, proposals, said.number) if proposals is not None else None
+
+
+@lru_cache(maxsize=16)
+def _patched(before: bytes, places: bytes, proposals: bytes) -> bytes | None:
+    """Once for all neighbours of a node that are simulated in one process; None if there is no such place."""
+    if not places:
+        return before
+    columns, where = np.frombuffer(before, _CELL).reshape(3, -1).copy(), np.frombuffer(places, _PLACE)
+    if int(where.max()) >= columns.shape[1]:
+        return None
+    columns[:, where] = np.frombuffer(proposals, _CELL).reshape(3, -1)
+    return columns.tobytes()
