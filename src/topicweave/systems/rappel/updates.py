@@ -16,6 +16,8 @@ that lies makes its receivers ask their ancestors in vain, no more.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 
@@ -38,6 +40,8 @@ from topicweave.systems.rappel.parameters import RappelParameters
 from topicweave.systems.rappel.tree import Tree
 
 VOID, GAP, SUBMIT = "ra-void", "ra-gap", "ra-submit"
+TOGETHER = 1e-3
+"""Seconds; void updates that are due so soon after each other go at once."""
 MOST_UNSENT = 64
 MOST_TRIES = 12
 MOST_HOPS = 64
@@ -66,6 +70,9 @@ class Updates:
         self._latest: dict[TopicId, OrderedDict[NodeId, tuple[int, int]]] = {}
         self._missing: dict[TopicId, dict[EventId, int]] = {}  # asked how often
         self._unsent: OrderedDict[EventId, tuple[Event, int]] = OrderedDict()  # tries
+        # When a void update of each feed is due that this node leads, the first one first; and the timer for it.
+        self._voids: dict[TopicId, float] = {}
+        self._next_void = -math.inf
         self.pulled = 0
 
     def receivers(self) -> Receivers:
@@ -80,11 +87,13 @@ class Updates:
         }
 
     def timers(self) -> Timers:
-        return {VOID: self._send_void, GAP: self._mend_gap, SUBMIT: self._resubmit}
+        return {VOID: self._send_voids, GAP: self._mend_gap, SUBMIT: self._resubmit}
 
     def begin(self) -> None:
         """A new session: timers of the old one are gone."""
         self._missing.clear()
+        self._voids.clear()
+        self._next_void = -math.inf
         if self._unsent:
             self._world.set_timer((SUBMIT,), self._parameters.join_timeout)
 
@@ -109,7 +118,7 @@ class Updates:
         if tree.parent is not None:
             self._world.send(tree.parent, Pull(tree.feed, self._have(tree.feed)))
         elif self._parameters.void_period > 0:
-            self._world.set_timer((VOID, tree.feed), self._parameters.void_period)
+            self._plan_void(tree.feed)
         for event, tries in list(self._unsent.values()):
             if event.topic == tree.feed and tries > 0:
                 self._submit(event)
@@ -119,7 +128,7 @@ class Updates:
         self._cache.pop(feed, None)
         self._latest.pop(feed, None)
         self._missing.pop(feed, None)
-        self._world.cancel_timer((VOID, feed))
+        self._voids.pop(feed, None)
         self._world.cancel_timer((GAP, feed))
 
     def cached(self, feed: TopicId) -> Iterable[EventId]:
@@ -196,12 +205,29 @@ class Updates:
 
     # Gaps.
 
-    def _send_void(self, key: TimerKey) -> None:
-        tree = self._trees.get(key[1])
-        if tree is not None and tree.is_root:
-            self._world.set_timer(key, self._parameters.void_period)
-            if tree.children:
-                self._to_children(tree, Void(tree.feed, self._recent(tree.feed)))
+    def _plan_void(self, feed: TopicId) -> None:
+        """One timer for all: a node may lead thousands of trees."""
+        now = self._world.now
+        self._voids.pop(feed, None)
+        self._voids[feed] = now + self._parameters.void_period
+        if self._next_void < now:  # Or it was lost with the last life.
+            self._wait_for_void()
+
+    def _wait_for_void(self) -> None:
+        self._next_void = next(iter(self._voids.values()))
+        self._world.set_timer((VOID,), self._next_void - self._world.now)
+
+    def _send_voids(self, _key: TimerKey) -> None:
+        now = self._world.now
+        for feed in list(itertools.takewhile(lambda feed: self._voids[feed] <= now + TOGETHER, self._voids)):
+            del self._voids[feed]
+            tree = self._trees.get(feed)
+            if tree is not None and tree.is_root:
+                self._voids[feed] = now + self._parameters.void_period
+                if tree.children:
+                    self._to_children(tree, Void(feed, self._recent(feed)))
+        if self._voids:
+            self._wait_for_void()
 
     def _recent(self, feed: TopicId) -> tuple[UpdateName, ...]:
         """The newest of each publisher, of the last few publishers."""
