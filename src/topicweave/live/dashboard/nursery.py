@@ -71,8 +71,8 @@ async def _keep_telling(node: LiveNode, watch: Watch, writer: asyncio.StreamWrit
     encode = msgspec.json.Encoder().encode
     pid, listen = os.getpid(), str(node.address)
     while True:
-        if writer.transport.get_write_buffer_size() < MOST_UNTOLD:
-            tick = watch.tick()
+        room = writer.transport.get_write_buffer_size() < MOST_UNTOLD
+        if room and (tick := watch.tick()) is not None:
             tick.pid, tick.listen = pid, listen
             pid, listen = 0, ""  # It was told.
             writer.write(encode(tick) + b"\n")

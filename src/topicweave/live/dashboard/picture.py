@@ -9,6 +9,7 @@ from typing import Literal
 from topicweave.live.dashboard.figures import Course, parts
 from topicweave.live.dashboard.watch import key_of
 from topicweave.live.dashboard.words import (
+    REFUSALS,
     Figures,
     Frame,
     Hop,
@@ -27,16 +28,6 @@ MOST_NODES = 2000
 MOST_HOPS_SHOWN = 400
 """In one frame."""
 SILENT_AFTER = 2.0
-REFUSALS = {
-    "connections_refused": "connections refused",
-    "refused_events": "events refused",
-    "refused_by_peers": "own events refused by others",
-    "events_dropped": "events that could not be sent",
-    "bans": "peers shut out",
-    "protocol_errors": "connections that made no sense",
-    "events_missed": "events missed",
-}
-"""Counters that tell of refusals and losses, and what the log calls them."""
 
 
 class Picture:

@@ -124,7 +124,8 @@ class NodeShow:
         watch = Watch(self._node)
         try:
             while True:
-                self._picture.take(watch.tick())
+                if (tick := watch.tick()) is not None:
+                    self._picture.take(tick)
                 self._show.tell(self._picture.frame(self._node.clock.now))
                 await asyncio.sleep(TICK)
         finally:

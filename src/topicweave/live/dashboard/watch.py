@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from topicweave.live.dashboard.words import Hop, NodeTick, SentEvent
+from topicweave.live.dashboard.words import COUNTED, Hop, NodeTick, SentEvent
 from topicweave.model.event import EventId
-from topicweave.model.ids import NodeId
-from topicweave.port import EventMessage
+from topicweave.model.ids import NodeId, TopicId
+from topicweave.port import EventMessage, Link
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
 
 TICK = 0.2
 """Seconds between two of them."""
+SIGN_OF_LIFE = 0.6
+"""Seconds after which a node tells that it is there, if nothing is new."""
 MOST_HOPS_TOLD = 200
 """In one tick."""
 MOST_TOPICS_TOLD = 200
@@ -39,8 +41,9 @@ class Watch:
         self._hops: list[Hop] = []
         self._sent: list[SentEvent] = []
         self._left_out = 0
-        self._topics: list[str] | None = None
-        self._links: list[tuple[str, str]] | None = None
+        self._topics: set[TopicId] | None = None
+        self._links: frozenset[Link] | None = None
+        self._told = 0.0
         self._counts: dict[str, int] = {}
         if node.world.control is None:
             node.world.control = {}
@@ -54,25 +57,30 @@ class Watch:
         """Whoever lets the node publish tells."""
         self._sent.append(SentEvent(event_name(event), key_of(event.topic), time))
 
-    def tick(self) -> NodeTick:
-        """What is new since the last one."""
+    def tick(self) -> NodeTick | None:
+        """What is new since the last one; if nothing is, nothing, but a sign of life now and then."""
         node = self._node
-        tick = NodeTick(key_of(node.id), node.name, node.clock.now)
-        topics = node.subscriptions[:MOST_TOPICS_TOLD]
+        now = node.clock.now
+        changed = [name for name in COUNTED if self._counts.get(name) != getattr(node.counters, name)]
+        links = frozenset(node.node.links())
+        topics = node.node.subscriptions
+        same = links == self._links and topics == self._topics and not changed
+        if same and not self._hops and not self._sent and now < self._told + SIGN_OF_LIFE:
+            return None
+        self._told = now
+        tick = NodeTick(key_of(node.id), node.name, now)
         if topics != self._topics:
-            tick.topics = self._topics = topics
-        links = sorted({(key_of(link.peer), link.kind) for link in node.node.links()})
+            self._topics = set(topics)
+            tick.topics = node.subscriptions[:MOST_TOPICS_TOLD]
         if links != self._links:
-            tick.links = self._links = links
-            peers = {link.peer for link in node.node.links()}
-            told = ((key_of(peer), node.name_of_node(peer)) for peer in peers)
+            self._links = links
+            tick.links = sorted((key_of(link.peer), link.kind) for link in links)
+            told = ((key_of(link.peer), node.name_of_node(link.peer)) for link in links)
             tick.names = {key: name for key, name in told if name != key}
-        counts = node.counters.as_dict()
-        tick.counts = {name: count for name, count in counts.items() if self._counts.get(name) != count}
-        self._counts = counts
-        control, tick.control = self._control, self._tallied()
-        self._control = tick.control
-        tick.control = (tick.control[0] - control[0], tick.control[1] - control[1])
+        tick.counts = {name: getattr(node.counters, name) for name in changed}
+        self._counts.update(tick.counts)
+        before, self._control = self._control, self._tallied()
+        tick.control = (self._control[0] - before[0], self._control[1] - before[1])
         tick.hops, self._hops = self._hops, []
         tick.sent, self._sent = self._sent, []
         tick.left_out, self._left_out = self._left_out, 0

@@ -12,6 +12,20 @@ State = Literal["up", "silent", "stopped", "killed", "seen"]
 """`silent`: it should tell something, and does not. `seen`: others tell of it, it does not itself."""
 
 
+REFUSALS = {
+    "connections_refused": "connections refused",
+    "refused_events": "events refused",
+    "refused_by_peers": "own events refused by others",
+    "events_dropped": "events that could not be sent",
+    "bans": "peers shut out",
+    "protocol_errors": "connections that made no sense",
+    "events_missed": "events missed",
+}
+"""Counters that tell of refusals and losses, and what the log calls them."""
+COUNTED = ("publishes", "deliveries", "links_lost", *REFUSALS)
+"""Counters that the picture needs."""
+
+
 class Hop(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An event came to a node."""
 
@@ -44,7 +58,7 @@ class NodeTick(msgspec.Struct, omit_defaults=True):
     names: dict[NodeKey, str] | None = None
     """Of the peers that links lead to, as far as they are known."""
     counts: dict[str, int] = {}
-    """Counters that have changed, as they are."""
+    """Of `COUNTED`, those that have changed, as they are."""
     control: tuple[int, int] = (0, 0)
     """Messages without events, and their bytes."""
     hops: list[Hop] = []
