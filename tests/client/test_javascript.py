@@ -6,8 +6,10 @@ import asyncio
 import json
 import shutil
 import signal
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +56,20 @@ class Script:
         return await asyncio.wait_for(self._process.wait(), 30)
 
 
+@cache
+def websocket_flag(node_js: str) -> list[str]:
+    """WebSocket is there by default from Node.js 22 on; 20 has it behind a flag."""
+    has = subprocess.run(
+        [node_js, "-p", "typeof WebSocket"], capture_output=True, text=True, check=True
+    ).stdout
+    return ["--experimental-websocket"] if has.strip() == "undefined" else []
+
+
 @asynccontextmanager
 async def script(address: object, query: str = "", ping_every: int = 10_000) -> AsyncIterator[Script]:
     assert NODE_JS is not None
-    # WebSocket is there by default from Node.js 22 on; 20 has it behind a flag.
     process = await asyncio.create_subprocess_exec(
-        *(NODE_JS, "--experimental-websocket", Path(__file__).with_name("client_test.mjs")),
+        *(NODE_JS, *websocket_flag(NODE_JS), str(Path(__file__).with_name("client_test.mjs"))),
         *(f"ws://{address}/events{query}", str(ping_every)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

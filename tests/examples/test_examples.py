@@ -15,6 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
+from tests.live.together import processes
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -144,6 +146,13 @@ def test_live_chat(ann: Chatter) -> None:
     finally:
         bob.kill()
     assert ann.goes() == 0
+
+
+def test_remote_client(tmp_path: Path) -> None:
+    with processes() as start:
+        node = start("--insecure", "--preset", "local", "--http", "127.0.0.1:0")
+        printed = python(EXAMPLES / "remote_client.py", node.where()["http"], "news", "hello", cwd=tmp_path)
+    assert printed.splitlines() == ["number 0, taken by 0 neighbours", "news: hello"]
 
 
 def test_spark_sweep(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,11 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
         (("node", "--keys", str(tmp_path)), "keys issue"),
         (("publish", "a", "b", "--node", "127.0.0.1:1"), "start one with"),
         (("subscribe", "a", "--node", "127.0.0.1:1"), "start one with"),
+        (("swarm", "--record", "frames.jsonl"), "needs --dashboard"),
+        (("swarm", "--dashboard", "--http"), "choose one"),
+        (("swarm", "--dashboard", "--at", "192.0.2.1:1"), "loopback"),
+        (("swarm", "--dashboard", "--record", str(tmp_path)), "Is a directory"),
+        (("swarm", "--play", str(tmp_path / "nowhere")), "No such file"),
     ):
         done = command(*arguments)
         assert done.returncode == 2, (arguments, done.stdout)

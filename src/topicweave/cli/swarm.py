@@ -49,6 +49,10 @@ def swarm(
 
     if (dashboard or play) and not Address.parse(at, "at").loopback:
         raise BadInput(f"--at {at}: the page is for this machine; say an address on loopback")
+    if dashboard and http:
+        raise BadInput(
+            "--dashboard and --http: choose one; the dashboard is a page of the swarm, not of a node"
+        )
     if record and not dashboard:
         raise BadInput("--record needs --dashboard: it keeps what that shows")
     if play:
