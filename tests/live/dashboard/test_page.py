@@ -21,6 +21,7 @@ from playwright.async_api import Page, async_playwright, expect
 import topicweave
 from tests.live.together import eventually, linked, local, run
 from tests.report.browser import COMMAND, FLAGS
+from topicweave.live.dashboard.figures import parts
 from topicweave.live.dashboard.picture import Picture
 from topicweave.live.dashboard.recording import FrameFile
 from topicweave.live.dashboard.watch import key_of
@@ -160,11 +161,11 @@ def test_the_page_of_a_swarm_kills_stops_divides_and_heals() -> None:
             await page.press("#canvas", "Escape")
             await page.click("button[name=partition]")
             await log_has(page, "partition: node-", "order")
-            parts = page.locator("[data-figure=parts] output")
-            await expect(parts).to_have_text("2.00", timeout=SOON)
+            in_parts = page.locator("[data-figure=parts] output")
+            await expect(in_parts).to_have_text("2.00", timeout=SOON)
             await page.click("button[name=heal]")
             await log_has(page, "heal: node-", "order")
-            await expect(parts).to_have_text("1.00", timeout=SOON)
+            await expect(in_parts).to_have_text("1.00", timeout=SOON)
             await log_has(page, "all topics are in one part again", "repair")
 
     run(test)
@@ -264,8 +265,13 @@ def test_a_recording_of_many_nodes_in_the_dark_on_a_phone(tmp_path: Path) -> Non
             await expect(page.locator("#about")).to_have_text("nothing")
             await page.fill("#find", "topic-3")
             await page.press("#find", "Enter")
-            wanting = sum(3 in (number % 7, number % 11) for number in range(500))
-            await expect(page.locator("#about dd").nth(1)).to_have_text(str(wanting), timeout=SOON)
+            wanting = {str(number) for number in range(500) if 3 in (number % 7, number % 11)}
+            links = {
+                str(number): [str((number + far) % 500) for far in (1, 7, 61, 127)] for number in range(500)
+            }
+            about = page.locator("#about dd")
+            await expect(about.nth(1)).to_have_text(str(len(wanting)), timeout=SOON)
+            await expect(about.nth(2)).to_have_text(str(parts(wanting, links)), timeout=SOON)
             rate = page.locator("html[data-frames-per-second]")
             await expect(rate).to_be_attached(timeout=SOON)
             assert await page.evaluate(PAINTED) > 1000

@@ -101,7 +101,10 @@ function showChosen() {
   const about = at("#about");
   if (topic) {
     const wanting = [...nodes.values()].filter((node) => node.topics?.includes(topic));
-    about.replaceChildren(facts({ topic, subscribers: wanting.length, "who they are": wanting.map((node) => node.name).join(", ") }));
+    const apart = partsOf(new Set(wanting.filter((node) => node.state === "up").map((node) => node.id)));
+    about.replaceChildren(facts({ topic, subscribers: wanting.length, parts: apart.length,
+      ...Object.fromEntries(apart.map((part, number) => [apart.length > 1 ? `part ${number + 1}` : "who they are",
+        part.map((id) => nodes.get(id).name).sort().join(", ")])) }));
   } else if (chosen.size === 1) {
     const node = nodes.get([...chosen][0]), kinds = {};
     for (const [peer, kind] of node.links ?? []) (kinds[`${kind} links`] ??= []).push(nodes.get(peer)?.name ?? peer);
@@ -111,6 +114,26 @@ function showChosen() {
   } else if (chosen.size) {
     about.replaceChildren(make("p", `${chosen.size} nodes: ${[...chosen].map((id) => nodes.get(id).name).sort().join(", ")}`));
   } else about.replaceChildren(make("p", "nothing"));
+}
+
+/** Those nodes, in parts that are linked among themselves; the largest first. */
+function partsOf(members) {
+  const peers = new Map([...members].map((id) => [id, []]));
+  for (const [from, to] of links) {
+    if (peers.has(from) && peers.has(to)) {
+      peers.get(from).push(to);
+      peers.get(to).push(from);
+    }
+  }
+  const parts = [], seen = new Set();
+  for (const id of members) {
+    if (seen.has(id)) continue;
+    seen.add(id);
+    const part = [id];
+    for (const one of part) for (const peer of peers.get(one)) if (!seen.has(peer)) { seen.add(peer); part.push(peer); }
+    parts.push(part);
+  }
+  return parts.sort((a, b) => b.length - a.length);
 }
 
 function facts(values) {
