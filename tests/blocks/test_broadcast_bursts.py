@@ -121,6 +121,34 @@ def test_a_node_that_pauses_brings_few_second_copies(preset: str, pause: float) 
     assert pushes < 1.2 * events * (len(graph) - 1)
 
 
+@BOTH
+@seeds(range(20), always=3)
+def test_links_that_come_and_go_during_a_burst_leave_nobody_behind(prefer_short: bool, seed: int) -> None:
+    """Every tenth of a second one goes and another one comes, of which one end learns a moment later."""
+    graph = nx.connected_watts_strogatz_graph(12, 4, 0.3, seed=seed)
+    parameters = BroadcastTreeParameters(prefer_short=prefer_short, announce_period=0.03, cache_events=10_000)
+    swarm, draw, events = Swarm(graph, parameters=parameters), random.Random(seed), 800
+    overtaking(swarm, seed)
+    links, news = swarm.graph, frozenset({NEWS})
+
+    def learns(node: NodeId, peer: NodeId) -> None:
+        if links.has_edge(node, peer):
+            swarm.trees[node].link_up(peer, news)
+
+    for number in range(events):
+        swarm.trees[0].publish(swarm.event(0))
+        swarm.net.run_for(0.002)
+        if number % 50 == 25:
+            swarm.break_link(*draw.choice(sorted(set(links.edges) - set(nx.bridges(links)))))
+            one, other = draw.choice(sorted(nx.non_edges(links)))
+            links.add_edge(one, other)
+            learns(one, other)
+            swarm.net.at(swarm.net.now + 0.01, functools.partial(learns, other, one))
+    swarm.net.run_for(5.0)
+    assert all(len(swarm.got[node]) == events for node in set(graph) - {0})
+    assert len(swarm.sent_of(Push)) < 1.5 * events * (len(graph) - 1)
+
+
 def holey(*numbers: int) -> Swarm:
     """Node 0, which got these events of publisher 9 from node 1."""
     swarm = Swarm(nx.star_graph(2))

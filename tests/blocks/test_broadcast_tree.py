@@ -196,7 +196,7 @@ def test_announcements_are_gathered_and_none_is_left_out() -> None:
     batches = announced(swarm, 1, 2)
     assert [len(batch.runs) for batch in batches] == [MOST_RUNS, MOST_RUNS, 10]
     assert [run for batch in batches for run in batch.runs] == [EventRun.of(event) for event in events]
-    swarm.net.run_for(60.0)
+    swarm.net.run_for(200.0)
     assert swarm.timers() == [], "those between them were asked for in vain"
 
 

@@ -60,3 +60,15 @@ class Missing:
         """The highest number seen when the timer was set."""
         self.gaps = gaps
         """How many numbers below it were missing then."""
+
+
+class Hole:
+    """A stream jumped over some numbers."""
+
+    __slots__ = ("asked", "first", "sender")
+
+    def __init__(self, sender: NodeId, first: int) -> None:
+        self.sender = sender
+        """Who sent what came after."""
+        self.first = first
+        self.asked: set[NodeId] = set()

@@ -42,7 +42,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from topicweave.blocks.broadcast_state import Missing, RecentRun, RunSource, Way
+from topicweave.blocks.broadcast_state import Hole, Missing, RecentRun, RunSource, Way
 from topicweave.blocks.event_cache import EventCache
 from topicweave.blocks.late_neighbours import LATE
 from topicweave.blocks.seen import SeenEvents
@@ -157,6 +157,7 @@ class BroadcastTree:
         # Topic -> lazy peer -> when it was last told so (never: minus infinity).
         self._lazy: dict[TopicId, dict[NodeId, float]] = {}
         self._missing: OrderedDict[PublisherStream, Missing] = OrderedDict()
+        self._holes: dict[PublisherStream, Hole] = {}
         # Stream, where it came from, who was spared -> runs [first, last] to be announced to the lazy links, and to that one.
         self._news: dict[tuple[int, int, int, NodeId | None, NodeId | None], list[list[int]]] = {}
         self._unsent: OrderedDict[EventId, None] = OrderedDict()
@@ -184,6 +185,7 @@ class BroadcastTree:
         return {
             "tree-announce": self._announce,
             "tree-missing": self._ask_for_missing,
+            "tree-hole": self._ask_for_hole,
             "tree-recent": self._announce_recent,
         }
 
@@ -253,6 +255,8 @@ class BroadcastTree:
         self._new_links.pop(peer, None)
         for missing in self._missing.values():
             missing.sources.pop(peer, None)
+        for hole in self._holes.values():
+            hole.asked.discard(peer)
         for stream in [stream for stream in self._news if peer in stream[3:]]:
             # Where they came from matters no more.
             runs = self._news.pop(stream)
@@ -270,6 +274,9 @@ class BroadcastTree:
         self._ways.pop(topic, None)
         for stream in [stream for stream in self._missing if stream.topic == topic]:
             self._forget_missing(stream)
+        for stream in [stream for stream in self._holes if stream.topic == topic]:
+            del self._holes[stream]
+            self._world.cancel_timer(("tree-hole", stream))
         for news in [news for news in self._news if news[1] == topic]:
             del self._news[news]
         for event_id in [event_id for event_id in self._unsent if event_id.topic == topic]:
@@ -279,11 +286,13 @@ class BroadcastTree:
         """Peers that some state is kept for."""
         peers = self._grafted.union(peer for news in self._news for peer in news[3:] if peer is not None)
         peers.update(self._new_links)
+        peers.update(*(hole.asked for hole in self._holes.values()))
         return peers.union(*self._lazy.values(), *(missing.sources for missing in self._missing.values()))
 
     def restart(self) -> None:
         """Timers were lost with the last life: forget what waited for them."""
         self._missing.clear()
+        self._holes.clear()
         self._news.clear()
         self._new_links.clear()
         self._since = self._world.now
@@ -447,16 +456,14 @@ class BroadcastTree:
                 since = first if behind < 0 else min(first, behind + 1)
                 self._graft(stream, sender, self._seen.unseen(*stream, since, last))
 
-    def _note_missing(
-        self, stream: PublisherStream, sender: NodeId, first: int, last: int, patience: float = 1.0
-    ) -> None:
-        """A peer can be asked for events that are not here; `patience`: times the usual one."""
+    def _note_missing(self, stream: PublisherStream, sender: NodeId, first: int, last: int) -> None:
+        """A peer can be asked for events that are not here."""
         missing = self._missing.get(stream)
         if missing is None:
             highest = self._seen.highest(*stream)
             gaps = sum(high - low + 1 for low, high in self._seen.unseen(*stream, first, min(last, highest)))
             missing = self._missing[stream] = Missing(highest, gaps, first, last)
-            self._wait_for(stream, patience=patience)
+            self._wait_for(stream)
             if len(self._missing) > self._parameters.most_missing:
                 self._forget_missing(next(iter(self._missing)))
         missing.first, missing.last = min(missing.first, first), max(missing.last, last)
@@ -478,8 +485,32 @@ class BroadcastTree:
             ):
                 if one.began >= since:
                     stream = PublisherStream(event.publisher, event.topic, event.epoch)
-                    self._note_missing(stream, sender, before + 1, event.sequence - 1, HOLE)
+                    hole = self._holes.get(stream)
+                    if hole is not None:
+                        hole.sender = sender
+                    elif len(self._holes) < self._parameters.most_missing:
+                        self._holes[stream] = Hole(sender, before + 1)
+                        self._wait_for_hole(stream)
                 return
+
+    def _wait_for_hole(self, stream: PublisherStream) -> None:
+        patience = HOLE * self._parameters.graft_timeout * (1.0 + self._world.random.random())
+        self._world.set_timer(("tree-hole", stream), patience)
+
+    def _ask_for_hole(self, key: TimerKey) -> None:
+        """Ask who sent what came after, then one neighbour after the other; each once."""
+        stream: PublisherStream = key[1]
+        hole = self._holes[stream]
+        runs = self._seen.unseen(*stream, hole.first, self._seen.highest(*stream))
+        links = self._links(stream.topic) if runs and self._wants(stream.topic) else ()
+        for peer in (hole.sender, *links):
+            if peer in links and peer not in hole.asked:
+                hole.asked.add(peer)
+                self._wait_for_hole(stream)
+                self._note_missing(stream, peer, runs[0][0], runs[-1][1])
+                self._graft(stream, peer, runs)
+                return
+        del self._holes[stream]
 
     def _is_older_than_interest(self, topic: TopicId, age: float) -> bool:
         return self._world.now - age < max(self._since, self._topic_since.get(topic, self._since))
@@ -669,9 +700,9 @@ class BroadcastTree:
             source.tries = self._parameters.graft_attempts - 1  # one question each
         self._wait_for(stream)
 
-    def _wait_for(self, stream: PublisherStream, rounds: int = 0, patience: float = 1.0) -> None:
+    def _wait_for(self, stream: PublisherStream, rounds: int = 0) -> None:
         """`rounds`: how often everybody who has the events was asked in vain."""
-        patience *= self._parameters.graft_timeout * self._patience * (1.0 + self._world.random.random())
+        patience = self._parameters.graft_timeout * self._patience * (1.0 + self._world.random.random())
         self._world.set_timer(("tree-missing", stream), patience * 2.0 ** min(rounds, 2))
 
     def _forget_missing(self, stream: PublisherStream) -> None:
