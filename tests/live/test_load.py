@@ -122,7 +122,7 @@ def test_only_those_are_held_up_whose_events_are_passed_on() -> None:
     async def test() -> None:
         names = ["reader", "sender", "third"]
         async with run_swarm([["a"]] * 3, local(), names=names) as (reader, sender, third):
-            await eventually(lambda: linked(reader, sender, third))
+            await eventually(lambda: set(reader.node.targets(ring_id("a"))) == {sender.id, third.id})
             transport, elsewhere = reader.transport, 1
             link = transport.link_to(sender.id)
             assert link is not None
