@@ -145,6 +145,7 @@ def test_settled_parts_are_introduced_by_random_members_at_a_bounded_rate() -> N
             keeper.announced(labelled, now=1.0)
     assert keeper.introductions([TOPIC], now=29.0) == [], "not settled yet"
     introduced = [told for now in (40.0, 60.0, 80.0) for told in keeper.introductions([TOPIC], now)]
+    assert [told.contacts[0].left // 10 for told in introduced] == [46, 46, 44, 44, 42, 42], "of their terms"
     assert len(introduced) == 6, "one pair at a time, and both sides are told"
     for one, other in zip(introduced[::2], introduced[1::2], strict=True):
         assert one.parted

@@ -248,13 +248,19 @@ class Home:
                 continue
             known.introduced = now
             parts = {
-                leader: [peer for peer, record in known.kept.items() if record.label == leader]
+                leader: [
+                    peer
+                    for peer, record in known.kept.items()
+                    if record.label == leader and record.until > now
+                ]
                 for leader in settled
             }
             for one, its_part, other, other_part in rules.pairs_to_introduce(parts, PAIRS, self._random):
                 audience = len(known.kept) - 1
-                answers.append(Told(one, topic, (TopicContact(other, other_part),), audience, parted=True))
-                answers.append(Told(other, topic, (TopicContact(one, its_part),), audience, parted=True))
+                for member, stranger, part in ((one, other, other_part), (other, one, its_part)):
+                    left = int(known.kept[stranger].until - now)
+                    introduced = TopicContact(stranger, part, left)
+                    answers.append(Told(member, topic, (introduced,), audience, parted=True))
         return answers
 
     # Records that others keep as well.

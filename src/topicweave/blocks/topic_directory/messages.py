@@ -80,7 +80,7 @@ class TopicContact(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     id: NodeId
     label: NodeId | None = None
-    left: int = 120
+    left: int = 0
     """Seconds for which this is good: what is left of the subscriber's own term."""
 
 
