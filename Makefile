@@ -16,7 +16,7 @@ setup: ## .venv with the locked packages and this project, and a Java for Spark
 	@sh scripts/setup.sh
 
 test: ## what a change has to pass; PYTEST_ARGS="-k ring" goes to pytest, PYTHON=python3.13 makes .venv with that one
-	@sh scripts/setup.sh --need-java --browser
+	@sh scripts/setup.sh --need-java --test-tools
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync types style archive
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(PYTEST_ARGS)
 

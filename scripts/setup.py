@@ -1,4 +1,5 @@
-"""Make `.venv` what requirements/ and pyproject.toml say, see to a Java for Spark and to a Chromium for the tests.
+"""Make `.venv` what requirements/ and pyproject.toml say, see to a Java for Spark, to a Chromium and to Mosquitto's
+programs for the tests.
 
 `make setup` runs this.
 
@@ -16,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,11 @@ JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless")
 CHROMIUM_PACKAGES = ("chromium", "chromium-browser")
 CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
 
+MOSQUITTO_CLIENTS = ("mosquitto-clients",)
+MOSQUITTO = "mosquitto"
+"""The package of the broker, which also holds `mosquitto_passwd`. Installed, it would start a broker on this machine,
+so it is fetched and unpacked, and that one program is taken out of it."""
+
 Stamp = dict[str, str]
 
 
@@ -41,19 +48,22 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     java = parser.add_mutually_exclusive_group()
     java.add_argument("--need-java", action="store_true", help="fail where no Java can be had")
     java.add_argument("--java-optional", action="store_true", help="do not try again where none could be had")
-    parser.add_argument("--browser", action="store_true", help="see to a Chromium, too")
+    parser.add_argument(
+        "--test-tools", action="store_true", help="see to a Chromium and Mosquitto's programs, too"
+    )
     parser.add_argument(
         "--check", action="store_true", help="do nothing; exit with 0 if nothing is to be done"
     )
     options = parser.parse_args(arguments)
     if options.check:
-        return 0 if in_place(root, options.java_optional, options.browser) else 1
+        return 0 if in_place(root, options.java_optional, options.test_tools) else 1
     try:
         with only_one(root):
             install_packages(root)
             install_java(root, options.java_optional)
-            if options.browser:
+            if options.test_tools:
                 install_chromium(root)
+                install_mosquitto(root)
         if options.need_java and not read_stamp(root).get("java"):
             return 1
     except SetupError as error:
@@ -69,7 +79,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
 
 
 def wanted(root: Path) -> Stamp:
-    """What the stamp of a finished set-up says; Java and Chromium come on top."""
+    """What the stamp of a finished set-up says; Java and what tests use come on top."""
     return {
         # Neither survives a move or another Python: scripts name the one, packages are built for the other.
         "place": str(root),
@@ -79,11 +89,13 @@ def wanted(root: Path) -> Stamp:
     }
 
 
-def in_place(root: Path, java_optional: bool, browser: bool) -> bool:
+def in_place(root: Path, java_optional: bool, test_tools: bool) -> bool:
     stamp = read_stamp(root)
     if not wanted(root).items() <= stamp.items():
         return False
-    if browser and stamp.get("chromium") != find_chromium():
+    if test_tools and (
+        stamp.get("chromium") != find_chromium() or stamp.get("mosquitto") != find_mosquitto(root)
+    ):
         return False
     java = stamp.get("java")
     return os.access(java, os.X_OK) if java else java_optional and java is not None
@@ -144,7 +156,7 @@ def install_packages(root: Path) -> None:
         # Left over from an earlier lock, such a package would hide that nothing asks for it any more.
         if left_over := installed_names(venv) - names - {"pip", "topicweave"}:
             pip(venv, "uninstall", "--yes", *sorted(left_over))
-        have = {key: have[key] for key in ("java", "chromium") if key in have}
+        have = {key: have[key] for key in ("java", "chromium", "mosquitto") if key in have}
     if have.get("project") != want["project"]:
         say("installing topicweave itself, editable")
         pip(venv, "install", "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(root))
@@ -231,6 +243,57 @@ def install_chromium(root: Path) -> None:
 def find_chromium() -> str:
     """The executable, or nothing."""
     return next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), "")
+
+
+# ---- Mosquitto
+
+
+def install_mosquitto(root: Path) -> None:
+    if read_stamp(root).get("mosquitto") == find_mosquitto(root):
+        return
+    said = ""
+    if not shutil.which("mosquitto_sub"):
+        said = apt_get_one_of(MOSQUITTO_CLIENTS, "no clients of Mosquitto")
+    if not find_mosquitto_passwd(root):
+        said = said or unpack_mosquitto_passwd(root)
+    found = find_mosquitto(root)
+    if not all(found.split(os.pathsep)):
+        print(
+            f"setup: no mosquitto_sub or no mosquitto_passwd on the PATH{said}: install them "
+            "(apt-get install mosquitto-clients mosquitto); without them some tests of the MQTT door are skipped",
+            file=sys.stderr,
+        )
+    write_stamp(root, {**read_stamp(root), "mosquitto": found})
+
+
+def find_mosquitto(root: Path) -> str:
+    """The two executables, with a colon between; either may be missing."""
+    return os.pathsep.join((shutil.which("mosquitto_sub") or "", find_mosquitto_passwd(root)))
+
+
+def find_mosquitto_passwd(root: Path) -> str:
+    path = os.pathsep.join((str(root / ".venv/bin"), os.environ.get("PATH", os.defpath)))
+    return shutil.which("mosquitto_passwd", path=path) or ""
+
+
+def unpack_mosquitto_passwd(root: Path) -> str:
+    """Into .venv, which needs no rights; what apt-get said if it cannot be had, for the user's line."""
+    apt_get, dpkg_deb = shutil.which("apt-get"), shutil.which("dpkg-deb")
+    if not apt_get or not dpkg_deb:
+        return ""
+    say("no mosquitto_passwd: taking it out of Debian's mosquitto")
+    with tempfile.TemporaryDirectory() as folder:
+        fetched = run(["env", "-C", folder, apt_get, "download", "-qq", MOSQUITTO])
+        packages = list(Path(folder).glob("*.deb"))
+        if fetched.returncode or not packages:
+            said = fetched.stdout.strip().splitlines()
+            return f" (apt-get: {said[-1]})" if said else ""
+        unpacked = run([dpkg_deb, "-x", str(packages[0]), folder])
+        program = Path(folder, "usr/bin/mosquitto_passwd")
+        if unpacked.returncode or not program.is_file():
+            return f" ({MOSQUITTO} cannot be unpacked)"
+        shutil.copy(program, root / ".venv/bin/mosquitto_passwd")
+    return ""
 
 
 # ---- Debian's packages

@@ -40,7 +40,14 @@ class Checkout:
             if words in line:
                 return subprocess.CompletedProcess(command, 1, said)
         if "-m venv" in line:
-            (self.root / ".venv").mkdir()
+            (self.root / ".venv/bin").mkdir(parents=True)
+        if "download" in line:
+            Path(command[2], "mosquitto_1_all.deb").touch()
+        if "dpkg-deb -x" in line:
+            program = Path(command[3], "usr/bin/mosquitto_passwd")
+            program.parent.mkdir(parents=True)
+            program.write_text("#!/bin/sh\n")
+            program.chmod(0o755)
         listed = "backend==1\nlibrary==1\nLeft_Over==3\n" if "pip --no-input list" in line else ""
         return subprocess.CompletedProcess(command, 0, listed)
 
@@ -85,7 +92,7 @@ def without_java(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def offer(checkout: Checkout, *names: str) -> None:
     """Put programs of these names on the path."""
     folder = checkout.root.parent / "bin"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     for name in names:
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
@@ -261,7 +268,7 @@ def test_a_browser_is_seen_to_where_asked_for(without_java: Checkout) -> None:
     without_java.setup()
     assert "chromium" not in setup.read_stamp(without_java.root)
     offer(without_java, "chromium")
-    assert without_java.setup("--browser") == 0
+    assert without_java.setup("--test-tools") == 0
     assert setup.read_stamp(without_java.root)["chromium"] == shutil.which("chromium")
 
 
@@ -269,19 +276,61 @@ def test_root_gets_debians_chromium(without_java: Checkout, monkeypatch: pytest.
     offer(without_java, "apt-get")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     without_java.failing["recommends chromium-browser"] = "not tried where the first can be had"
-    without_java.setup("--browser")
-    assert without_java.commands[-1].endswith("install -y -qq --no-install-recommends chromium")
+    without_java.setup("--test-tools")
+    assert without_java.ran("install -y -qq --no-install-recommends chromium")
+    assert not without_java.ran("chromium-browser")
 
 
 def test_without_a_browser_one_line_says_so_once(
     without_java: Checkout, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert without_java.setup("--browser") == 0
-    _, line = capsys.readouterr().err.splitlines()
+    assert without_java.setup("--test-tools") == 0
+    _, line, _ = capsys.readouterr().err.splitlines()
     assert line.startswith("setup: no Chromium on the PATH: install one")
-    assert without_java.setup("--check", "--java-optional", "--browser") == 0
+    assert without_java.setup("--check", "--java-optional", "--test-tools") == 0
     offer(without_java, "chromium")
-    assert without_java.setup("--check", "--java-optional", "--browser") == 1
+    assert without_java.setup("--check", "--java-optional", "--test-tools") == 1
+
+
+def test_mosquittos_broker_is_never_installed_for_its_one_program(
+    without_java: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Debian's package would start a broker."""
+    offer(without_java, "apt-get", "dpkg-deb", "chromium")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    without_java.setup("--test-tools")
+    assert without_java.ran("--no-install-recommends mosquitto-clients")
+    assert not any(
+        command.endswith(" mosquitto") for command in without_java.commands if "install" in command
+    )
+    program = without_java.root / ".venv/bin/mosquitto_passwd"
+    assert os.access(program, os.X_OK)
+    assert setup.read_stamp(without_java.root)["mosquitto"] == f":{program}"
+    offer(without_java, "mosquitto_sub")
+    capsys.readouterr()
+    without_java.setup("--test-tools")
+    assert "mosquitto" not in capsys.readouterr().err
+    assert not without_java.commands[-1].endswith("mosquitto")
+
+
+def test_mosquittos_own_programs_are_taken_where_they_are(without_java: Checkout) -> None:
+    offer(without_java, "chromium", "mosquitto_sub", "mosquitto_passwd")
+    without_java.setup("--test-tools")
+    assert not without_java.ran("download")
+    assert without_java.setup("--check", "--java-optional", "--test-tools") == 0
+
+
+def test_without_mosquitto_one_line_says_so_once(
+    without_java: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer(without_java, "chromium", "apt-get", "dpkg-deb")
+    without_java.failing["download"] = "E: Unable to locate package mosquitto"
+    assert without_java.setup("--test-tools") == 0
+    _, line = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "setup: no mosquitto_sub or no mosquitto_passwd on the PATH (apt-get: E: Unable to locate package"
+    )
+    assert without_java.setup("--check", "--java-optional", "--test-tools") == 0
 
 
 def test_a_java_that_went_away_is_looked_for_again(checkout: Checkout) -> None:

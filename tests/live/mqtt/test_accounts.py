@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,16 @@ def test_a_password_is_known(tmp_path: Path) -> None:
     assert Accounts().known(None, None)
 
 
-@pytest.mark.skipif(shutil.which("mosquitto_passwd") is None, reason="mosquitto_passwd is not installed")
+PASSWD = shutil.which("mosquitto_passwd") or shutil.which(
+    "mosquitto_passwd", path=str(Path(sys.executable).parent)
+)
+
+
+@pytest.mark.skipif(PASSWD is None, reason="mosquitto_passwd is not installed")
 def test_a_file_that_mosquitto_wrote_is_read(tmp_path: Path) -> None:
     file = tmp_path / "passwords"
-    subprocess.run(["mosquitto_passwd", "-c", "-b", str(file), "alice", "secret"], check=True)
+    assert PASSWD is not None
+    subprocess.run([PASSWD, "-c", "-b", str(file), "alice", "secret"], check=True)
     assert Accounts(str(file)).known("alice", b"secret")
     assert not Accounts(str(file)).known("alice", b"other")
 
