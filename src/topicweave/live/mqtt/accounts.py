@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from topicweave.errors import BadInput
-from topicweave.live.mqtt.topics import matches
+from topicweave.model.patterns import matches
 
 VERBS = {"read": (True, False), "write": (False, True), "readwrite": (True, True), "deny": (False, False)}
 MOST_ITERATIONS = 1_000_000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from topicweave.live.mqtt.packets import MqttError, Reason
+from topicweave.model.patterns import MOST_LEVELS
 
-MOST_LEVELS = 128
 SYSTEM = "$SYS/"
 """Topics below this tell of the door itself; they never leave it."""
 RETAINED = "$retained/"
@@ -45,20 +45,3 @@ def refusal_of(filter_: str) -> Reason | None:
     if filter_.startswith("$") and not filter_.startswith(SYSTEM):
         return Reason.NOT_AUTHORIZED
     return None
-
-
-def matches(filter_: str, topic: str) -> bool:
-    """Whether a filter, wildcards and all, covers a topic.
-
-    >>> matches("a/+/c", "a/b/c"), matches("a/#", "a"), matches("a/+", "a/b/c"), matches("#", "$SYS/x")
-    (True, True, False, False)
-    """
-    if topic.startswith("$") and filter_[:1] in ("+", "#"):
-        return False
-    wanted, levels = filter_.split("/"), topic.split("/")
-    for place, level in enumerate(wanted):
-        if level == "#":
-            return True
-        if place >= len(levels) or level not in ("+", levels[place]):
-            return False
-    return len(wanted) == len(levels)
