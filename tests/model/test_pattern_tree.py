@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicweave.live.mqtt.topics import matches
 from topicweave.model.pattern_tree import PatternTree
+from topicweave.model.patterns import matches
 
 LEVEL = st.sampled_from(["a", "b", "", "$x", "c+"])
 NAMES = st.lists(LEVEL, min_size=1, max_size=5).map("/".join).filter(bool)

@@ -140,6 +140,14 @@ class SeenEvents:
         """Remember a stream as an earlier life knew it."""
         self._put(publisher, topic, list(state))
 
+    def forget(self, publisher: NodeId, topic: TopicId) -> None:
+        """A stream's events may come again."""
+        state = self._streams.pop((publisher, topic), None)
+        if state is not None:
+            self._gaps -= len(state[2])
+            if state is self._state:
+                self._publisher, self._topic, self._state = -1, -1, []
+
     def __len__(self) -> int:
         return len(self._streams)
 

@@ -235,8 +235,10 @@ class Gate:
             if len(self.epochs) > 1 << 16:
                 self.epochs.popitem(last=False)
 
-    def forget(self, topic: TopicId) -> None:
-        """The topic is not wanted any more."""
+    def forget(self, topic: TopicId, unseen: bool = False) -> None:
+        """The topic is not wanted any more; with `unseen` what came of it may come again."""
+        for publisher in self.publishers.get(topic, ()) if unseen else ():
+            self.seen.forget(publisher, topic)
         self._log.drop(topic)
         self.gaps.forget(topic)
         self.publishers.pop(topic, None)

@@ -30,6 +30,7 @@ from cryptography.x509.oid import NameOID
 
 from topicweave.errors import BadInput
 from topicweave.live.frames import ProtocolError
+from topicweave.live.names import RETAINED
 from topicweave.live.revocation import Revocations
 from topicweave.live.settings import Address
 from topicweave.live.wire import AddressOf
@@ -64,16 +65,16 @@ Verdict = Literal["good", "forged", "unknown-key", "expired", "revoked"]
 
 
 class Permissions(msgspec.Struct, frozen=True):
-    """Beginnings of topics' names; None allows all."""
+    """Beginnings of topics' names; None allows all. What holds for a topic holds for its retained value."""
 
     publish: tuple[str, ...] | None = None
     subscribe: tuple[str, ...] | None = None
 
     def may_publish(self, topic: str) -> bool:
-        return self.publish is None or topic.startswith(self.publish)
+        return self.publish is None or topic.removeprefix(RETAINED).startswith(self.publish)
 
     def may_subscribe(self, topic: str) -> bool:
-        return self.subscribe is None or topic.startswith(self.subscribe)
+        return self.subscribe is None or topic.removeprefix(RETAINED).startswith(self.subscribe)
 
 
 class Credential(msgspec.Struct, frozen=True):

@@ -8,6 +8,8 @@ from topicweave.errors import BadInput
 from topicweave.model.ids import TopicId, ring_id
 
 MOST_TOPICS = 1_000_000
+RETAINED = "$retained/"
+"""A retained value of MQTT travels on a topic of its own, below this: who may have the one may have the other."""
 
 
 class TopicNames:

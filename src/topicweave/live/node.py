@@ -33,7 +33,7 @@ from topicweave.live.publisher import SEAL_ROOM, Publisher
 from topicweave.live.seeds import Resolver, Seeds, resolve
 from topicweave.live.settings import Address, SeedName, Settings
 from topicweave.live.transport import Transport, Who
-from topicweave.live.wanting import Wanting
+from topicweave.live.wanting import MOST_HISTORY, Wanting
 from topicweave.live.wire import AddressOf, Codec
 from topicweave.live.world import LiveWorld
 from topicweave.model.event import Event, EventId
@@ -54,9 +54,6 @@ JOIN_PATIENCE = 1.0
 """Seconds a node waits for a first contact before it begins alone; it goes on trying."""
 SAVE_EVERY = 5.0
 STORED_PEERS = 256
-CHUNK = 2500
-"""Topics subscribed to in one turn of the event loop. Neighbours are told of each change, so there should be few."""
-MOST_HISTORY = 1_000_000
 
 
 class LiveNode:
@@ -86,7 +83,7 @@ class LiveNode:
             self.clock = Clock(earlier + SAVE_EVERY + 1.0 if earlier else 0.0, wall)
             self.topics = TopicNames([*settings.subscribe, *(store.subscriptions() if store else ())])
             for topic in self.topics:
-                self._check_permission(topic)
+                self.check_permission(topic)
             stored = store.peers() if store else {}
             if store is not None:
                 for topic in self.topics:
@@ -141,7 +138,7 @@ class LiveNode:
         self._started = False
         self._stopped = False
         self._on_gaps: list[Callable[[Gap], None]] = []
-        self.wanting = Wanting(self)
+        self.wanting = Wanting(self, self.topics)
         self.http: HttpPort | None = None
         self.mqtt: MqttPort | None = None
         self.recorder: Recorder | None = None
@@ -257,53 +254,15 @@ class LiveNode:
         `last=N` asks for more: the last N events that neighbours keep, on disk too; `since` (Unix time) for those that came to them later
         than that. Both ask for what the node has not had. What is `lasting` is wanted again after a restart with the same data folder.
         """
-        topics = [topic] if isinstance(topic, str) else list(topic)
-        if last is not None and not 0 <= last <= MOST_HISTORY:
-            raise BadInput(f"last={last}: say 0 to {MOST_HISTORY} events")
-        for name in topics:
-            self._check_permission(name)
-        for start in range(0, len(topics), CHUNK):
-            chunk = topics[start : start + CHUNK]
-            ids = [self.topics.id_of(name) for name in chunk]
-            new = [
-                (name, number)
-                for name, number in zip(chunk, ids, strict=True)
-                if number not in self.node.subscriptions
-            ]
-            if new:
-                self.world.settle()
-                self.node.subscribe_all([number for _, number in new])
-                if self.recorder is not None:
-                    self.recorder.wants([number for _, number in new])
-            for name, number in new:
-                self.world.catch_up.changed(number)
-                if self.disk is not None and lasting:
-                    self.disk.do(self.disk.store.add_subscription, name)
-            if last or since is not None:
-                for number in ids:
-                    self.world.catch_up.ask_history(number, last or MOST_HISTORY, since or 0.0)
-            if start + CHUNK < len(topics):
-                await asyncio.sleep(0)
-        if self.disk is not None:
-            self.disk.committed()
+        await self.wanting.take(
+            [topic] if isinstance(topic, str) else topic, last=last, since=since, lasting=lasting
+        )
 
     async def unsubscribe(self, topic: str | Iterable[str]) -> None:
-        """Want a topic, or many, no more; their caches are dropped."""
-        for number, name in enumerate([topic] if isinstance(topic, str) else list(topic), start=1):
-            topic_id = self.topics.id_of(name)
-            self.world.settle()
-            self.node.unsubscribe(topic_id)
-            if self.recorder is not None:
-                self.recorder.wants([topic_id], False)
-            self.world.gate.forget(topic_id)
-            if self.disk is not None:
-                self.disk.do(self.disk.store.remove_subscription, name)
-            if number % CHUNK == 0:
-                await asyncio.sleep(0)
-        if self.disk is not None:
-            self.disk.committed()
+        """Want a topic, or many, no more. Once no client wants it either, its cache is dropped."""
+        await self.wanting.drop([topic] if isinstance(topic, str) else topic)
 
-    def _check_permission(self, topic: str) -> None:
+    def check_permission(self, topic: str) -> None:
         if self.keyring is not None and not self.keyring.own.permissions.may_subscribe(topic):
             raise BadInput(
                 f"the certificate of {self.keyring.name!r} does not allow to subscribe to {topic!r}"

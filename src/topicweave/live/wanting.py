@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from topicweave.errors import BadInput
+from topicweave.live.names import RETAINED
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
+
+CHUNK = 2500
+"""Topics subscribed to in one turn of the event loop. Neighbours are told of each change, so there should be few."""
+MOST_HISTORY = 1_000_000
 
 
 class Wanting:
@@ -21,47 +29,49 @@ class Wanting:
 
     # The application.
 
-    def take(self, topics: Iterable[str]) -> None:
-        """The application wants these; who calls this subscribes."""
+    async def take(
+        self, topics: Iterable[str], *, last: int | None = None, since: float | None = None, lasting: bool
+    ) -> None:
+        """The application wants these; what is `lasting` also after a restart with the same data folder."""
+        topics = list(dict.fromkeys(topics))
+        self._check(topics, last)
         self._own.update(topics)
+        disk = self._node.disk
+        for topic in topics if disk is not None and lasting else ():
+            assert disk is not None
+            disk.do(disk.store.add_subscription, topic)
+        await self._begin_all(topics, last, since)
 
-    def drop(self, topics: Iterable[str]) -> list[str]:
-        """The application is done with these; those that nobody wants now."""
+    async def drop(self, topics: Iterable[str]) -> None:
+        """The application is done with these."""
         topics = list(dict.fromkeys(topics))
         self._own.difference_update(topics)
-        return [topic for topic in topics if topic not in self._counts]
+        disk = self._node.disk
+        for topic in topics if disk is not None else ():
+            assert disk is not None
+            disk.do(disk.store.remove_subscription, topic)
+        await self._end([topic for topic in topics if topic not in self._counts])
 
     # Clients and patterns.
 
     async def more(
         self, topics: Iterable[str], *, last: int | None = None, since: float | None = None
     ) -> None:
-        """One more wants each of these."""
+        """One more wants each of these. After a restart that is over: clients come again by themselves."""
         topics = list(dict.fromkeys(topics))
+        self._check(topics, last)
         self._add(topics)
-        try:
-            # Clients come again by themselves.
-            await self._node.want(topics, last=last, since=since, lasting=False)
-        except BaseException:
-            self._remove(topics)
-            raise
+        await self._begin_all(topics, last, since)
 
     def more_now(self, topics: Iterable[str]) -> None:
         """The same for a few topics, within this turn of the event loop."""
         topics = list(dict.fromkeys(topics))
+        self._check(topics, None)
         self._add(topics)
-        self._node.want_now(topics)
+        self._begin(topics, None, None)
 
     async def less(self, topics: Iterable[str]) -> None:
         """One is done with each of these."""
-        await self._node.want_no_more(self._remove(topics))
-
-    def _add(self, topics: Iterable[str]) -> None:
-        for topic in topics:
-            self._counts[topic] = self._counts.get(topic, 0) + 1
-
-    def _remove(self, topics: Iterable[str]) -> list[str]:
-        """Those that nobody wants now."""
         unwanted = []
         for topic in topics:
             if topic in self._counts:
@@ -70,4 +80,56 @@ class Wanting:
                     del self._counts[topic]
                     if topic not in self._own:
                         unwanted.append(topic)
-        return unwanted
+        await self._end(unwanted)
+
+    def _add(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self._counts[topic] = self._counts.get(topic, 0) + 1
+
+    # Subscribing.
+
+    def _check(self, topics: Sequence[str], last: int | None) -> None:
+        """Before anything changes: all of them can be had."""
+        if last is not None and not 0 <= last <= MOST_HISTORY:
+            raise BadInput(f"last={last}: say 0 to {MOST_HISTORY} events")
+        for topic in topics:
+            self._node.check_permission(topic)
+            self._node.topics.id_of(topic)
+
+    async def _begin_all(self, topics: Sequence[str], last: int | None, since: float | None) -> None:
+        for start in range(0, len(topics), CHUNK):
+            self._begin(topics[start : start + CHUNK], last, since)
+            if start + CHUNK < len(topics):
+                await asyncio.sleep(0)
+        if self._node.disk is not None:
+            self._node.disk.committed()
+
+    def _begin(self, topics: Sequence[str], last: int | None, since: float | None) -> None:
+        node, catch_up = self._node, self._node.world.catch_up
+        ids = [node.topics.id_of(topic) for topic in topics]
+        new = [number for number in ids if number not in node.node.subscriptions]
+        if new:
+            node.world.settle()
+            node.node.subscribe_all(new)
+            if node.recorder is not None:
+                node.recorder.wants(new)
+        for number in new:
+            catch_up.changed(number)
+        if last or since is not None:
+            for number in ids:
+                catch_up.ask_history(number, last or MOST_HISTORY, since or 0.0)
+
+    async def _end(self, topics: Sequence[str]) -> None:
+        node = self._node
+        for number, topic in enumerate(topics, start=1):
+            topic_id = node.topics.id_of(topic)
+            node.world.settle()
+            node.node.unsubscribe(topic_id)
+            if node.recorder is not None:
+                node.recorder.wants([topic_id], False)
+            # Who wants a retained value again is to get it again.
+            node.world.gate.forget(topic_id, unseen=topic.startswith(RETAINED))
+            if number % CHUNK == 0:
+                await asyncio.sleep(0)
+        if node.disk is not None:
+            node.disk.committed()

@@ -23,8 +23,10 @@ from paho.mqtt.packettypes import PacketTypes
 
 import topicweave
 from tests.live.mqtt.test_accounts import hashed
-from tests.live.together import eventually, linked, local, run
+from tests.live.together import eventually, linked, local, run, secure
 from topicweave.live import LiveNode
+from topicweave.live.authority import issue, new_swarm
+from topicweave.live.keyring import Permissions
 from topicweave.live.mqtt.codec import Reader, encode
 from topicweave.live.mqtt.packets import (
     V5,
@@ -218,6 +220,35 @@ def test_an_empty_payload_ends_a_retained_value() -> None:
                     await late.subscribe("state", qos=1)
                     await alice.publish("state", b"next", qos=1)
                     assert said((await next_of(late))[0]) == ("state", b"next", False)
+
+    run(test)
+
+
+def test_a_retained_value_comes_again_to_who_subscribes_again() -> None:
+    async def test() -> None:
+        async with doors() as (one, other), at(one) as alice, at(other) as bob:
+            await alice.publish("t", b"kept", qos=1, retain=True)
+            for _ in range(2):
+                await bob.subscribe("t", qos=1)
+                assert said(*await next_of(bob)) == ("t", b"kept", True)
+                await bob.unsubscribe("t")
+                assert other.subscriptions == []
+
+    run(test)
+
+
+def test_what_a_certificate_allows_holds_for_retained_values(tmp_path: Path) -> None:
+    swarm = new_swarm(tmp_path / "swarm")
+    allowed = Permissions(publish=("sensors/",), subscribe=("sensors/",))
+    keys = issue(swarm, "door", permissions=allowed)
+
+    async def test() -> None:
+        settings = secure(keys, mqtt=MQTT)
+        async with topicweave.connect(settings) as one, at(one) as alice, at(one) as bob:
+            await alice.publish("sensors/7", b"kept", qos=1, retain=True)
+            await bob.subscribe("sensors/7", qos=1)
+            assert said(*await next_of(bob)) == ("sensors/7", b"kept", True)
+            assert await bob.subscribe("commands/7", qos=1) == (0x80,)
 
     run(test)
 

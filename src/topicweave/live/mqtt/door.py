@@ -38,7 +38,8 @@ from topicweave.live.mqtt.packets import (
     Wish,
 )
 from topicweave.live.mqtt.session import FOR_EVER, Kept, Parcel, Session
-from topicweave.live.mqtt.topics import RETAINED, SYSTEM, check_topic, refusal_of
+from topicweave.live.mqtt.topics import SYSTEM, check_topic, refusal_of
+from topicweave.live.names import RETAINED
 from topicweave.live.publisher import NOT_PERMANENT
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from topicweave.model.patterns import MOST_LEVELS
 
 SYSTEM = "$SYS/"
 """Topics below this tell of the door itself; they never leave it."""
-RETAINED = "$retained/"
-"""A topic's retained value travels on a topic of its own, below this: who wants the one wants the other."""
 
 
 def check_topic(topic: str) -> str:
