@@ -174,7 +174,7 @@ ALL = sorted(
 
 def test_the_messages_of_the_package_are_found() -> None:
     names = {f"{kind.__module__}.{kind.__name__}" for kind in ALL}
-    assert "topicweave.blocks.broadcast_tree.Push" in names
+    assert "topicweave.blocks.broadcast_tree.messages.Push" in names
     assert "topicweave.systems.spidercast.messages.Heartbeat" in names
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.blocks.broadcast_swarm import GRAPHS, NEWS, SPORT, Swarm, announced_one, graft_one, warmed_up
 from topicweave.blocks.broadcast_tree import (
-    MOST_RUNS,
     BroadcastTree,
     BroadcastTreeParameters,
     EventRun,
@@ -19,6 +18,7 @@ from topicweave.blocks.broadcast_tree import (
     Prune,
     Push,
 )
+from topicweave.blocks.broadcast_tree.parameters import MOST_RUNS
 from topicweave.model.event import Event, EventId
 from topicweave.port import Message
 
@@ -106,13 +106,13 @@ def size(tree: BroadcastTree) -> int:
     tables: list[Sized] = [
         tree._seen,
         tree._cache,
-        tree._missing,
-        tree._news,
+        tree._missing.streams,
+        tree._news.untold,
         tree._unsent,
-        tree._lazy,
+        tree._ways.lazy,
     ]
-    tables += [*tree._lazy.values(), *tree._news.values()]
-    tables += [missing.sources for missing in tree._missing.values()]
+    tables += [*tree._ways.lazy.values(), *tree._news.untold.values()]
+    tables += [missing.sources for missing in tree._missing.streams.values()]
     return sum(map(len, tables))
 
 
@@ -192,14 +192,14 @@ def test_a_departed_peer_is_forgotten_altogether() -> None:
     assert tree.known_peers() == set()
     swarm.net.run(swarm.net.now + 5.0)
     assert swarm.net.worlds[0].pending == {}
-    assert not tree._missing
+    assert not tree._missing.streams
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_no_timers_are_left_when_idle(name: str) -> None:
     swarm = warmed_up(GRAPHS[name])
     assert swarm.timers() == []
-    assert all(not tree._missing and not tree._news for tree in swarm.trees.values())
+    assert all(not tree._missing.streams and not tree._news.untold for tree in swarm.trees.values())
 
 
 def test_a_restart_forgets_what_waited_for_timers_and_goes_on() -> None:
@@ -213,8 +213,8 @@ def test_a_restart_forgets_what_waited_for_timers_and_goes_on() -> None:
     tree.publish(swarm.event(0))
     world.pending.clear()
     tree.restart()
-    assert not tree._missing
-    assert not tree._news
+    assert not tree._missing.streams
+    assert not tree._news.untold
     swarm.tell(1, 0, announced_one(missing.id))
     event, _ = swarm.publish(0, settle=300.0)
     assert swarm.receivers(event) == {1: 1, 2: 1}

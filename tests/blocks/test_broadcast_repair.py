@@ -19,16 +19,14 @@ from tests.blocks.broadcast_swarm import (
     warmed_up,
 )
 from topicweave.blocks.broadcast_tree import (
-    MOST_ASKED,
-    MOST_PATIENCE,
-    MOST_SEARCHES,
-    MOST_SENT,
     BroadcastTreeParameters,
     EventRun,
     Graft,
     IHave,
     Push,
 )
+from topicweave.blocks.broadcast_tree.missing import MOST_PATIENCE, MOST_SEARCHES
+from topicweave.blocks.broadcast_tree.parameters import MOST_ASKED, MOST_SENT
 from topicweave.blocks.late_neighbours import LATE
 from topicweave.model.event import Event, EventId
 

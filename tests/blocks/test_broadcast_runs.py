@@ -91,12 +91,12 @@ class Side:
         tree = self.tree
         return (
             list(tree._cache),
-            tree._lazy,
-            tree._ways,
+            tree._ways.lazy,
+            tree._ways.of,
             tree._seen.state(PUBLISHER, NEWS),
-            tree._news,
-            [(one.first, one.last) for one in tree._recent],
-            tree._patience,
+            tree._news.untold,
+            [(one.first, one.last) for one in tree._news.recent],
+            tree._missing.patience,
         )
 
 
@@ -123,7 +123,7 @@ def test_runs_are_the_same_as_one_by_one(
         ]
         for side in (single, runs):
             side.world.now += pause
-            side.tree._grafted.update(asked)
+            side.tree._missing.asked.update(asked)
         single.one_by_one(sender, messages)
         runs.in_runs(sender, messages)
         assert runs.world.delivered == single.world.delivered
@@ -177,7 +177,7 @@ def test_events_sent_to_the_targets_are_the_same_as_published_ones() -> None:
 
 def test_lazy_peers_are_no_targets_but_hear_of_it() -> None:
     side = Side(prefer_short=False)
-    side.tree._lazy[NEWS] = {12: 0.0}
+    side.tree._ways.lazy[NEWS] = {12: 0.0}
     assert list(side.tree.targets(NEWS)) == [11, 13]
     side.tree.published([Push(Event(SELF, NEWS, 5, 0), 1), Push(Event(SELF, NEWS, 5, 1), 1)])
     side.tree.timers()["tree-announce"](("tree-announce",))

@@ -21,7 +21,6 @@ from tests.blocks.broadcast_swarm import (
 )
 from tests.seeds import seeds
 from topicweave.blocks.broadcast_tree import (
-    MOST_RUNS,
     BroadcastTreeParameters,
     EventRun,
     Graft,
@@ -29,6 +28,7 @@ from topicweave.blocks.broadcast_tree import (
     Prune,
     Push,
 )
+from topicweave.blocks.broadcast_tree.parameters import MOST_RUNS
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId
 
