@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -36,14 +37,25 @@ COUNTED = (
 FLOATS = (0.0, -1.0, 0.5, 1.0, 1e-9, 1e9, -1e9, 1e300, float("inf"), float("nan"))
 
 
+TEXTS = ("", "a", "greedy", "random", "x" * 100)
+
+_info = lru_cache(maxsize=None)(msgspec.inspect.type_info)
+
+
 class HostileMessages:
-    """`nodes` and `topics` are those of the swarm."""
+    """`nodes` and `topics` are those of the swarm, `texts` such as its messages hold."""
 
     def __init__(
-        self, types: Sequence[type[Message]], nodes: Sequence[NodeId], topics: Sequence[TopicId], seed: int
+        self,
+        types: Sequence[type[Message]],
+        nodes: Sequence[NodeId],
+        topics: Sequence[TopicId],
+        seed: int,
+        texts: Sequence[str] = TEXTS,
     ) -> None:
         self._types = list(types)
         self._nodes, self._topics = list(nodes), list(topics)
+        self._texts = texts
         self._known = self._nodes
         self._length: int | None = None
         self._random = random.Random(seed)
@@ -62,7 +74,7 @@ class HostileMessages:
                 continue
 
     def _struct(self, type_: type[msgspec.Struct]) -> Any:
-        info = msgspec.inspect.type_info(type_)
+        info = _info(type_)
         assert isinstance(info, msgspec.inspect.StructType)
         values = []
         for field in info.fields:
@@ -87,7 +99,7 @@ class HostileMessages:
             case inspect.BoolType():
                 return rng.random() < 0.5
             case inspect.StrType():
-                return rng.choice(("", "a", "greedy", "random", "x" * 100))
+                return rng.choice(self._texts)
             case inspect.BytesType():
                 return rng.randbytes(rng.choice((0, 1, 8, 16, 64, 200)))
             case inspect.LiteralType(values=values):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from topicweave.blocks.name_messages import RingParcel, weight
 from topicweave.blocks.topic_directory.messages import (
     Announcement,
     Carry,
@@ -24,7 +25,7 @@ from topicweave.blocks.topic_directory.messages import (
 )
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.blocks.topic_directory.ring import HomesRing
-from topicweave.model.ids import NodeId, TopicId
+from topicweave.model.ids import RING_SIZE, NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
 
 TIMER = "dir-hop"
@@ -48,7 +49,7 @@ class _Sent(NamedTuple):
 class _Waiting:
     """What goes to one hop next."""
 
-    __slots__ = ("announcements", "records", "renewals", "reports", "told", "tries")
+    __slots__ = ("announcements", "parcels", "records", "renewals", "reports", "told", "tries")
 
     def __init__(self) -> None:
         self.announcements: list[Announcement] = []
@@ -56,11 +57,12 @@ class _Waiting:
         self.reports: list[Unanswered] = []
         self.records: list[Record] = []
         self.renewals: list[Renewal] = []
+        self.parcels: list[RingParcel] = []
         self.tries = 0
 
 
 class Carrier:
-    """`arrived(sender, carry)` gets what ends here; `dead(peer)` is called for a hop that does not answer."""
+    """`arrived(carry)` gets what ends here; `dead(peer)` is called for a hop that does not answer. Parcels are for `opened`; where nobody wants them, they end."""
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class Carrier:
         self._parameters = parameters
         self._arrived = arrived
         self._dead = dead
+        self.opened: Callable[[RingParcel], None] = lambda _parcel: None
         self._waiting: dict[NodeId, _Waiting] = {}
         self._urgent = False
         self._sent: dict[int, _Sent] = {}
@@ -106,6 +109,10 @@ class Carrier:
 
     def report(self, reports: Iterable[Unanswered]) -> None:
         self._pass_on(Carry(0, reports=tuple(reports)), 0, urgent=False)
+
+    def post(self, parcel: RingParcel) -> None:
+        """To the home of a point, or to a node; a ring neighbour is the home of its own identifier."""
+        self._pass_on(Carry(0, parcels=(parcel,)), 0, parcel.soon)
 
     def records(self, peer: NodeId, records: Iterable[Record], renewals: Iterable[Renewal] = ()) -> None:
         """To a ring neighbour, and no further."""
@@ -148,8 +155,13 @@ class Carrier:
         for report in carry.reports if ring.ready else ():
             hop = ring.next_hop(report.topic)
             self._put(hop, here, staying, tries).reports.append(report)
+        for parcel in carry.parcels if ring.ready else ():
+            hop = ring.next_hop(parcel.to, parcel.attempt)
+            self._put(hop, here, staying, tries).parcels.append(parcel)
         if staying.announcements or staying.told or staying.reports:
             self._arrived(Carry(0, tuple(staying.announcements), tuple(staying.told), tuple(staying.reports)))
+        for parcel in staying.parcels:
+            self.opened(parcel)
         if urgent and self._waiting and not self._urgent:
             self._urgent = True
             self._world.set_timer((SOON,), DELAY)
@@ -174,11 +186,15 @@ class Carrier:
             size += len(announcement.topics)
         for renewal in message.renewals:
             size += len(renewal.topics)
+        size += sum(map(weight, message.parcels))
         if size > MOST_ITEMS or not all(map(sound, message.announcements)):
+            return
+        if not all(0 <= parcel.to < RING_SIZE and 0 <= parcel.attempt < 16 for parcel in message.parcels):
             return
         if message.records or message.renewals:
             self._arrived(Carry(0, records=message.records, renewals=message.renewals))
         urgent = any(map(waited_for, message.told)) or any(map(urgent_to, message.announcements))
+        urgent = urgent or any(parcel.soon for parcel in message.parcels)
         self._pass_on(message, 0, urgent)
 
     def _receive_got(self, sender: NodeId, message: Got) -> None:
@@ -207,16 +223,15 @@ def loads(things: _Waiting, number: int) -> list[Carry]:
     announcements, renewals = merged(things.announcements), things.renewals
     long_ones: list[Announcement | Renewal] = [*announcements, *renewals]
     told, reports, records = things.told, things.reports, things.records
-    size = len(told) + len(reports) + len(records)
+    size = len(told) + len(reports) + len(records) + sum(map(weight, things.parcels))
     for thing in long_ones:
         size += len(thing.topics)
     if not (size or long_ones):
         return []
     if size <= AT_ONCE:
-        return [
-            Carry(number, tuple(announcements), tuple(told), tuple(reports), tuple(records), tuple(renewals))
-        ]
-    made: list[Carry] = []
+        said, parcels = tuple(announcements), tuple(things.parcels)
+        return [Carry(number, said, tuple(told), tuple(reports), tuple(records), tuple(renewals), parcels)]
+    made = [Carry(number + place, parcels=tuple(some)) for place, some in enumerate(in_loads(things.parcels))]
     parts: list[tuple[list[Announcement], list[Renewal]]] = []
     room = 0
     for thing in long_ones:
@@ -245,6 +260,20 @@ def loads(things: _Waiting, number: int) -> list[Carry]:
             )
         )
     return made
+
+
+def in_loads(parcels: list[RingParcel]) -> list[list[RingParcel]]:
+    """Parcels in lots that weigh no more than goes at once, unless one alone does."""
+    lots: list[list[RingParcel]] = []
+    room = 0
+    for parcel in parcels:
+        heavy = weight(parcel)
+        if room < heavy:
+            lots.append([])
+            room = AT_ONCE
+        room -= heavy
+        lots[-1].append(parcel)
+    return lots
 
 
 def waited_for(told: Told) -> bool:

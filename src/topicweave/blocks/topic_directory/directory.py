@@ -45,7 +45,7 @@ class TopicDirectory:
         self._learned = learned
         self._parts: Parts | None = None
         self.ring = HomesRing(world, node_id, self.parameters, sample, self._moved, self._dead)
-        self._carrier = Carrier(world, self.ring, self.parameters, self._arrived, self._dead)
+        self.carrier = Carrier(world, self.ring, self.parameters, self._arrived, self._dead)
         self.home = Home(node_id, self.parameters, world.random, lifetime=30.0)
         self._announcer = Announcer(world, node_id, self.parameters, known)
         self._ticks = 0
@@ -64,17 +64,17 @@ class TopicDirectory:
     def receivers(self) -> Receivers:
         return {
             **self.ring.receivers(),
-            **self._carrier.receivers(),
+            **self.carrier.receivers(),
             WantRecords: self._receive_want,
         }
 
     def timers(self) -> Timers:
-        return {TIMER: self._tick, **self._carrier.timers()}
+        return {TIMER: self._tick, **self.carrier.timers()}
 
     # What the node tells.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
-        self._carrier.restart()
+        self.carrier.restart()
         self._announcer.restart()
         self._backlog.clear()
         self._keepers = []
@@ -101,7 +101,7 @@ class TopicDirectory:
         for report in reports:
             self._announcer.lacks(report.topic)
         if reports:
-            self._carrier.report(reports)
+            self.carrier.report(reports)
 
     def candidates(self, peers: Iterable[NodeId]) -> None:
         """What peer sampling brings: some may be neighbours on the ring."""
@@ -109,13 +109,13 @@ class TopicDirectory:
 
     def leave(self) -> None:
         for announcement in self._announcer.withdrawals():
-            self._carrier.announce(announcement)
+            self.carrier.announce(announcement)
         self._hand_over(self.ring.after[:1], self.home.topics())
-        self._carrier.flush()
+        self.carrier.flush()
         self.ring.leave()
 
     def known_peers(self) -> set[NodeId]:
-        return {*self.ring.known_peers(), *self._carrier.known_peers(), *self._keepers, *self._backlog}
+        return {*self.ring.known_peers(), *self.carrier.known_peers(), *self._keepers, *self._backlog}
 
     # Once per tick.
 
@@ -129,15 +129,15 @@ class TopicDirectory:
                 self._has_moved = False
                 self._settle_in()
             for announcement in self._announcer.due():
-                self._carrier.announce(announcement)
+                self.carrier.announce(announcement)
             self._share_records(now)
             if self._ticks % SWEEP_EVERY == 0:
                 self.home.sweep(now)
             if self._ticks % INTRODUCE_EVERY == 0:
                 answers = self.home.introductions(filter(self.ring.owns, self.home.topics()), now)
                 if answers:
-                    self._carrier.tell(answers)
-        self._carrier.flush()
+                    self.carrier.tell(answers)
+        self.carrier.flush()
 
     def _moved(self) -> None:
         self._has_moved = True
@@ -174,14 +174,14 @@ class TopicDirectory:
         renewed = self.home.take_renewed(self.ring.owns, now)
         if changed or renewed:
             for peer in self._keepers:
-                self._carrier.records(peer, changed, renewed)
+                self.carrier.records(peer, changed, renewed)
         contacts = self.ring.contacts() if self._backlog else ()
         for peer, topics in list(self._backlog.items()):
             if peer not in contacts:
                 del self._backlog[peer]
                 continue
             some = list(islice(topics, RECORDS_AT_ONCE))
-            self._carrier.records(peer, self.home.records(some, now))
+            self.carrier.records(peer, self.home.records(some, now))
             for topic in some:
                 del topics[topic]
             if not topics:
@@ -212,7 +212,7 @@ class TopicDirectory:
                     for contact in contacts:
                         self._parts.introduced(told.topic, contact.id, contact.label)
         if answers:
-            self._carrier.tell(answers)
+            self.carrier.tell(answers)
 
     def _receive_want(self, sender: NodeId, message: WantRecords) -> None:
         if 0 <= message.start < RING_SIZE and sender in self.ring.contacts():

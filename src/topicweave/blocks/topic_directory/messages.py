@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from topicweave.blocks.name_messages import RingParcel
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
 
@@ -135,6 +136,8 @@ class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
     reports: tuple[Unanswered, ...] = ()
     records: tuple[Record, ...] = ()
     renewals: tuple[Renewal, ...] = ()
+    parcels: tuple[RingParcel, ...] = ()
+    """Of other blocks that use the ring."""
 
     def introduces(self) -> Iterator[NodeId]:
         for answer in self.told:
