@@ -36,12 +36,15 @@ class Member:
         self.found: dict[str, dict[str, TopicId]] = {}
         self.found_at: dict[tuple[str, str], float] = {}
         self.ages: dict[str, float] = {}
+        self.publishers: dict[str, NodeId | None] = {}
         self.incomplete: list[tuple[str, str, str]] = []
+        self.complete: list[tuple[str, str]] = []
         self.flaps = 0
         self._network = network
         self.names.on_found = self._found
         self.names.on_gone = self._gone
         self.names.on_incomplete = lambda pattern, prefix, why: self.incomplete.append((pattern, prefix, why))
+        self.names.on_complete = lambda pattern, prefix: self.complete.append((pattern, prefix))
 
     def start(self, contacts: Sequence[NodeId]) -> None:
         self.ring.start(contacts)
@@ -52,12 +55,13 @@ class Member:
             self.found.setdefault(pattern, {})
             self.names.watch(pattern)
 
-    def _found(self, pattern: str, name: str, topic: TopicId, age: float) -> None:
+    def _found(self, pattern: str, name: str, topic: TopicId, age: float, publisher: NodeId | None) -> None:
         assert name not in self.found[pattern], "found twice"
         self.flaps += (pattern, name) in self.found_at
         self.found[pattern][name] = topic
         self.found_at[pattern, name] = self._network.now
         self.ages[name] = age
+        self.publishers[name] = publisher
 
     def _gone(self, pattern: str, name: str, topic: TopicId) -> None:
         assert self.found[pattern].pop(name) == topic

@@ -227,8 +227,8 @@ def test_watchers_are_told_what_changes() -> None:
     home.watched.tell(lambda _prefix: True, 2.0)
     told = [(one.to, one.content) for one in home.sent if isinstance(one.content, NamesTold)]
     assert told == [
-        (BERT, NamesTold("z/", "z/+/a", names=("/1/a",), ages=(1,), labels=("9",))),
-        (CARL, NamesTold("z/", "z/#", names=("/1/a",), ages=(1,), labels=("9",))),
+        (BERT, NamesTold("z/", "z/+/a", names=("/1/a",), ages=(1,), labels=("9",), by=(ANNE,))),
+        (CARL, NamesTold("z/", "z/#", names=("/1/a",), ages=(1,), labels=("9",), by=(ANNE,))),
         (CARL, NamesTold("z/", "z/#", gone=("/1/b",))),
     ]
     home.sent.clear()

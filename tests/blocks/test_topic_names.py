@@ -80,6 +80,7 @@ def test_new_names_are_found_and_ended_ones_forgotten_within_two_seconds() -> No
     swarm.run_for(2.0)
     assert swarm.wrong() == []
     assert 0.0 <= watcher.ages["brand/new"] <= 2.0
+    assert watcher.publishers["brand/new"] == NODES[7]
     swarm.ends(NODES[7], "zone/1/news/today")
     swarm.run_for(2.0)
     assert swarm.wrong() == []
@@ -94,6 +95,10 @@ def test_a_late_watcher_is_told_how_old_names_are() -> None:
     swarm.members[NODES[3]].watch("a/+")
     swarm.run_for(3.0)
     assert 119.0 <= swarm.members[NODES[3]].ages["a/b"] <= 123.0
+    swarm.run_for(10.0)
+    swarm.members[NODES[4]].watch("a/+")
+    swarm.run_for(3.0)
+    assert swarm.members[NODES[4]].publishers == {"a/b": None}  # It is no news any more.
 
 
 def test_a_name_of_two_publishers_ends_with_the_second() -> None:
@@ -234,6 +239,10 @@ def test_a_level_with_too_many_names_is_incomplete_and_said_to_be() -> None:
     assert list(watcher.found["other/#"]) == ["other/one"]
     swarm.run_for(300.0)
     assert watcher.flaps == 0
+    for number in range(200):
+        swarm.members[NODES[number % 20]].names.ends(f"flat/{number}")
+    swarm.run_for(200.0)
+    assert watcher.complete == [("flat/+", "flat/")]
 
 
 def test_first_levels_without_end_make_only_patterns_that_begin_with_a_wildcard_incomplete() -> None:
@@ -263,6 +272,10 @@ def test_a_watcher_takes_no_more_than_it_has_room_for_and_says_so() -> None:
     assert ("a/#", "a/", TOO_MANY) in many.incomplete
     assert wide.names.gauges()["name_prefixes_watched"] == 4
     assert {why for _, _, why in wide.incomplete} == {TOO_WIDE}
+    for number in range(6):
+        swarm.ends(NODES[number], f"a/{number}")
+    swarm.run_for(60.0)
+    assert many.complete == [("a/#", "a/")]
 
 
 def test_a_flood_of_names_fills_no_node_and_leaves_other_names_alone() -> None:

@@ -38,6 +38,15 @@ class Swarm(VirtualNetwork):
             node.start(NODES[max(0, number - 3) : number])
         self.run_for(max(20.0, self.system.settles_within))
 
+    def is_found(
+        self, _pattern: str, name: str, topic: TopicId, _age: float, publisher: NodeId | None
+    ) -> None:
+        assert publisher in NODES
+        self.found[name] = topic
+
+    def is_gone(self, _pattern: str, name: str, _topic: TopicId) -> None:
+        del self.found[name]
+
     def stop(self, node_id: NodeId, orderly: bool) -> None:
         if orderly:
             self.nodes[node_id].leave()
@@ -51,8 +60,8 @@ class Swarm(VirtualNetwork):
 def test_a_pattern_finds_its_topics_in_every_system_and_after_a_crash(name: str) -> None:
     swarm = Swarm(name)
     watcher = swarm.names[NODES[0]]
-    watcher.on_found = lambda _pattern, found, topic, _age: swarm.found.__setitem__(found, topic)
-    watcher.on_gone = lambda _pattern, gone, _topic: swarm.found.pop(gone) and None
+    watcher.on_found = swarm.is_found
+    watcher.on_gone = swarm.is_gone
     for number, node in enumerate(NODES):
         swarm.names[node].publishes(f"zone/{number}/temperature")
     watcher.watch("zone/+/temperature")

@@ -5,6 +5,8 @@ A prefix is levels with `/` after each; names travel as what follows its last le
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from topicweave.model.ids import NodeId, TopicId
@@ -109,6 +111,8 @@ class NamesTold(msgspec.Struct, frozen=True, array_like=True, tag="told", gc=Fal
     full: bool = False
     """There is more than the home keeps."""
     again: float = 0.0
+    by: tuple[NodeId, ...] = ()
+    """Of each name that is young a publisher, so that its first events can be had; 0: none. Empty: none of any."""
 
 
 class NamesWanted(msgspec.Struct, frozen=True, array_like=True, tag="want", gc=False):
@@ -133,6 +137,14 @@ class RingParcel(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How many times it went unanswered."""
     soon: bool = False
     """Somebody waits for it."""
+
+
+def introduced_by(parcel: RingParcel) -> Iterable[NodeId]:
+    """Peers whom the receiver may contact because of it: publishers of new names."""
+    content = parcel.content
+    if isinstance(content, NamesSaid):
+        return (content.by,)
+    return filter(None, content.by) if isinstance(content, NamesTold) else ()
 
 
 def weight(parcel: RingParcel) -> int:

@@ -27,10 +27,11 @@ def is_pattern(text: str) -> bool:
     >>> is_pattern("zone/+/door"), is_pattern("zone/7"), is_pattern("languages/c++")
     (True, False, False)
     """
-    return _has_signs(text) and not {ONE, REST}.isdisjoint(text.split("/"))
+    return has_signs(text) and not {ONE, REST}.isdisjoint(text.split("/"))
 
 
-def _has_signs(text: str) -> bool:
+def has_signs(text: str) -> bool:
+    """Whether a text has a sign that stands for levels, wherever it has it. No name that is announced does."""
     return ONE in text or REST in text
 
 
@@ -41,7 +42,7 @@ def check_name(name: str) -> str:
     'sensors/7/temperature'
     """
     _check_size(name)
-    if _has_signs(name):
+    if has_signs(name):
         raise BadPattern(f"{name[:80]!r}: the name of a topic has no + and no #")
     return name
 
@@ -55,7 +56,7 @@ def check_pattern(pattern: str) -> str:
     _check_size(pattern)
     levels = pattern.split("/")
     for place, level in enumerate(levels, start=1):
-        if level not in (ONE, REST) and _has_signs(level):
+        if level not in (ONE, REST) and has_signs(level):
             raise BadPattern(f"{pattern[:80]!r}: + and # stand for whole levels")
         if level == REST and place < len(levels):
             raise BadPattern(f"{pattern[:80]!r}: # is the last level of a pattern")

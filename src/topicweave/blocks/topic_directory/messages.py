@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from topicweave.blocks.name_messages import RingParcel
+from topicweave.blocks.name_messages import RingParcel, introduced_by
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
 
@@ -151,6 +151,8 @@ class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
             yield record.subscriber
         for renewal in self.renewals:
             yield renewal.subscriber
+        for parcel in self.parcels:
+            yield from introduced_by(parcel)
 
 
 class Got(Message, frozen=True, array_like=True, tag="dir-got"):

@@ -55,7 +55,8 @@ class RingAndCarrier(Protocol):
 class NameDirectory:
     """Which names there are, by patterns.
 
-    `on_found(pattern, name, topic, age)`, `on_gone(pattern, name, topic)` and `on_incomplete(pattern, prefix, why)` are called between two things that the node is told.
+    `on_found(pattern, name, topic, age, publisher)`, `on_gone(pattern, name, topic)`, `on_incomplete(pattern, prefix, why)` and `on_complete(pattern, prefix)` are called
+    between two things that the node is told. The age is in seconds since the name's birth; a publisher is named if the name is young.
     """
 
     def __init__(
@@ -71,15 +72,16 @@ class NameDirectory:
         self.parameters = parameters or NamesParameters()
         self.private = private
         self._ring, self._carrier = base.ring, base.carrier
-        self.on_found: Callable[[str, str, TopicId, float], None] = lambda _pattern, _name, _topic, _age: None
+        self.on_found: Callable[[str, str, TopicId, float, NodeId | None], None] = lambda *_found: None
         self.on_gone: Callable[[str, str, TopicId], None] = lambda _pattern, _name, _topic: None
         self.on_incomplete: Callable[[str, str, str], None] = lambda _pattern, _prefix, _why: None
+        self.on_complete: Callable[[str, str], None] = lambda _pattern, _prefix: None
         self.watched = NamesWatched(self.parameters, self._kept, self._post)
         self.home = NamesHome(self.parameters, self.watched, self._post, self._owns)
         self._announcer = NameAnnouncer(world, node_id, self.parameters, self._post, self._set_soon, private)
         self._watcher = PatternWatcher(world, node_id, self.parameters, self._post, self._set_soon, private)
         self._watcher.found, self._watcher.gone = self._found, self._gone
-        self._watcher.incomplete = self._incomplete
+        self._watcher.incomplete, self._watcher.complete = self._incomplete, self._complete
         self._clear: dict[str, str] = {}  # patterns as they travel -> as they were said
         self._outcomes: deque[Callable[[], None]] = deque()
         self._arriving: deque[RingParcel] = deque()
@@ -328,10 +330,10 @@ class NameDirectory:
 
     # What the application is told.
 
-    def _found(self, pattern: str, name: str, topic: TopicId, age: float) -> None:
+    def _found(self, pattern: str, name: str, topic: TopicId, age: float, by: NodeId | None) -> None:
         clear = self._clear.get(pattern, pattern)
         shown = self._shown(clear, name)
-        self._outcomes.append(lambda: self.on_found(clear, shown, topic, age))
+        self._outcomes.append(lambda: self.on_found(clear, shown, topic, age, by))
 
     def _gone(self, pattern: str, name: str, topic: TopicId) -> None:
         clear = self._clear.get(pattern, pattern)
@@ -341,6 +343,10 @@ class NameDirectory:
     def _incomplete(self, pattern: str, prefix: str, why: str) -> None:
         clear = self._clear.get(pattern, pattern)
         self._outcomes.append(lambda: self.on_incomplete(clear, prefix, why))
+
+    def _complete(self, pattern: str, prefix: str) -> None:
+        clear = self._clear.get(pattern, pattern)
+        self._outcomes.append(lambda: self.on_complete(clear, prefix))
 
     def _shown(self, clear: str, name: str) -> str:
         """A private name with those levels in clear that the pattern has."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from topicweave.blocks.name_messages import NamesSaid
 from topicweave.model.ids import RING_SIZE, TopicId, ring_id
-from topicweave.model.patterns import MOST_BYTES, MOST_LEVELS, ONE, REST, is_pattern
+from topicweave.model.patterns import MOST_BYTES, MOST_LEVELS, ONE, REST, has_signs
 
 ROOT = ""
 
@@ -98,7 +98,7 @@ def next_level(pattern: str, prefix: str) -> str | None:
 
 
 def is_label(label: str) -> bool:
-    return "/" not in label and not is_pattern(label) and "\0" not in label and len(label) <= MOST_BYTES
+    return "/" not in label and not has_signs(label) and "\0" not in label and len(label) <= MOST_BYTES
 
 
 def is_prefix(prefix: str) -> bool:
@@ -110,7 +110,7 @@ def is_prefix(prefix: str) -> bool:
     ends_well = prefix == ROOT or prefix.endswith("/")
     return (
         ends_well
-        and not is_pattern(prefix)
+        and not has_signs(prefix)
         and "\0" not in prefix
         and len(prefix) <= MOST_BYTES + 1
         and prefix.count("/") <= MOST_LEVELS
@@ -121,7 +121,7 @@ def is_name(name: str) -> bool:
     return (
         0 < len(name) <= MOST_BYTES
         and name.count("/") < MOST_LEVELS
-        and not is_pattern(name)
+        and not has_signs(name)
         and "\0" not in name
     )
 

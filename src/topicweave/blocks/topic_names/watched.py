@@ -15,14 +15,19 @@ from collections.abc import Callable, Iterable
 from topicweave.blocks.name_messages import NamesTold, NamesWatch, RingParcel
 from topicweave.blocks.topic_directory.rules import Bucket, again_after
 from topicweave.blocks.topic_names import rules
-from topicweave.blocks.topic_names.home import MOST_TERM, KeptPrefix
+from topicweave.blocks.topic_names.home import MOST_TERM, KeptName, KeptPrefix
 from topicweave.blocks.topic_names.parameters import NamesParameters
-from topicweave.model.ids import RING_SIZE, NodeId
+from topicweave.model.ids import RING_SIZE, NodeId, TopicId
 from topicweave.model.patterns import BadPattern, check_pattern, is_pattern, matches, reaches_below
 
+YOUNG = 120.0
+"""Seconds from the birth of a name for which its watchers are told of a publisher, too."""
 MOST_ASKERS = 4096
 MOST_WATCHERS = 65_536
 """Of all prefixes together."""
+
+
+_Page = tuple[tuple[str, ...], tuple[int, ...], tuple[TopicId, ...], tuple[str, ...], tuple[NodeId, ...]]
 
 
 class _Watched:
@@ -177,7 +182,7 @@ class NamesWatched:
             self._post(RingParcel(watch.watcher, said))
             return
         pages = self._pages(watch.prefix, kept, names, labels, now)
-        for page, (some, ages, topics, some_labels) in enumerate(pages):
+        for page, (some, ages, topics, some_labels, by) in enumerate(pages):
             if page and not self._may_ask(watch.watcher, now):
                 return
             said = NamesTold(
@@ -185,13 +190,14 @@ class NamesWatched:
                 *(some, ages, topics, some_labels),
                 full=full,
                 again=again,
+                by=by,
             )
             self._post(RingParcel(watch.watcher, said, soon=True))
 
     def _pages(
         self, prefix: str, kept: KeptPrefix | None, names: list[str], labels: list[str], now: float
-    ) -> list[tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], tuple[str, ...]]]:
-        """Names below a prefix, how old they are and their topics, and labels: at least one page, if an empty one."""
+    ) -> list[_Page]:
+        """Names below a prefix, how old they are and their topics, labels, and publishers of young names: at least one page, if an empty one."""
         size = self._parameters.page
         pages = []
         for some, some_labels in _side_by_side(names, labels, size):
@@ -203,9 +209,10 @@ class NamesWatched:
                     tuple(int(now - one.born) for one in known),
                     tuple(one.topic or 0 for one in known) if private else (),
                     tuple(some_labels),
+                    _publishers(known, now),
                 )
             )
-        return pages or [((), (), (), ())]
+        return pages or [((), (), (), (), ())]
 
     def _may_ask(self, asker: NodeId, now: float) -> bool:
         bucket = self._budgets.get(asker)
@@ -240,8 +247,8 @@ class NamesWatched:
         size = self._parameters.page
         parted = [label for label, is_there in watched.labels.items() if not is_there]
         made = [
-            NamesTold(prefix, pattern, names=some, ages=ages, topics=topics, labels=some_labels)
-            for some, ages, topics, some_labels in self._pages(prefix, kept, there, labels, now)
+            NamesTold(prefix, pattern, names=some, ages=ages, topics=topics, labels=some_labels, by=by)
+            for some, ages, topics, some_labels, by in self._pages(prefix, kept, there, labels, now)
             if some or some_labels
         ]
         gone = [rules.rest_of(name, prefix) for name in watched.gone]
@@ -280,6 +287,11 @@ class NamesWatched:
             for watcher, until in watched.watchers.items()
             if until > now
         ]
+
+
+def _publishers(names: list[KeptName], now: float) -> tuple[NodeId, ...]:
+    by = [min(one.by, default=0) if now - one.born < YOUNG else 0 for one in names]
+    return tuple(by) if any(by) else ()
 
 
 def _side_by_side(some: list[str], others: list[str], size: int) -> list[tuple[list[str], list[str]]]:

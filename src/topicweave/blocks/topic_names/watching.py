@@ -16,7 +16,7 @@ from collections.abc import Callable
 from topicweave.blocks.name_messages import NamesTold, NamesWatch, RingParcel
 from topicweave.blocks.topic_names import rules
 from topicweave.blocks.topic_names.parameters import NamesParameters
-from topicweave.model.ids import NodeId, TopicId
+from topicweave.model.ids import RING_SIZE, NodeId, TopicId
 from topicweave.model.patterns import matches, reaches_below
 from topicweave.port import World
 
@@ -72,7 +72,7 @@ class _Pattern:
 
 
 class PatternWatcher:
-    """`post` sends; `soon()` asks for a call of `ask`. `found`, `gone` and `incomplete` are told what the patterns, as they travel, match."""
+    """`post` sends; `soon()` asks for a call of `ask`. `found`, `gone`, `incomplete` and `complete` are told what the patterns, as they travel, match."""
 
     def __init__(
         self,
@@ -89,9 +89,10 @@ class PatternWatcher:
         self._post = post
         self._soon = soon
         self._private = private
-        self.found: Callable[[str, str, TopicId, float], None] = lambda _pattern, _name, _topic, _age: None
+        self.found: Callable[[str, str, TopicId, float, NodeId | None], None] = lambda *_found: None
         self.gone: Callable[[str, str, TopicId], None] = lambda _pattern, _name, _topic: None
         self.incomplete: Callable[[str, str, str], None] = lambda _pattern, _prefix, _why: None
+        self.complete: Callable[[str, str], None] = lambda _pattern, _prefix: None
         self.patterns: dict[str, _Pattern] = {}
         self.names = 0
         self.walked = 0
@@ -171,7 +172,7 @@ class PatternWatcher:
         if told.full:
             self._tell_incomplete(told.pattern, watched, told.prefix, FULL)
         elif told.number:
-            watched.incomplete.discard((told.prefix, FULL))
+            self._passed(told.pattern, watched, told.prefix, FULL)
 
     def _news(self, told: NamesTold, watched: _Pattern, walked: _Walked) -> None:
         self._listed(told, watched, walked)
@@ -186,7 +187,7 @@ class PatternWatcher:
 
     def _answer(self, told: NamesTold, watched: _Pattern, walked: _Walked) -> None:
         now = self._world.now
-        watched.incomplete.discard((told.prefix, SILENT))
+        self._passed(told.pattern, watched, told.prefix, SILENT)
         walked.again = min(max(told.again, 0.0), MOST_AGAIN)
         missing = False
         if not told.same:
@@ -210,6 +211,10 @@ class PatternWatcher:
         # A home that has come anew may not know yet what others know, and who answers in its place tells no news: ask again before it is believed.
         early = missing or walked.attempt > 1
         walked.known, walked.asked, walked.attempt = True, -1.0, 0
+        if self.names < self._parameters.found:
+            self._passed(told.pattern, watched, told.prefix, TOO_MANY)
+        for label in walked.labels:
+            self._walk(told.pattern, watched, f"{told.prefix}{label}/")  # There may be room for it now.
         pause = max(self._parameters.watch_renew, walked.again) * self._world.random.uniform(0.75, 1.0)
         walked.due = now + (self._parameters.grace / 2 if early else pause)
 
@@ -230,7 +235,8 @@ class PatternWatcher:
         if len(topics) != len(told.names):
             topics = (None,) * len(told.names)
         names: dict[str, None] = {}
-        for rest, age, topic in zip(told.names, told.ages, topics, strict=True):
+        by = told.by if len(told.by) == len(told.names) else (0,) * len(told.names)
+        for rest, age, topic, publisher in zip(told.names, told.ages, topics, by, strict=True):
             name = rules.named(prefix, rest) if prefix != rules.ROOT else None
             if name is None or not matches(pattern, name):
                 continue
@@ -244,7 +250,7 @@ class PatternWatcher:
                 true = rules.true_topic(name, topic, self._private)
                 seconds = min(max(0.0, float(age)), 1e9)
                 known = watched.names[name] = _Known(true, now - seconds)
-                self.found(pattern, name, true, seconds)
+                self.found(pattern, name, true, seconds, publisher if 0 < publisher < RING_SIZE else None)
             known.at[prefix] = None
             known.doubted = -1.0
             walked.names[name] = None
@@ -265,12 +271,15 @@ class PatternWatcher:
         if self.walked >= self._parameters.walked:
             self._tell_incomplete(pattern, watched, prefix, TOO_WIDE)
             return
+        self._passed(pattern, watched, prefix, TOO_WIDE)
         self.walked += 1
         watched.way[prefix] = _Walked()
         self._soon()
 
     def _turn_back(self, pattern: str, watched: _Pattern, prefix: str) -> None:
         """There is nothing below a prefix any more, or nobody wants to know."""
+        for why in (FULL, TOO_MANY, TOO_WIDE, SILENT):
+            self._passed(pattern, watched, prefix, why)
         walked = watched.way.pop(prefix, None)
         if walked is None:
             return
@@ -299,6 +308,12 @@ class PatternWatcher:
         if pattern in self.patterns:
             self.names -= 1
             self.gone(pattern, name, known.topic)
+
+    def _passed(self, pattern: str, watched: _Pattern, prefix: str, why: str) -> None:
+        if (prefix, why) in watched.incomplete:
+            watched.incomplete.discard((prefix, why))
+            if all(other != prefix for other, _ in watched.incomplete):
+                self.complete(pattern, prefix)
 
     def _tell_incomplete(self, pattern: str, watched: _Pattern, prefix: str, why: str) -> None:
         if (prefix, why) not in watched.incomplete and len(watched.incomplete) < 64:
