@@ -41,14 +41,14 @@ def publish(
 
 
 def subscribe(
-    topics: Annotated[list[str], typer.Argument(help="The topics.")],
+    topics: Annotated[list[str], typer.Argument(help="The topics, and patterns such as 'zone/+/door'.")],
     node: Node = "127.0.0.1:8000",
     token: Token = "",
     count: Annotated[int, typer.Option(help="Stop after so many events; 0 goes on until Ctrl-C.")] = 0,
     last: Annotated[int, typer.Option(min=0, help="First the last so many events of each topic.")] = 0,
     since: Annotated[float | None, typer.Option(help="First the events since then, in Unix time.")] = None,
 ) -> None:
-    """Print events as they come, one JSON line each; what was missed goes to stderr.
+    """Print events as they come, one JSON line each; what was missed, and patterns that are not complete, go to stderr.
 
     Exits with 0 after --count events, and with 2 when the node goes away.
 
@@ -56,13 +56,17 @@ def subscribe(
     Examples:
       topicweave subscribe news sport --node 127.0.0.1:8000
       topicweave subscribe news --last 10 --count 10
+      topicweave subscribe 'zone/7/#' 'sensors/+/temperature'
     """
     from topicweave.client.through import events_through
 
     def missed(gap: str) -> None:
         typer.echo(f"missed: {gap}", err=True)
 
-    events = events_through(node, token, topics, last, since, missed)
+    def incomplete(lack: str) -> None:
+        typer.echo(f"incomplete: {lack}", err=True)
+
+    events = events_through(node, token, topics, last, since, missed, incomplete)
     for number, event in enumerate(events, start=1):
         typer.echo(event)
         if number == count:

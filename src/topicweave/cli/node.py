@@ -17,7 +17,16 @@ def node(
         list[str] | None,
         typer.Option(help="Host and port of a node to join, tried for ever; may be given again."),
     ] = None,
-    subscribe: Annotated[list[str] | None, typer.Option(help="A topic; may be given again.")] = None,
+    subscribe: Annotated[
+        list[str] | None, typer.Option(help="A topic or a pattern; may be given again.")
+    ] = None,
+    patterns: Annotated[
+        str | None,
+        typer.Option(help="Patterns of topics: auto, off, or on, for all nodes of a swarm of any system."),
+    ] = None,
+    private_names: Annotated[
+        bool | None, typer.Option("--private-names", help="Announce names hashed; for all nodes of a swarm.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name; with keys, the certificate's.")] = None,
     keys: Annotated[str | None, typer.Option(help="Folder made by `topicweave keys issue`.")] = None,
     insecure: Annotated[
@@ -62,6 +71,8 @@ def node(
         "listen": listen,
         "join": join or None,
         "subscribe": subscribe or None,
+        "patterns": patterns,
+        "private_names": private_names,
         "name": name,
         "keys": keys,
         "insecure": insecure,

@@ -9,6 +9,6 @@ async with RemoteNode("127.0.0.1:8000") as node:
 
 from topicweave.client.remote import RemoteNode
 from topicweave.client.through import events_through, publish_through
-from topicweave.client.words import EventJson, Gap, ReceiptJson
+from topicweave.client.words import EventJson, Gap, Incomplete, ReceiptJson
 
-__all__ = ["EventJson", "Gap", "ReceiptJson", "RemoteNode", "events_through", "publish_through"]
+__all__ = ["EventJson", "Gap", "Incomplete", "ReceiptJson", "RemoteNode", "events_through", "publish_through"]

@@ -24,6 +24,7 @@ from topicweave.client.words import (
     MOST_TOPICS,
     EventJson,
     Gap,
+    Incomplete,
     PublishRequest,
     ReceiptJson,
     Reply,
@@ -60,6 +61,7 @@ class RemoteNode:
 
     address   the node's HTTP address, as it prints it; `https://…` where a proxy adds TLS
     on_gap    told of events that will not come; `unread` are those beyond `most_unread` that nobody read here
+    on_incomplete  told of patterns of which not all topics are known
     on_state  told when the connection comes (True) and goes (False), with a word why
     """
 
@@ -70,12 +72,14 @@ class RemoteNode:
         token: str = "",
         on_gap: Callable[[Gap], None] | None = None,
         on_state: Callable[[bool, str], None] | None = None,
+        on_incomplete: Callable[[Incomplete], None] | None = None,
         most_unread: int = MOST_UNREAD,
     ) -> None:
         self.address = address
         self._token = token
         self._on_gap = on_gap or (lambda gap: None)
         self._on_state = on_state or (lambda connected, why: None)
+        self._on_incomplete = on_incomplete or (lambda incomplete: None)
         self._most_unread = most_unread
         self._topics: set[str] = set()
         self._events: deque[EventJson] = deque()
@@ -125,7 +129,7 @@ class RemoteNode:
         return sorted(self._topics)
 
     async def subscribe(self, *topics: str, last: int = 0, since: float | None = None) -> None:
-        """Want topics, and first the `last` events of each, or those `since` a moment (Unix time)."""
+        """Want topics, or patterns such as `zone/+/door` or `zone/7/#`, and first the `last` events of each, or those `since` a moment (Unix time)."""
         for some in _portions(topics):
             await self._tell(Request(subscribe=some, last=last, since=since))
             self._topics.update(some)
@@ -292,6 +296,8 @@ class RemoteNode:
             self._take_event(reply.event)
         elif reply.gap is not None:
             self._on_gap(reply.gap)
+        elif reply.incomplete is not None:
+            self._on_incomplete(reply.incomplete)
         elif self._waiting:
             if reply.time is not None:
                 self._ahead = reply.time - self._heard

@@ -70,8 +70,9 @@ def events_through(
     last: int = 0,
     since: float | None = None,
     on_gap: Callable[[str], None] = lambda gap: None,
+    on_incomplete: Callable[[str], None] = lambda incomplete: None,
 ) -> Iterator[str]:
-    """Subscribe through a running node; yields events as JSON text. A node that goes away is an error."""
+    """Subscribe to topics and patterns through a running node; yields events as JSON text. A node that goes away is an error."""
     from websockets.exceptions import ConnectionClosed, WebSocketException
     from websockets.sync.client import connect
 
@@ -90,6 +91,8 @@ def events_through(
                     yield json.dumps(message["event"], ensure_ascii=False)
                 elif "gap" in message:
                     on_gap(json.dumps(message["gap"], ensure_ascii=False))
+                elif "incomplete" in message:
+                    on_incomplete(json.dumps(message["incomplete"], ensure_ascii=False))
                 elif "error" in message:
                     raise TopicweaveError(f"node {node}: {message['error']}")
             raise TopicweaveError(f"node {node} stopped")

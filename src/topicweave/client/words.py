@@ -82,6 +82,15 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
     `unread`: they came, and the reader did not take them in time."""
 
 
+class Incomplete(msgspec.Struct, frozen=True):
+    """Not all topics that a pattern matches are known here: some below a prefix are missing."""
+
+    pattern: str
+    prefix: str
+    """Levels with a slash after each; empty for all of them."""
+    reason: str
+
+
 class ReceiptJson(msgspec.Struct, frozen=True):
     """What a publisher is told."""
 
@@ -94,10 +103,12 @@ class ReceiptJson(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
-    """A WebSocket message from the node: an event, a gap (events that will not come), or the answer to the oldest request not yet answered."""
+    """A WebSocket message from the node: an event, a gap (events that will not come), a pattern that is not complete, or the answer to the oldest request
+    not yet answered."""
 
     event: EventJson | None = None
     gap: Gap | None = None
+    incomplete: Incomplete | None = None
     receipt: ReceiptJson | None = None
     subscriptions: list[str] | None = None
     time: float | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import msgspec
 
@@ -98,13 +98,13 @@ class Feed:
         counters: Counters,
         most_events: int,
         most_bytes: int,
-        topics: Collection[str] | None = None,
+        topics: Container[str] | None = None,
         on_gap: Callable[[Gap], None] | None = None,
         on_unread: Callable[[Gap], None] | None = None,
         memory: Memory | None = None,
     ) -> None:
         self.topics = topics
-        """Only these topics, if given."""
+        """Only these topics, if given: names, or what patterns match."""
         self._on_gap = on_gap
         self._on_unread = on_unread or on_gap
         self.dropped = 0

@@ -8,7 +8,7 @@ its numbers (`Wanted`), of one neighbour after the other: whoever keeps a deep l
 
 Rules kept
 ----------
-1. Only neighbours are answered and listened to.
+1. Only neighbours are answered and listened to; and whoever a pattern led to a name that this node announced, about that name.
 2. Only what was asked of a peer is taken from it: a peer can't use this way to go past the overlay.
 3. A peer that names events and then gives none of them is not asked for a while, and others are asked for the same at once: inventing costs the inventor.
 4. An event that was caught up goes to the application through the same gate as all others, which lets it pass once; the system does not see it.
@@ -57,6 +57,8 @@ FIRST_DISTRUST, LONGEST_DISTRUST = 20, 1200
 """Looks for which a peer that gave nothing of what it named is not asked."""
 UNDER_WAY = 1.0
 """Seconds for which a missing event may still come by itself."""
+MOST_PUBLISHERS = 1024
+"""Publishers without a link that are asked at a time."""
 HISTORY_LOOKS = 20
 """For so many looks new neighbours are asked for a topic's history, too."""
 
@@ -101,11 +103,16 @@ class CatchUpService:
         self._random = rng
         self._now, self._wall, self._send, self._topics = around[:4]
         self._neighbours, self._take, self._blame, self._may_have = around[4:]
+        self.announces: Callable[[TopicId], bool] = lambda topic: False
+        """Whether this node told everybody that it publishes on a topic."""
         self._linked: set[NodeId] = set()
         self._news: set[TopicId] = set()
         self._asked: dict[NodeId, _Asked] = {}
         self._distrusted: dict[NodeId, tuple[int, int]] = {}
         self._histories: dict[TopicId, tuple[History, int]] = {}
+        self._publishers: dict[
+            NodeId, int
+        ] = {}  # those that were asked as such, until which look they are listened to
         self._looks = 0
         self._reading: set[asyncio.Task[None]] = set()
 
@@ -152,6 +159,12 @@ class CatchUpService:
         for peer in sorted(set(self._neighbours())):
             self._send(peer, history)
 
+    def ask_publisher(self, peer: NodeId, topic: TopicId, last: int, since: float) -> None:
+        """Let a node that announced a topic, and may be no neighbour, name what it keeps of it."""
+        if len(self._publishers) < MOST_PUBLISHERS or peer in self._publishers:
+            self._publishers[peer] = self._looks + HISTORY_LOOKS
+            self._send(peer, History(topic, last, since))
+
     def _settle(self) -> None:
         """Give up waiting for answers; a peer that gave nothing at all of what it named is distrusted."""
         for peer, asked in list(self._asked.items()):
@@ -165,6 +178,8 @@ class CatchUpService:
                 self._blame(peer)
         if len(self._distrusted) > 4096:
             self._distrusted.clear()
+        for peer in [peer for peer, until in self._publishers.items() if until < self._looks]:
+            del self._publishers[peer]
 
     def _ask_for_missing(self, linked: Sequence[NodeId]) -> None:
         if not linked or not len(self._gate.gaps):
@@ -200,6 +215,7 @@ class CatchUpService:
             self._gate.latency.told(message.event, message.age)
             return
         if sender not in self._linked and sender not in set(self._neighbours()):
+            self._receive_from_afar(sender, message)
             return
         match message:
             case Summary():
@@ -213,6 +229,16 @@ class CatchUpService:
             case Wanted():
                 self._give_runs(sender, message.runs)
             case History():
+                self._name_history(sender, message)
+
+    def _receive_from_afar(self, sender: NodeId, message: Message) -> None:
+        """From a node without a link here: about names that one of the two announced, and nothing else."""
+        match message:
+            case Inventory() if sender in self._publishers:
+                self._receive_inventory(sender, message)
+            case Fetch():
+                self._give(sender, [one for one in message.events[:MOST_IDS] if self.announces(one.topic)])
+            case History() if self.announces(message.topic):
                 self._name_history(sender, message)
 
     def _receive_event(self, sender: NodeId, message: CatchUp) -> None:

@@ -21,6 +21,7 @@ MEANINGS = {
     "frames_sent": "frames that went to other nodes",
     "gaps_announced": "gaps that the application was told of",
     "gossip_dropped": "messages without events not sent because a peer's queue was full",
+    "incomplete_patterns": "times that a pattern was found not to know all its topics; its subscribers are told",
     "inventories_unmet": "times that a peer offered events that it did not have",
     "links_lost": "connections that ended without a goodbye",
     "messages_received": "messages of the system and of catching up that came",
@@ -72,6 +73,7 @@ class Counters:
     frames_sent: int
     gaps_announced: int
     gossip_dropped: int
+    incomplete_patterns: int
     inventories_unmet: int
     links_lost: int
     messages_received: int

@@ -27,7 +27,11 @@ def health(node: LiveNode) -> dict[str, Any]:
     broken = _broken(node, now)
     if broken:
         status = "failing"
-    notes = [*node.clock.problems(), *_certificate(node)]
+    lacking = [
+        f"not all topics of {one.pattern} are known, below {one.prefix!r}: {one.reason}"
+        for one in node.patterns.lacking()
+    ]
+    notes = [*node.clock.problems(), *_certificate(node), *lacking]
     troubles = [f"{one.who}: {one.what}" for one in node.transport.troubles.lately(now)]
     return {
         "status": status,
@@ -92,6 +96,7 @@ def view(node: LiveNode) -> dict[str, Any]:
             }
             for topic in sorted(node.node.subscriptions)
         ],
+        "patterns": node.patterns.view(),
         "cache": {"events": len(log), "bytes": log.bytes},
         "waiting_bytes": node.transport.waiting_bytes,
         "memory": {

@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from topicweave.client.words import PublishRequest, ReceiptJson, Reply
+from topicweave.client.words import Incomplete, PublishRequest, ReceiptJson, Reply
 from topicweave.client.words import Request as SocketRequest
 from topicweave.errors import TopicweaveError
 from topicweave.live import health, metrics, web
@@ -25,13 +25,16 @@ from topicweave.live.dashboard.showing import NodeShow
 from topicweave.live.http_crowd import Crowd
 from topicweave.live.http_requests import event_json, openapi, receipt_json
 from topicweave.live.http_server import MOST_BODY, HttpServer, json_response, to_json
+from topicweave.live.patterns import split
 from topicweave.live.settings import Address
+from topicweave.model.pattern_tree import ReaderTopics
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
 
 MOST_CLIENTS = 256
 MOST_REPLAYED = 1_000_000
+MOST_LACKING = 1024
 LINGER = 30.0
 """Seconds for which topics of a client that was lost, and did not close, are wanted on: it will come back, and ask for what came meanwhile."""
 
@@ -158,7 +161,7 @@ class HttpPort:
             await (self._node.subscribe(topic) if subscribe else self._node.unsubscribe(topic))
         except TopicweaveError as error:
             return json_response(Reply(error=str(error)), 400)
-        return json_response(Reply(subscriptions=self._node.subscriptions))
+        return json_response(Reply(subscriptions=[*self._node.subscriptions, *self._node.patterns.wanted]))
 
     # The WebSocket.
 
@@ -169,8 +172,9 @@ class HttpPort:
             )
             return
         await connection.accept()
-        topics: set[str] = set()
+        topics = ReaderTopics()
         gaps = GapQueue()
+        lacking: asyncio.Queue[Incomplete] = asyncio.Queue(MOST_LACKING)
         feed = self._node.open_feed((), on_gap=gaps.put)
         feed.topics = topics
         task = asyncio.current_task()
@@ -188,11 +192,25 @@ class HttpPort:
                 for gap in await gaps.get_all():
                     await connection.send_text(to_json(Reply(gap=gap)).decode())
 
+        def tell(incomplete: Incomplete) -> None:
+            if topics.said(incomplete.pattern):
+                with contextlib.suppress(asyncio.QueueFull):  # The node's log and view tell, too.
+                    lacking.put_nowait(incomplete)
+
+        async def send_lacking() -> None:
+            while True:
+                await connection.send_text(to_json(Reply(incomplete=await lacking.get())).decode())
+
         lost = False
-        senders = [asyncio.create_task(send_events()), asyncio.create_task(send_gaps())]
+        tell_no_more = self._node.on_incomplete(tell)
+        senders = [asyncio.create_task(one()) for one in (send_events, send_gaps, send_lacking)]
         try:
             while True:
+                known = set(topics)
                 reply = await self._answer(await connection.receive_text(), topics, feed)
+                for pattern in set(topics) - known:
+                    for one in self._node.patterns.lacking(pattern):
+                        tell(one)
                 await connection.send_text(to_json(reply).decode())
         except WebSocketDisconnect as gone:
             lost = gone.code not in (1000, 1001)
@@ -203,6 +221,7 @@ class HttpPort:
                 await connection.close(1001)
         finally:
             self._clients.discard(task)
+            tell_no_more()
             for sender in senders:
                 sender.cancel()
             self._node.close_feed(feed)
@@ -211,37 +230,49 @@ class HttpPort:
                 self._lingering.add(waiting)
                 waiting.add_done_callback(self._lingering.discard)
             else:
-                await self._node.wanting.less(list(topics))
+                await self._want_less(list(topics))
 
     async def _linger(self, topics: list[str]) -> None:
         await asyncio.sleep(LINGER)
-        await self._node.wanting.less(topics)
+        await self._want_less(topics)
 
-    async def _answer(self, text: str, topics: set[str], feed: Feed) -> Reply:
+    async def _answer(self, text: str, topics: ReaderTopics, feed: Feed) -> Reply:
         """Carry out a client's request; `topics` are those of its feed."""
         try:
             request = _socket_request(text)
             if request.subscribe:
                 await self._want_more(
-                    request, [one for one in request.subscribe if one not in topics], topics, feed
+                    request, [one for one in request.subscribe if not topics.said(one)], topics, feed
                 )
             if request.unsubscribe:
-                done = [topic for topic in dict.fromkeys(request.unsubscribe) if topic in topics]
+                done = [topic for topic in dict.fromkeys(request.unsubscribe) if topics.said(topic)]
                 topics.difference_update(done)
-                await self._node.wanting.less(done)
+                await self._want_less(done)
             if request.publish is not None:
                 return Reply(receipt=await self._publish_for(request.publish))
             return Reply(subscriptions=sorted(topics), time=self._node.clock.now)
         except (TopicweaveError, msgspec.DecodeError) as error:
             return Reply(error=str(error))
 
-    async def _want_more(self, request: SocketRequest, new: list[str], topics: set[str], feed: Feed) -> None:
+    async def _want_more(
+        self, request: SocketRequest, new: list[str], topics: ReaderTopics, feed: Feed
+    ) -> None:
         """A client wants topics; what the node itself holds of them it gets at once, if it asks for it."""
         had = set(self._node.subscriptions)
+        names, patterns = split(new)
+        for pattern in patterns:
+            self._node.patterns.check(pattern)
+        for name in names:
+            self._node.check_permission(name)
         # The feed first: what is caught up at once must not be missed.
         topics.update(new)
         if request.last or request.since is not None:
-            for topic in dict.fromkeys(new):
-                if topic in had:
-                    self._node.replay(feed, topic, request.last or MOST_REPLAYED, request.since or 0.0)
-        await self._node.wanting.more(new, last=request.last, since=request.since)
+            for topic in (*(name for name in names if name in had), *patterns):
+                self._node.replay(feed, topic, request.last or MOST_REPLAYED, request.since or 0.0)
+        await self._node.patterns.more(patterns, last=request.last, since=request.since)
+        await self._node.wanting.more(names, last=request.last, since=request.since)
+
+    async def _want_less(self, topics: list[str]) -> None:
+        names, patterns = split(topics)
+        await self._node.patterns.less(patterns)
+        await self._node.wanting.less(names)

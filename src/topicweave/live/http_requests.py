@@ -32,7 +32,7 @@ def openapi() -> dict[str, Any]:
     topic = {"name": "topic", "in": "path", "required": True, "schema": {"type": "string"}}
     token = {"name": "token", "in": "query", "schema": {"type": "string"}}
     published = {"200": _json("the receipt", receipt), "400": _json("what is wrong with the request")}
-    wanted = {"200": _json("all topics wanted")}
+    wanted = {"200": _json("all topics and patterns wanted"), "400": _json("why they cannot be had")}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Topicweave node", "version": __version__},
@@ -87,8 +87,10 @@ def openapi() -> dict[str, Any]:
             },
             "/subscriptions/{topic}": {
                 "parameters": [topic],
-                "put": _guarded("Want a topic", wanted),
-                "delete": _guarded("Want a topic no more", wanted),
+                "put": _guarded(
+                    "Want a topic, or a pattern such as zone/+/door (`#` is written %23)", wanted
+                ),
+                "delete": _guarded("Want a topic or a pattern no more", wanted),
             },
             "/events": {
                 "get": {

@@ -31,6 +31,10 @@ class NodeCollector(Collector):
             "waiting_bytes": (node.transport.waiting_bytes, "bytes waiting to be sent"),
             "cached_events": (len(node.world.log), "events kept for those who missed them"),
             "cached_bytes": (node.world.log.bytes, "bytes of these"),
+            "patterns": (len(node.patterns.wanted), "patterns wanted"),
+            "pattern_topics": (node.patterns.topics, "topics that these have found"),
+            "patterns_lacking": (len(node.patterns.lacking()), "places where topics of these are missing"),
+            "names_announced": (node.patterns.announced, "names of topics announced for others' patterns"),
             "pending_timers": (len(node.world.pending_timers), "timers set"),
         }
         for name, (figure, what) in gauges.items():

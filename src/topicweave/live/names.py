@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from topicweave.errors import BadInput
 from topicweave.model.ids import TopicId, ring_id
+from topicweave.model.patterns import hidden
 
 MOST_TOPICS = 1_000_000
 RETAINED = "$retained/"
@@ -36,6 +37,28 @@ class TopicNames:
         self._ids[topic] = identifier
         self._names[identifier] = topic
         return identifier
+
+    def learn(self, name: str, topic: TopicId) -> str:
+        """A name that another node told of a topic; the name it has here. Levels that one of the two names hides are taken from the other."""
+        known = self._names.get(topic)
+        if known is None:
+            known = name if len(self._ids) < MOST_TOPICS else f"{topic:016x}"
+        elif known != name:
+            told = name.split("/")
+            levels = known.split("/")
+            if len(told) == len(levels):
+                known = "/".join(
+                    one if hidden(one) == two else two for one, two in zip(told, levels, strict=True)
+                )
+        self._ids[known] = topic
+        self._names[topic] = known
+        return known
+
+    def forget(self, topic: TopicId) -> None:
+        """Nobody here speaks of it any more."""
+        name = self._names.pop(topic, None)
+        if name is not None:
+            self._ids.pop(name, None)
 
     def known(self, topic: TopicId) -> str | None:
         """Its name, if the application ever said it."""

@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from topicweave.blocks.membership import Membership
-from topicweave.client.words import Gap
+from topicweave.client.words import Gap, Incomplete
 from topicweave.errors import BadInput
 from topicweave.live import catch_up_messages
 from topicweave.live.application import Feed, Receipt, Received
 from topicweave.live.clock import Clock
 from topicweave.live.gaps import Missed
 from topicweave.live.names import TopicNames
+from topicweave.live.patterns import LivePatterns, split
 from topicweave.live.publisher import SEAL_ROOM, Publisher
 from topicweave.live.seeds import Resolver, Seeds, resolve
 from topicweave.live.settings import Address, SeedName, Settings
@@ -38,15 +39,21 @@ from topicweave.live.wire import AddressOf, Codec
 from topicweave.live.world import LiveWorld
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, ring_id
+from topicweave.model.pattern_tree import ReaderTopics
+from topicweave.model.patterns import is_pattern, literal_of, matches
 from topicweave.systems.registry import find_system
 
 if TYPE_CHECKING:
+    from topicweave.blocks.topic_names import NameDirectory
+    from topicweave.blocks.views import InterestView
     from topicweave.live.disk import Disk
     from topicweave.live.http import HttpPort
     from topicweave.live.keyring import Keyring
     from topicweave.live.mqtt.server import MqttPort
     from topicweave.live.recorder import Recorder
     from topicweave.live.store import Store
+    from topicweave.port import Node
+    from topicweave.systems.system import System
 
 log = logging.getLogger("topicweave.live")
 
@@ -81,14 +88,9 @@ class LiveNode:
             self.id = ring_id(self.name)
             earlier = float(store.fact("now") or 0.0) if store else 0.0
             self.clock = Clock(earlier + SAVE_EVERY + 1.0 if earlier else 0.0, wall)
-            self.topics = TopicNames([*settings.subscribe, *(store.subscriptions() if store else ())])
-            for topic in self.topics:
-                self.check_permission(topic)
+            names, patterns = self._wanted(store)
+            self.topics = TopicNames(names)
             stored = store.peers() if store else {}
-            if store is not None:
-                for topic in self.topics:
-                    store.add_subscription(topic)
-                store.commit()
         except BaseException:
             if store is not None:
                 store.close()
@@ -103,6 +105,7 @@ class LiveNode:
         view = membership.view(self.world, self.id, interest, None, self.system.needs)
         self.world.contacts = view.contacts
         self.node = self.system.build(self.world, self.id, interest, view, parameters)
+        found = _attach_names(settings, self.system, self.node, view)  # and its messages
         codec = Codec(
             [*self.node.message_types, *catch_up_messages.TYPES],
             settings.limits.topics_per_peer,
@@ -110,7 +113,7 @@ class LiveNode:
             self.world.memory,
         )
         self.transport = Transport(
-            Who(self.name, settings.swarm, settings.system),
+            Who(self.name, settings.swarm, settings.spoken_system(self.system)),
             codec,
             settings.limits,
             settings.pace,
@@ -138,10 +141,22 @@ class LiveNode:
         self._started = False
         self._stopped = False
         self._on_gaps: list[Callable[[Gap], None]] = []
-        self.wanting = Wanting(self, self.topics)
+        self.wanting = Wanting(self, interest)
+        self.patterns = LivePatterns(self, found, patterns, earlier or None)
         self.http: HttpPort | None = None
         self.mqtt: MqttPort | None = None
         self.recorder: Recorder | None = None
+
+    def _wanted(self, store: Store | None) -> tuple[list[str], list[str]]:
+        """Names and patterns, from the settings and from an earlier life."""
+        wanted = [*self.settings.subscribe, *(store.subscriptions() if store else ())]
+        for topic in wanted:
+            self.check_permission(topic)
+        if store is not None:
+            for topic in wanted:
+                store.add_subscription(topic)
+            store.commit()
+        return split(wanted)
 
     # Life.
 
@@ -181,6 +196,7 @@ class LiveNode:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._somebody.wait(), JOIN_PATIENCE)
         self._start_node()
+        await self.patterns.start()
         if self.disk is not None:
             self._tasks.append(asyncio.create_task(self._keep_saving(self.disk)))
 
@@ -191,6 +207,7 @@ class LiveNode:
         self._stopped = True
         for task in self._tasks:
             task.cancel()
+        self.patterns.stop()
         if self.http is not None:
             await self.http.stop()
         if self.mqtt is not None:
@@ -249,27 +266,31 @@ class LiveNode:
         since: float | None = None,
         lasting: bool = True,
     ) -> None:
-        """Want a topic, or many, from now on, and what neighbours still hold of it in their caches.
+        """Want a topic, a pattern such as `zone/+/door` or `zone/7/#`, or many, from now on, and what neighbours still hold of it in their caches.
 
         `last=N` asks for more: the last N events that neighbours keep, on disk too; `since` (Unix time) for those that came to them later
         than that. Both ask for what the node has not had. What is `lasting` is wanted again after a restart with the same data folder.
         """
-        await self.wanting.take(
-            [topic] if isinstance(topic, str) else topic, last=last, since=since, lasting=lasting
-        )
+        names, patterns = split([topic] if isinstance(topic, str) else topic)
+        await self.patterns.take(patterns, last=last, since=since, lasting=lasting)
+        await self.wanting.take(names, last=last, since=since, lasting=lasting)
 
     async def unsubscribe(self, topic: str | Iterable[str]) -> None:
-        """Want a topic, or many, no more. Once no client wants it either, its cache is dropped."""
-        await self.wanting.drop([topic] if isinstance(topic, str) else topic)
+        """Want a topic, a pattern, or many, no more. Once no client wants it either, its cache is dropped."""
+        names, patterns = split([topic] if isinstance(topic, str) else topic)
+        await self.patterns.drop(patterns)
+        await self.wanting.drop(names)
 
     def check_permission(self, topic: str) -> None:
-        if self.keyring is not None and not self.keyring.own.permissions.may_subscribe(topic):
+        """A pattern needs a permission for all that it can match."""
+        if self.keyring is not None and not self.keyring.own.permissions.may_subscribe(literal_of(topic)):
             raise BadInput(
                 f"the certificate of {self.keyring.name!r} does not allow to subscribe to {topic!r}"
             )
 
     @property
     def subscriptions(self) -> list[str]:
+        """Topics, those that patterns found included."""
         return sorted(self.topics.of(topic) for topic in self.node.subscriptions)
 
     def publish(
@@ -283,7 +304,13 @@ class LiveNode:
         """
         if self.keyring is not None and not self.keyring.own.permissions.may_publish(topic):
             raise BadInput(f"the certificate of {self.keyring.name!r} does not allow to publish on {topic!r}")
-        return self._publisher.publish(self.topics.id_of(topic), payload, wait_for, timeout, retain)
+        if is_pattern(topic):
+            raise BadInput(f"{topic!r} is a pattern: publish on a single topic")
+        number = self.topics.id_of(topic)
+        self.patterns.published(topic)
+        if retain:
+            self.patterns.keeps(topic)
+        return self._publisher.publish(number, payload, wait_for, timeout, retain)
 
     @property
     def refusals(self) -> dict[str, int]:
@@ -326,6 +353,7 @@ class LiveNode:
         Of these topics it first gets the last events that the node's own cache holds, or those that came after `since`. `on_gap` is told of
         events that will not come.
         """
+        topics = None if topics is None else list(topics)
         feed = self._make_feed(topics, on_gap)
         self._feeds.append(feed)
         for topic in topics or () if last or since is not None else ():
@@ -333,8 +361,11 @@ class LiveNode:
         return feed
 
     def replay(self, feed: Feed, topic: str, last: int, since: float = 0.0) -> None:
-        """Give a reader what the node's own cache holds of a topic."""
-        feed.put(self.cached(topic, last, since))
+        """Give a reader what the node's own cache holds of a topic, or of those that a pattern matches."""
+        names = self.subscriptions if is_pattern(topic) else [topic]
+        for name in names:
+            if name == topic or matches(topic, name):
+                feed.put(self.cached(name, last, since))
 
     def cached(self, topic: str, last: int, since: float = 0.0) -> list[Received]:
         """What the node's own cache holds of a topic: the last events, or those that came after a moment."""
@@ -347,7 +378,7 @@ class LiveNode:
             self.counters,
             limits.application_events,
             limits.application_bytes,
-            None if topics is None else frozenset(topics),
+            None if topics is None else ReaderTopics(topics),
             on_gap,
             on_gap or self._tell_gap,
             self.world.memory,
@@ -361,6 +392,10 @@ class LiveNode:
     def on_gap(self, tell: Callable[[Gap], None]) -> None:
         """From now on, tell of events that will not come, and of those that readers without an `on_gap` of their own did not take in time."""
         self._on_gaps.append(tell)
+
+    def on_incomplete(self, tell: Callable[[Incomplete], None]) -> Callable[[], None]:
+        """From now on, tell of patterns of which not all topics are known. Returns what ends that."""
+        return self.patterns.on_incomplete(tell)
 
     # Names.
 
@@ -466,6 +501,15 @@ def _open_disk(store: Store | None, world: LiveWorld) -> Disk | None:
     from topicweave.live.disk import Disk
 
     return Disk(store, world.counters, world.gate.disk_failed)
+
+
+def _attach_names(settings: Settings, system: System, node: Node, view: InterestView) -> NameDirectory | None:
+    """The directory of names beside a system, if this swarm has one."""
+    if not settings.has_names(system):
+        return None
+    from topicweave.blocks.topic_names import attach_names
+
+    return attach_names(node, view, private=settings.private_names)
 
 
 def _settle_name(settings: Settings, keyring: Keyring | None, store: Store | None) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from topicweave.client.words import Incomplete
 from topicweave.errors import BadInput
 from topicweave.live.application import GapQueue
 from topicweave.live.health import health
@@ -133,12 +134,18 @@ async def _print_events(node: LiveNode) -> None:
     output = _Output()
     gaps = GapQueue()
     node.on_gap(gaps.put)
+    lacking: asyncio.Queue[Incomplete] = asyncio.Queue()
+    node.on_incomplete(lacking.put_nowait)
+
+    async def print_lacking() -> None:
+        while True:
+            await output.write([{"incomplete": msgspec.to_builtins(await lacking.get())}])
 
     async def print_gaps() -> None:
         while True:
             await output.write({"gap": msgspec.to_builtins(gap)} for gap in await gaps.get_all())
 
-    telling = asyncio.create_task(print_gaps())
+    telling = [asyncio.create_task(one()) for one in (print_gaps, print_lacking)]
     try:
         async for events in node.batches():
             await output.write(
@@ -153,7 +160,8 @@ async def _print_events(node: LiveNode) -> None:
             for event in events:
                 await node.acknowledge(event)
     finally:
-        telling.cancel()
+        for one in telling:
+            one.cancel()
 
 
 def run_shown_swarm(

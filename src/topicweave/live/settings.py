@@ -17,6 +17,8 @@ from topicweave.systems.presets import DEFAULT, Preset
 from topicweave.systems.system import System
 
 LEAST_MEMORY = 1 << 20
+BESIDE = " with "
+"""Between a system and what a swarm runs beside it."""
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,6 +38,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     messages_per_second: int = 1_000_000
     """Of one peer; beyond that its socket is not read until it is within again, so nothing is lost."""
     topics_per_peer: int = 16_384
+    pattern_topics: int = 8192
+    """Topics that patterns find and subscribe to, all together; more are left out, and whoever subscribed is told."""
     addresses: int = 8192
     credentials: int = 4096
     application_events: int = 65_536
@@ -198,7 +202,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     join: tuple[str, ...] = ()
     """Hosts and ports of nodes to join, tried for ever."""
     subscribe: tuple[str, ...] = ()
-    """Topics wanted from the start."""
+    """Topics and patterns wanted from the start."""
+    patterns: Literal["auto", "on", "off"] = "auto"
+    """Patterns such as `sensors/+/temperature`. `auto`: where the system has a topic directory. `on`: whatever the system, the same for the whole swarm.
+    `off`: this node announces no names and takes no patterns."""
+    private_names: bool = False
+    """Names are announced hashed, level by level, the same for the whole swarm."""
     preset: Preset = DEFAULT
     """Times for the network that the swarm is on: `local` (one machine), `lan` or `wan`."""
     view: int = 1000
@@ -272,6 +281,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def pace(self) -> Pace:
         return PACES[self.preset]
+
+    def has_names(self, system: System) -> bool:
+        """Whether nodes of this swarm keep names for patterns."""
+        return system.needs == "subscribers" or self.patterns == "on"
+
+    def spoken_system(self, system: System) -> str:
+        """The system as a hello says it: where names are kept beside it, all nodes have to."""
+        beside = system.needs != "subscribers" and self.patterns == "on"
+        return (
+            self.system
+            + (f"{BESIDE}patterns" if beside else "")
+            + (f"{BESIDE}private-names" if self.has_names(system) and self.private_names else "")
+        )
 
     def system_parameters(self, system: System) -> Any:
         """The system's parameters: its defaults, the preset's times, and what the user changed."""

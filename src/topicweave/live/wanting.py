@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from topicweave.errors import BadInput
 from topicweave.live.names import RETAINED
+from topicweave.model.ids import TopicId
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
@@ -20,11 +21,11 @@ MOST_HISTORY = 1_000_000
 class Wanting:
     """One per node, for its application, its HTTP and MQTT clients and its patterns together."""
 
-    def __init__(self, node: LiveNode, own: Iterable[str]) -> None:
+    def __init__(self, node: LiveNode, own: Iterable[TopicId]) -> None:
         self._node = node
         self._own = set(own)
         """What the application wants."""
-        self._counts: dict[str, int] = {}
+        self._counts: dict[TopicId, int] = {}
         """What others want, and how many do."""
 
     # The application.
@@ -34,46 +35,45 @@ class Wanting:
     ) -> None:
         """The application wants these; what is `lasting` also after a restart with the same data folder."""
         topics = list(dict.fromkeys(topics))
-        self._check(topics, last)
-        self._own.update(topics)
+        ids = self._checked(topics, last)
+        self._own.update(ids)
         disk = self._node.disk
         for topic in topics if disk is not None and lasting else ():
             assert disk is not None
             disk.do(disk.store.add_subscription, topic)
-        await self._begin_all(topics, last, since)
+        await self._begin_all(ids, last, since)
 
     async def drop(self, topics: Iterable[str]) -> None:
         """The application is done with these."""
         topics = list(dict.fromkeys(topics))
-        self._own.difference_update(topics)
+        ids = list(map(self._node.topics.id_of, topics))
+        self._own.difference_update(ids)
         disk = self._node.disk
         for topic in topics if disk is not None else ():
             assert disk is not None
             disk.do(disk.store.remove_subscription, topic)
-        await self._end([topic for topic in topics if topic not in self._counts])
+        await self._end([topic for topic in ids if topic not in self._counts])
 
     # Clients and patterns.
 
     async def more(
         self, topics: Iterable[str], *, last: int | None = None, since: float | None = None
     ) -> None:
-        """One more wants each of these. After a restart that is over: clients come again by themselves."""
-        topics = list(dict.fromkeys(topics))
-        self._check(topics, last)
-        self._add(topics)
-        await self._begin_all(topics, last, since)
+        """One more wants each of these; who names one twice wants it twice. After a restart that is over: clients come again by themselves."""
+        ids = self._checked(list(topics), last)
+        self._add(ids)
+        await self._begin_all(ids, last, since)
 
     def more_now(self, topics: Iterable[str]) -> None:
         """The same for a few topics, within this turn of the event loop."""
-        topics = list(dict.fromkeys(topics))
-        self._check(topics, None)
-        self._add(topics)
-        self._begin(topics, None, None)
+        ids = self._checked(list(topics), None)
+        self._add(ids)
+        self._begin(ids, None, None)
 
     async def less(self, topics: Iterable[str]) -> None:
         """One is done with each of these."""
         unwanted = []
-        for topic in topics:
+        for topic in map(self._node.topics.id_of, topics):
             if topic in self._counts:
                 self._counts[topic] -= 1
                 if not self._counts[topic]:
@@ -82,21 +82,21 @@ class Wanting:
                         unwanted.append(topic)
         await self._end(unwanted)
 
-    def _add(self, topics: Iterable[str]) -> None:
+    def _add(self, topics: Iterable[TopicId]) -> None:
         for topic in topics:
             self._counts[topic] = self._counts.get(topic, 0) + 1
 
     # Subscribing.
 
-    def _check(self, topics: Sequence[str], last: int | None) -> None:
+    def _checked(self, topics: Sequence[str], last: int | None) -> list[TopicId]:
         """Before anything changes: all of them can be had."""
         if last is not None and not 0 <= last <= MOST_HISTORY:
             raise BadInput(f"last={last}: say 0 to {MOST_HISTORY} events")
         for topic in topics:
             self._node.check_permission(topic)
-            self._node.topics.id_of(topic)
+        return [self._node.topics.id_of(topic) for topic in topics]
 
-    async def _begin_all(self, topics: Sequence[str], last: int | None, since: float | None) -> None:
+    async def _begin_all(self, topics: Sequence[TopicId], last: int | None, since: float | None) -> None:
         for start in range(0, len(topics), CHUNK):
             self._begin(topics[start : start + CHUNK], last, since)
             if start + CHUNK < len(topics):
@@ -104,31 +104,29 @@ class Wanting:
         if self._node.disk is not None:
             self._node.disk.committed()
 
-    def _begin(self, topics: Sequence[str], last: int | None, since: float | None) -> None:
+    def _begin(self, topics: Sequence[TopicId], last: int | None, since: float | None) -> None:
         node, catch_up = self._node, self._node.world.catch_up
-        ids = [node.topics.id_of(topic) for topic in topics]
-        new = [number for number in ids if number not in node.node.subscriptions]
+        new = [topic for topic in dict.fromkeys(topics) if topic not in node.node.subscriptions]
         if new:
             node.world.settle()
             node.node.subscribe_all(new)
             if node.recorder is not None:
                 node.recorder.wants(new)
-        for number in new:
-            catch_up.changed(number)
+        for topic in new:
+            catch_up.changed(topic)
         if last or since is not None:
-            for number in ids:
-                catch_up.ask_history(number, last or MOST_HISTORY, since or 0.0)
+            for topic in topics:
+                catch_up.ask_history(topic, last or MOST_HISTORY, since or 0.0)
 
-    async def _end(self, topics: Sequence[str]) -> None:
+    async def _end(self, topics: Sequence[TopicId]) -> None:
         node = self._node
         for number, topic in enumerate(topics, start=1):
-            topic_id = node.topics.id_of(topic)
             node.world.settle()
-            node.node.unsubscribe(topic_id)
+            node.node.unsubscribe(topic)
             if node.recorder is not None:
-                node.recorder.wants([topic_id], False)
+                node.recorder.wants([topic], False)
             # Who wants a retained value again is to get it again.
-            node.world.gate.forget(topic_id, unseen=topic.startswith(RETAINED))
+            node.world.gate.forget(topic, unseen=node.topics.of(topic).startswith(RETAINED))
             if number % CHUNK == 0:
                 await asyncio.sleep(0)
         if node.disk is not None:

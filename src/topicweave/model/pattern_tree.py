@@ -5,7 +5,7 @@ A pattern without a wildcard matches the name that it is. `patterns` has the rul
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 Holder = TypeVar("Holder", bound=Hashable)
@@ -85,6 +85,17 @@ class PatternTree(Generic[Holder, Held]):
         self._remembered.clear()
         return held
 
+    def held(self, pattern: str) -> dict[Holder, Held]:
+        """Who holds this very pattern, and what."""
+        levels = pattern.split("/")
+        rest = levels[-1] == "#"
+        level: _Level[Holder, Held] | None = self._root
+        for text in levels[:-1] if rest else levels:
+            level = level.below.get(text) if level is not None else None
+        if level is None:
+            return {}
+        return {holder: held for (_, holder), held in (level.rest if rest else level.ends).items()}
+
     def matching(self, name: str) -> list[tuple[str, Holder, Held]]:
         """Each pattern that matches a name, with its holder and what is held. Do not change the list."""
         known = self._remembered.get(name)
@@ -118,3 +129,41 @@ class PatternTree(Generic[Holder, Held]):
         for level in here:
             found += [(*key, held) for table in (level.ends, level.rest) for key, held in table.items()]
         return found
+
+
+class ReaderTopics:
+    """The names and patterns of one reader.
+
+    >>> topics = ReaderTopics(["news", "zone/+/door"])
+    >>> topics.update(["a/#"])
+    >>> [name in topics for name in ("news", "zone/7/door", "a", "zone/7")], sorted(topics)
+    ([True, True, True, False], ['a/#', 'news', 'zone/+/door'])
+    """
+
+    def __init__(self, topics: Iterable[str] = ()) -> None:
+        self._said: dict[str, None] = {}
+        self._tree = PatternTree[None, None]()
+        self.update(topics)
+
+    def update(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self._said[topic] = None
+            self._tree.put(topic, None, None)
+
+    def difference_update(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self._said.pop(topic, None)
+            self._tree.remove(topic, None)
+
+    def said(self, topic: str) -> bool:
+        """Whether this name or pattern was asked for, word by word."""
+        return topic in self._said
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tree
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._said)
+
+    def __len__(self) -> int:
+        return len(self._said)

@@ -116,6 +116,41 @@ def covers(wider: str, pattern: str) -> bool:
     return len(theirs) == len(levels)
 
 
+def literal_of(pattern: str) -> str:
+    """What all names that a pattern matches begin with, but for the one that stands above a last `#`; of a name, the name.
+
+    >>> literal_of("zone/7/+/door"), literal_of("zone/#"), literal_of("#"), literal_of("zone/7")
+    ('zone/7/', 'zone/', '', 'zone/7')
+    """
+    levels = pattern.split("/")
+    for place, level in enumerate(levels):
+        if level in (ONE, REST):
+            return "".join(f"{one}/" for one in levels[:place])
+    return pattern
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether some name is matched by both patterns.
+
+    >>> overlap("a/+", "+/b"), overlap("a/#", "a"), overlap("a/b/#", "a/+"), overlap("a/+", "a/b/c"), overlap("#", "$SYS/#")
+    (True, True, True, False, False)
+    """
+    for wild, name in ((one, other), (other, one)):
+        if name.startswith("$") and wild[:1] in (ONE, REST):
+            return False
+    ones, others = one.split("/"), other.split("/")
+    for place in range(max(len(ones), len(others)) + 1):
+        level = ones[place] if place < len(ones) else None
+        fellow = others[place] if place < len(others) else None
+        if REST in (level, fellow):
+            return True
+        if level is None or fellow is None:
+            return level is fellow
+        if ONE not in (level, fellow) and level != fellow:
+            return False
+    return True
+
+
 def reaches_below(pattern: str, prefix: str) -> bool:
     """Whether a pattern may match a name at or below a prefix. A prefix is levels with `/` after each; `""` is the root.
 

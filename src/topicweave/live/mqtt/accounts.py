@@ -11,12 +11,13 @@ import base64
 import binascii
 import hashlib
 import hmac
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from topicweave.errors import BadInput
-from topicweave.model.patterns import matches
+from topicweave.model.patterns import matches, overlap
 
 VERBS = {"read": (True, False), "write": (False, True), "readwrite": (True, True), "deny": (False, False)}
 MOST_ITERATIONS = 1_000_000
@@ -48,17 +49,31 @@ class Accounts:
             hashlib.pbkdf2_hmac("sha512", password, salt, iterations, len(expected)), expected
         )
 
-    def may(self, name: str | None, client_id: str, topic: str, *, write: bool) -> bool:
+    def may_read_some(self, name: str | None, client_id: str, pattern: str) -> bool:
+        """Whether there is anything that a pattern may match and this client may read."""
         if self._permissions is None:
             return True
-        allowed = False
-        own = self._permissions.get(name or "", [])
-        for permission in [*own, *self._permissions.get("%", [])]:
+        return any(
+            permission.read and overlap(filter_, pattern)
+            for filter_, permission in self._of(self._permissions, name, client_id)
+        )
+
+    def _of(
+        self, permissions: dict[str, list[Permission]], name: str | None, client_id: str
+    ) -> Iterator[tuple[str, Permission]]:
+        for permission in [*permissions.get(name or "", []), *permissions.get("%", [])]:
             filter_ = permission.filter
             if "%" in filter_:
                 if any(sign in value for value in (name or "", client_id) for sign in "+#/"):
                     continue  # A name that says more than a name.
                 filter_ = filter_.replace("%u", name or "").replace("%c", client_id)
+            yield filter_, permission
+
+    def may(self, name: str | None, client_id: str, topic: str, *, write: bool) -> bool:
+        if self._permissions is None:
+            return True
+        allowed = False
+        for filter_, permission in self._of(self._permissions, name, client_id):
             if matches(filter_, topic):
                 if permission.deny:
                     return False

@@ -1,9 +1,8 @@
 """The door of one node for MQTT clients: their sessions, the values they retained, their wills, and what they may do.
 
 Everything goes through the node: what a client publishes is an event of the node's, and comes back through the node's feed to clients of the
-same door as to those of others. A retained value is published twice: to those who listen, and on a topic of its own that keeps its last event
-(`topics.RETAINED`). A door that has such a value keeps it for others; of two values of one topic the later one stays, by the time
-their publishers gave them, then by the publishers' names.
+same door as to those of others. `listeners` says who gets it. A retained value is published twice: to those who listen, and on a topic of its own
+that keeps its last event: see `retaining`.
 """
 
 from __future__ import annotations
@@ -14,19 +13,16 @@ import logging
 import math
 import secrets
 from collections import Counter
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Protocol, cast
-
-import msgspec
+from collections.abc import Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from topicweave import __version__
 from topicweave.errors import TopicweaveError
-from topicweave.live.application import Received
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.envelope import MqttHead, unwrap, wrap
 from topicweave.live.mqtt.keeping import DoorFolder, KeptSession
+from topicweave.live.mqtt.listeners import Listeners, Recipient
 from topicweave.live.mqtt.packets import (
-    NO_PROPERTIES,
     V5,
     Connect,
     MqttError,
@@ -37,10 +33,13 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
+from topicweave.live.mqtt.retaining import RetainedValue, RetainedValues
 from topicweave.live.mqtt.session import FOR_EVER, Kept, Parcel, Session
-from topicweave.live.mqtt.topics import SYSTEM, check_topic, refusal_of
+from topicweave.live.mqtt.topics import SHARE, SYSTEM, check_topic, refusal_of, share_of, speakable
 from topicweave.live.names import RETAINED
+from topicweave.live.patterns import split_each
 from topicweave.live.publisher import NOT_PERMANENT
+from topicweave.model.patterns import is_pattern
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
@@ -55,6 +54,8 @@ MOST_SUBSCRIPTIONS = 10_000
 MOST_RETAINED = 100_000
 SETTLE = 0.1
 """Seconds between the first word of a retained value and its giving."""
+VALUES_AT_ONCE = 1000
+"""Retained values given to a client in one turn of the event loop."""
 TELL_EVERY = 10.0
 """Seconds between the values below $SYS."""
 
@@ -73,20 +74,35 @@ class MqttClient(Protocol):
         """It is sent away."""
 
 
-class RetainedValue(msgspec.Struct, frozen=True):
-    """A retained value."""
+class _DoorTopics:
+    """What the door's feed is to get."""
 
-    at: float
-    publisher: str
-    payload: bytes
-    properties: Properties = NO_PROPERTIES
-    born: float = 0.0
-    """When it was published by this node's clock, as far as is known; `at` is by its publisher's."""
+    def __init__(self, listeners: Listeners, values: RetainedValues) -> None:
+        self._listeners, self._values = listeners, values
 
-    @property
-    def rank(self) -> tuple[float, str]:
-        """Of two values of a topic the higher one stays."""
-        return self.at, self.publisher
+    def __contains__(self, topic: object) -> bool:
+        if isinstance(topic, str) and topic.startswith(RETAINED):
+            topic = topic.removeprefix(RETAINED)
+            return topic in self._values.keeping or topic in self._listeners
+        return topic in self._listeners
+
+
+class _Wishes(NamedTuple):
+    """What filters ask of the node."""
+
+    names: list[str]
+    patterns: list[str]
+    values: list[str]
+    """Topics of retained values, and patterns of such."""
+    value_patterns: list[str]
+
+    @classmethod
+    def of(cls, filters: Iterable[str]) -> _Wishes:
+        """What is shared comes without retained values, what the door tells of itself without the node."""
+        shares = [share_of(filter_) for filter_ in filters]
+        mesh = [(group, named) for group, named in shares if not named.startswith(SYSTEM)]
+        values = [RETAINED + named for group, named in mesh if not group]
+        return cls(*split_each([named for _, named in mesh]), *split_each(values))
 
 
 class Door:
@@ -96,16 +112,12 @@ class Door:
         self.sessions: dict[str, Session] = {}
         self.clients: dict[str, MqttClient] = {}
         self.counts: Counter[str] = Counter()
-        self._topics: set[str] = set()
+        self._listeners = Listeners(self.clients.__contains__, self._may_have)
+        self._values = RetainedValues(
+            lambda: node.clock.now, self._listeners.plain, self._listeners.__contains__
+        )
         self._feed = node.open_feed(())
-        self._feed.topics = self._topics
-        self._listeners: dict[str, dict[str, Kept]] = {}
-        """Topic to client to subscription."""
-        self._retained: dict[str, RetainedValue] = {}
-        self._keeping: set[str] = set()
-        """Topics whose retained value came in through this door."""
-        self._newcomers: dict[str, dict[str, tuple[float, tuple[float, str] | None]]] = {}
-        """Topic to client to when it subscribed, and the rank of the retained value that it was given."""
+        self._feed.topics = _DoorTopics(self._listeners, self._values)
         self._settling: set[str] = set()
         """Topics whose values are about to be given to newcomers."""
         self._wills: dict[str, tuple[asyncio.TimerHandle, MqttClient, Will]] = {}
@@ -118,12 +130,12 @@ class Door:
 
     async def start(self) -> None:
         for topic in await self._folder.retained():
-            self._keeping.add(topic)
+            self._values.keeping.add(topic)
             self._node.world.retained.add(self._node.topics.id_of(RETAINED + topic))
-            self._topics.add(RETAINED + topic)
+            self._node.patterns.keeps(RETAINED + topic)
             for event in self._node.cached(RETAINED + topic, 1):
-                self._keep_value(event)
-        await self._node.wanting.more([RETAINED + topic for topic in self._keeping], last=1)
+                self._values.learn(event)
+        await self._node.wanting.more([RETAINED + topic for topic in self._values.keeping], last=1)
         for kept in await self._folder.sessions():
             await self._restore(kept)
         self._run(self._read())
@@ -136,27 +148,32 @@ class Door:
         session.restore(saved)
         if kept.connected:
             session.left = now
-        for topic, one in session.subscriptions.items():
-            self._listeners.setdefault(topic, {})[session.client_id] = one
-        mesh = [topic for topic in session.subscriptions if not topic.startswith(SYSTEM)]
-        self._topics.update(mesh, [RETAINED + topic for topic in mesh])
+        for one in session.subscriptions.values():
+            self._listeners.put(session.client_id, one)
         try:
-            await self._node.wanting.more(mesh)
-            await self._node.wanting.more([RETAINED + topic for topic in mesh], last=1)
+            await self._want(_Wishes.of(session.subscriptions), kept.at)
         except TopicweaveError as error:
             log.error("mqtt: the session of %s ends: %s", session.client_id, error)
+            for filter_ in session.subscriptions:
+                self._listeners.remove(session.client_id, filter_)
+            session.subscriptions.clear()
             self._forget(session)
             return
-        for topic in mesh if not kept.connected else ():
-            for event in self._node.cached(topic, MOST_WAITING, kept.at):
-                payload, head = unwrap(event.payload)
-                one = session.subscriptions[topic]
-                self._give(
-                    session.client_id, one, Parcel(topic, payload, one.wish.qos, False, head.properties)
-                )
+        if not kept.connected:
+            self._repeat(session, kept.at)
         if session.expiry != FOR_EVER:
             left = max(0.0, session.left + session.expiry - now)
             self._ends[session.client_id] = self.loop.call_later(left, self._forget, session)
+
+    def _repeat(self, session: Session, since: float) -> None:
+        """Give a session what the node's own cache holds of its topics from a moment on."""
+        for topic in self._node.subscriptions:
+            mine = [one for one in self._listeners.plain(topic) if one[1] == session.client_id]
+            for event in self._node.cached(topic, MOST_WAITING, since) if mine else ():
+                payload, head = unwrap(event.payload)
+                qos = max(kept.wish.qos for _, _, kept in mine)
+                numbers = tuple(kept.subscription_id for _, _, kept in mine if kept.subscription_id)
+                self._give(Recipient(session.client_id, qos, numbers), topic, payload, head.properties, False)
 
     async def stop(self) -> None:
         self._stopping = True
@@ -209,6 +226,7 @@ class Door:
         else:
             session.expiry = 0 if connect.clean_start else FOR_EVER
         session.connected = True
+        session.username = client.username or ""
         self._folder.save(session, self._node.clock.wall())
         self.counts["connections"] += 1
         return session, present
@@ -246,7 +264,10 @@ class Door:
         self._ends.pop(session.client_id, None)
         self.sessions.pop(session.client_id, None)
         self._folder.forget(session.client_id)
-        session.forget()
+        for parcel in session.forget():
+            other = self._listeners.another(parcel.share, parcel.topic, session.client_id)
+            if other is not None:
+                self._give(other, parcel.topic, parcel.payload, parcel.properties, False)
         self._run(self.unsubscribe(session, list(session.subscriptions)))
 
     def _execute(self, client: MqttClient, will: Will) -> None:
@@ -270,8 +291,8 @@ class Door:
             return Reason.NOT_AUTHORIZED
         self.counts["received"] += 1
         try:
-            own = self._listeners.get(topic, {}).get(client.client_id)
-            origin = client.client_id if own is not None and own.wish.no_local else ""
+            session = self.sessions.get(client.client_id)
+            origin = client.client_id if session is not None and session.no_local else ""
             receipt = await self._node.publish(topic, wrap(packet.payload, packet.properties, origin=origin))
             if packet.retain:
                 await self._retain(topic, packet)
@@ -285,12 +306,11 @@ class Door:
 
     async def _retain(self, topic: str, packet: Publish) -> None:
         name = RETAINED + topic
-        if topic not in self._keeping:
-            if len(self._keeping) >= MOST_RETAINED:
+        if topic not in self._values.keeping:
+            if len(self._values.keeping) >= MOST_RETAINED:
                 raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
-            self._keeping.add(topic)
+            self._values.keeping.add(topic)
             self._folder.retain(topic)
-            self._topics.add(name)
             await self._node.wanting.more([name], last=1)
         await self._node.publish(
             name, wrap(packet.payload, packet.properties, self._node.clock.trusted()), retain=True
@@ -299,7 +319,7 @@ class Door:
     # Subscribing.
 
     async def subscribe(self, client: MqttClient, session: Session, packet: Subscribe) -> list[int]:
-        """What is said to each wish. Retained values follow."""
+        """What is said to each wish. `give_values` follows."""
         numbers = packet.properties.get("subscription_id", [0])
         reasons, new = [], []
         for wish in packet.wishes:
@@ -307,25 +327,23 @@ class Door:
             if refusal is not None:
                 reasons.append(int(refusal))
                 continue
-            topic = wish.filter
-            known = session.subscriptions.get(topic)
+            filter_ = wish.filter
+            known = session.subscriptions.get(filter_)
             since = self._node.clock.now if known is None else known.since
-            session.subscriptions[topic] = kept = Kept(wish, numbers[0], since)
-            self._listeners.setdefault(topic, {})[session.client_id] = kept
+            session.subscriptions[filter_] = kept = Kept(wish, numbers[0], since)
+            self._listeners.put(session.client_id, kept)
             if known is None:
-                new.append(topic)
-            if wish.handling == 0 or (wish.handling == 1 and known is None):
-                self._newcomers.setdefault(topic, {})[session.client_id] = (self._node.clock.now, None)
+                new.append(filter_)
+            shared = filter_.startswith(SHARE)
+            if not shared and (wish.handling == 0 or (wish.handling == 1 and known is None)):
+                self._values.welcome(session.client_id, filter_)
             reasons.append(wish.qos)
-        mesh = [topic for topic in new if not topic.startswith(SYSTEM)]
-        values = [RETAINED + topic for topic in mesh]
-        self._topics.update(mesh, values)
+        session.look_for_no_local()
         try:
-            await self._node.wanting.more(mesh)
-            await self._node.wanting.more(values, last=1)
+            await self._want(_Wishes.of(new))
         except TopicweaveError as error:
             log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
-            await self.unsubscribe(session, new)
+            self._strike(session, new)
             return [
                 int(Reason.NOT_AUTHORIZED) if wish.filter in new else reason
                 for wish, reason in zip(packet.wishes, reasons, strict=True)
@@ -333,15 +351,29 @@ class Door:
         self._folder.save(session, self._node.clock.wall())
         if session.expiry and not await self._folder.permanent():
             log.warning("mqtt: the subscriptions of %s are not on disk yet", client.client_id)
-        for wish in packet.wishes:
-            self._give_value(wish.filter)
         return reasons
+
+    async def _want(self, wishes: _Wishes, since: float | None = None) -> None:
+        """All of it or nothing."""
+        node = self._node
+        for pattern in (*wishes.patterns, *wishes.value_patterns):
+            node.patterns.check(pattern)
+        for name in (*wishes.names, *wishes.values):
+            node.check_permission(name)
+        await node.wanting.more(wishes.names)
+        await node.wanting.more(wishes.values, last=1)
+        await node.patterns.more(wishes.patterns, since=since)
+        await node.patterns.more(wishes.value_patterns, last=1)
 
     def _refusal(self, client: MqttClient, session: Session, wish: Wish) -> Reason | None:
         refusal = refusal_of(wish.filter)
-        if refusal is None and not self.accounts.may(
-            client.username, client.client_id, wish.filter, write=False
-        ):
+        group, named = share_of(wish.filter)
+        if group and wish.no_local:
+            raise MqttError(Reason.PROTOCOL_ERROR, "a shared subscription cannot be without its own messages")
+        pattern = is_pattern(named) and not named.startswith(SYSTEM)
+        if refusal is None and pattern and not self._node.patterns.available:
+            refusal = Reason.NO_WILDCARDS
+        if refusal is None and not self._may_subscribe(client, named):
             refusal = Reason.NOT_AUTHORIZED
         if refusal is None and len(session.subscriptions) >= MOST_SUBSCRIPTIONS:
             refusal = Reason.QUOTA
@@ -349,31 +381,38 @@ class Door:
             self.counts["refused"] += 1
         return refusal
 
+    def _may_subscribe(self, client: MqttClient, named: str) -> bool:
+        """A pattern is refused if there is nothing below it that the client may read; each message is looked at when it comes."""
+        try:
+            self._node.check_permission(named)
+        except TopicweaveError as error:
+            log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
+            return named.startswith(SYSTEM)
+        if is_pattern(named):
+            return self.accounts.may_read_some(client.username, client.client_id, named)
+        return self.accounts.may(client.username, client.client_id, named, write=False)
+
+    def _may_have(self, client_id: str, topic: str) -> bool:
+        session = self.sessions.get(client_id)
+        return session is not None and self.accounts.may(session.username, client_id, topic, write=False)
+
+    def _strike(self, session: Session, filters: Iterable[str]) -> list[str]:
+        """Subscriptions end here; those that there were."""
+        gone = [filter_ for filter_ in filters if session.subscriptions.pop(filter_, None) is not None]
+        for filter_ in gone:
+            self._listeners.remove(session.client_id, filter_)
+            self._values.leave(session.client_id, filter_)
+        session.look_for_no_local()
+        return gone
+
     async def unsubscribe(self, session: Session, filters: list[str]) -> list[int]:
-        reasons, gone = [], []
-        for topic in filters:
-            known = session.subscriptions.pop(topic, None)
-            reasons.append(int(Reason.SUCCESS if known else Reason.NO_SUBSCRIPTION))
-            if known is None:
-                continue
-            gone.append(topic)
-            for table in (self._listeners, self._newcomers):
-                clients = cast("dict[str, object] | None", table.get(topic))
-                if clients is not None:
-                    clients.pop(session.client_id, None)
-                    if not clients:
-                        del table[topic]
-        mesh = [topic for topic in gone if not topic.startswith(SYSTEM)]
-        for topic in mesh:
-            if topic not in self._listeners:
-                self._topics.discard(topic)
-                if topic not in self._keeping:
-                    self._topics.discard(RETAINED + topic)
-                    self._retained.pop(topic, None)
-        await self._node.wanting.less([*mesh, *(RETAINED + topic for topic in mesh)])
+        known = [filter_ in session.subscriptions for filter_ in filters]
+        wishes = _Wishes.of(self._strike(session, filters))
+        await self._node.wanting.less([*wishes.names, *wishes.values])
+        await self._node.patterns.less([*wishes.patterns, *wishes.value_patterns])
         if session.client_id in self.sessions:
             self._folder.save(session, self._node.clock.wall())
-        return reasons
+        return [int(Reason.SUCCESS if one else Reason.NO_SUBSCRIPTION) for one in known]
 
     # What comes out of the mesh.
 
@@ -381,7 +420,13 @@ class Door:
         while events := await self._feed.get_all():
             for event in events:
                 if event.topic.startswith(RETAINED):
-                    self._keep_value(event)
+                    topic = self._values.learn(event)
+                    if topic and topic not in self._settling:
+                        # Of several that come together the last one is given.
+                        self._settling.add(topic)
+                        self.loop.call_later(SETTLE, self._give_value, topic)
+                elif not speakable(event.topic):
+                    self.counts["dropped"] += 1
                 else:
                     payload, head = unwrap(event.payload)
                     born = self._node.clock.now - event.age if event.age else math.inf
@@ -391,58 +436,47 @@ class Door:
     def _hand_out(
         self, topic: str, payload: bytes, head: MqttHead, origin: str = "", born: float = math.inf
     ) -> None:
-        """To those who subscribed before it was published; not to its publisher, if that does not want to hear itself."""
-        for client_id, kept in self._listeners.get(topic, {}).items():
-            if born < kept.since or (origin == client_id and kept.wish.no_local):
-                continue
-            self._give(client_id, kept, Parcel(topic, payload, kept.wish.qos, properties=head.properties))
+        for recipient in self._listeners.recipients(topic, origin, born):
+            self._give(recipient, topic, payload, head.properties, False)
 
-    def _give(self, client_id: str, kept: Kept, parcel: Parcel) -> None:
-        session = self.sessions.get(client_id)
+    def _give(
+        self, to: Recipient, topic: str, payload: bytes, properties: Properties, retained: bool
+    ) -> None:
+        session = self.sessions.get(to.client_id)
         if session is None:
             return
-        properties = parcel.properties
         expires = None
         if (seconds := properties.get("message_expiry")) is not None:
             expires = self._node.clock.now + seconds
-        if kept.subscription_id:
-            properties = {**properties, "subscription_id": [kept.subscription_id]}
-        session.put(msgspec.structs.replace(parcel, properties=properties, expires=expires))
+        if to.numbers:
+            properties = {**properties, "subscription_id": list(to.numbers)}
+        session.put(Parcel(topic, payload, to.qos, retained, properties, expires, to.share))
         self.counts["sent"] += 1
-        client = self.clients.get(client_id)
+        client = self.clients.get(to.client_id)
         if client is not None:
             client.wake()
 
-    def _keep_value(self, event: Received) -> None:
-        topic = event.topic.removeprefix(RETAINED)
-        payload, head = unwrap(event.payload)
-        born = self._node.clock.now - event.age
-        value = RetainedValue(head.retained_at, event.publisher, payload, head.properties, born)
-        known = self._retained.get(topic)
-        if known is None or known.rank < value.rank:
-            self._retained[topic] = value
-            if topic in self._newcomers and topic not in self._settling:
-                # Of several that come together the last one is given.
-                self._settling.add(topic)
-                self.loop.call_later(SETTLE, self._give_value, topic)
+    async def give_values(self, packet: Subscribe) -> None:
+        """Retained values of all topics that new subscriptions name."""
+        for wish in packet.wishes:
+            system = wish.filter.startswith(SYSTEM)
+            topics = list(self._system_values()) if system else self._values.matching(wish.filter)
+            for number, topic in enumerate(topics, start=1):
+                self._give_value(topic)
+                if number % VALUES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
 
     def _give_value(self, topic: str) -> None:
-        """Newcomers get the retained value; one that is younger than their subscription reaches them as an event.
-
-        If neighbours tell of a later one after that, they get that one too."""
         self._settling.discard(topic)
-        value = self._system_values().get(topic) if topic.startswith(SYSTEM) else self._retained.get(topic)
-        if value is None or not value.payload:
+        value = self._system_values().get(topic) if topic.startswith(SYSTEM) else self._values.get(topic)
+        if value is None or not value.payload or not speakable(topic):
             return
-        newcomers = self._newcomers.get(topic, {})
         ahead = self._node.clock.trusted() - self._node.clock.now
-        for client_id, (since, given) in newcomers.items():
-            kept = self._listeners.get(topic, {}).get(client_id)
-            older = value.born < since or value.at < since + ahead
-            if kept is not None and older and (given is None or given < value.rank):
-                newcomers[client_id] = (since, value.rank)
-                parcel = Parcel(topic, value.payload, kept.wish.qos, True, value.properties)
-                self._give(client_id, kept, parcel)
+        for client_id, kept in self._values.due(topic, value, ahead):
+            if not is_pattern(kept.wish.filter) or self._may_have(client_id, topic):
+                numbers = (kept.subscription_id,) if kept.subscription_id else ()
+                recipient = Recipient(client_id, kept.wish.qos, numbers)
+                self._give(recipient, topic, value.payload, value.properties, True)
 
     # What the door tells of itself.
 
@@ -454,12 +488,13 @@ class Door:
             "uptime": f"{self.loop.time() - self._began:.0f} seconds",
             "clients/connected": str(len(self.clients)),
             "clients/disconnected": str(len(self.sessions) - len(self.clients)),
-            "subscriptions/count": str(sum(map(len, self._listeners.values()))),
-            "retained messages/count": str(sum(bool(value.payload) for value in self._retained.values())),
+            "subscriptions/count": str(len(self._listeners)),
+            "retained messages/count": str(len(self._values)),
             "messages/received": str(self.counts["received"]),
             "messages/sent": str(self.counts["sent"]),
             "messages/stored": str(waiting),
             "publish/messages/dropped": str(dropped),
+            "patterns/incomplete": str(len(self._node.patterns.lacking())),
             "mesh/degree": str(self._node.node.degree),
         }
         return {
@@ -469,9 +504,8 @@ class Door:
     async def _tell(self) -> None:
         while True:
             await asyncio.sleep(TELL_EVERY)
-            if any(topic.startswith(SYSTEM) for topic in self._listeners):
-                for topic, value in self._system_values().items():
-                    self._hand_out(topic, value.payload, MqttHead())
+            for topic, value in self._system_values().items():
+                self._hand_out(topic, value.payload, MqttHead())
 
 
 def new_client_id() -> str:

@@ -95,6 +95,10 @@ class MqttPort:
     def now(self) -> float:
         return self._node.clock.now
 
+    @property
+    def wildcards(self) -> bool:
+        return self._node.patterns.available
+
     def complain(self, reason: Reason, who: str, text: str) -> None:
         """Into the log, of each kind once in a while: a flood of clients must not become one of lines."""
         self.door.counts[f"refused: {reason.name}"] += 1
@@ -270,6 +274,7 @@ class MqttConnection(asyncio.Protocol):
             if self._reader.version == V311:
                 reasons = [min(reason, 0x80) for reason in reasons]
             self._send(Suback(packet.packet_id, tuple(reasons)))
+            await self._door.give_values(packet)
             self.wake()
         elif isinstance(packet, Unsubscribe):
             reasons = await self._door.unsubscribe(session, list(packet.filters))
@@ -307,8 +312,8 @@ class MqttConnection(asyncio.Protocol):
             "receive_maximum": RECEIVE_MAXIMUM,
             "alias_maximum": ALIAS_MAXIMUM,
             "maximum_packet": self._port.most_bytes,
-            "wildcards_available": 0,
-            "shared_available": 0,
+            "wildcards_available": int(self._port.wildcards),
+            "shared_available": 1,
         }
         if not packet.client_id:
             told["assigned_client_id"] = self.client_id

@@ -43,6 +43,8 @@ class Parcel(msgspec.Struct, frozen=True):
     properties: Properties = NO_PROPERTIES
     expires: float | None = None
     """By the node's clock."""
+    share: str = ""
+    """The shared subscription that it came by, if any: another of its group may have it if this client never takes it."""
 
     @property
     def size(self) -> int:
@@ -85,6 +87,7 @@ class SavedSession(msgspec.Struct, frozen=True, array_like=True):
     on_their_way: list[tuple[int, Parcel, bool]]
     received: list[int]
     last_id: int
+    username: str = ""
 
 
 class Session:
@@ -94,6 +97,7 @@ class Session:
         self, client_id: str, most_waiting: int, most_bytes: int = 1 << 62, memory: Memory | None = None
     ) -> None:
         self.client_id = client_id
+        self.username = ""
         self.left = 0.0
         self.bytes = 0
         self._most_bytes = most_bytes
@@ -112,6 +116,8 @@ class Session:
         self._aliases: dict[str, int] = {}
         self._most_aliases = 0
         self.connected = False
+        self.no_local = False
+        """Whether its client does not want to hear itself somewhere."""
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._on_their_way)
@@ -129,11 +135,14 @@ class Session:
             on_their_way,
             sorted(self.received),
             self._last_id,
+            self.username,
         )
 
     def restore(self, saved: SavedSession) -> None:
         self.expiry, self.left, self._last_id = saved.expiry, saved.left, saved.last_id
+        self.username = saved.username
         self.subscriptions = {kept.wish.filter: kept for kept in saved.subscriptions}
+        self.look_for_no_local()
         self.received = set(saved.received)
         for number, parcel, released in saved.on_their_way:
             one = self._on_their_way[number] = _OnItsWay(parcel)
@@ -142,11 +151,18 @@ class Session:
         for parcel in saved.waiting:
             self.put(parcel)
 
-    def forget(self) -> None:
-        """It ends, and holds nothing any more."""
+    def forget(self) -> list[Parcel]:
+        """It ends, and holds nothing any more; what others of its groups may have in its place: not what is of QoS 2 and on its way."""
+        shared = [one.parcel for one in self._on_their_way.values() if one.parcel.qos == 1]
+        shared = [parcel for parcel in (*shared, *self._waiting) if parcel.share]
         self._hold(-self.bytes)
         self._waiting.clear()
         self._on_their_way.clear()
+        return shared
+
+    def look_for_no_local(self) -> None:
+        """Subscriptions have changed."""
+        self.no_local = any(kept.wish.no_local for kept in self.subscriptions.values())
 
     def _hold(self, more: int) -> None:
         self.bytes += more

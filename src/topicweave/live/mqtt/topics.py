@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from topicweave.live.mqtt.packets import MqttError, Reason
-from topicweave.model.patterns import MOST_LEVELS
+from topicweave.model.patterns import MOST_LEVELS, BadPattern, check_pattern
 
 SYSTEM = "$SYS/"
 """Topics below this tell of the door itself; they never leave it."""
+SHARE = "$share/"
+MOST_LETTERS = 1000
+"""Of a name: what the mesh takes."""
 
 
 def check_topic(topic: str) -> str:
@@ -22,24 +25,42 @@ def check_topic(topic: str) -> str:
     return topic
 
 
-def refusal_of(filter_: str) -> Reason | None:
-    """Why a subscription cannot be had, if so.
+def speakable(topic: str) -> bool:
+    """Whether a client can be sent this name; other applications of the mesh may use names that MQTT does not know.
 
-    >>> refusal_of("sensors/7"), refusal_of("sensors/#").name, refusal_of("sensors/#/7").name
-    (None, 'NO_WILDCARDS', 'BAD_FILTER')
+    >>> speakable("languages/c"), speakable("languages/c++")
+    (True, False)
     """
-    levels = filter_.split("/")
-    if not filter_ or len(levels) > MOST_LEVELS:
+    return not ("+" in topic or "#" in topic or "\0" in topic)
+
+
+def share_of(filter_: str) -> tuple[str, str]:
+    """The group of a shared subscription, and what it names; no group, if it is not shared.
+
+    >>> share_of("$share/workers/jobs/#"), share_of("jobs/#")
+    (('workers', 'jobs/#'), ('', 'jobs/#'))
+    """
+    if not filter_.startswith(SHARE):
+        return "", filter_
+    group, _, named = filter_.removeprefix(SHARE).partition("/")
+    return group, named
+
+
+def refusal_of(filter_: str) -> Reason | None:
+    """Why a subscription cannot be had by anybody, if so.
+
+    >>> refusal_of("sensors/+/7"), refusal_of("$share/g/a/#"), refusal_of("sensors/#/7").name, refusal_of("$share/g").name
+    (None, None, 'BAD_FILTER', 'BAD_FILTER')
+    """
+    group, named = share_of(filter_)
+    if filter_.startswith(SHARE) and (not group or "+" in group or "#" in group):
         return Reason.BAD_FILTER
-    for place, level in enumerate(levels, start=1):
-        if level not in ("+", "#") and ("+" in level or "#" in level):
-            return Reason.BAD_FILTER
-        if level == "#" and place < len(levels):
-            return Reason.BAD_FILTER
-    if levels[0] == "$share":
-        return Reason.NO_SHARED
-    if "+" in levels or "#" in levels:
-        return Reason.NO_WILDCARDS
-    if filter_.startswith("$") and not filter_.startswith(SYSTEM):
+    try:
+        check_pattern(named)
+    except BadPattern:
+        return Reason.BAD_FILTER
+    if len(named) > MOST_LETTERS:
+        return Reason.BAD_FILTER
+    if named.startswith("$") and not named.startswith(SYSTEM):
         return Reason.NOT_AUTHORIZED
     return None

@@ -19,10 +19,10 @@ const MOST_TOPICS = 10_000; // in one request
 /**
  * @param {string | URL} url of the node's WebSocket; behind `?token=` the node's token, if it asks for one
  * @param {(event: {topic: string, publisher: string, epoch: number, sequence: number, text?: string, base64?: string, age?: number}) => void} onEvent
- * @param {{onGap?: Function, onState?: (state: {connected: boolean, why: string}) => void, WebSocket?: Function, pingEvery?: number}} options
+ * @param {{onGap?: Function, onIncomplete?: (lack: {pattern: string, prefix: string, reason: string}) => void, onState?: (state: {connected: boolean, why: string}) => void, WebSocket?: Function, pingEvery?: number}} options
  */
 export function topicweave(url, onEvent, options = {}) {
-  const { onGap = () => {}, onState = () => {}, WebSocket = globalThis.WebSocket, pingEvery = PING_EVERY } = options;
+  const { onGap = () => {}, onIncomplete = () => {}, onState = () => {}, WebSocket = globalThis.WebSocket, pingEvery = PING_EVERY } = options;
   if (!WebSocket) throw new Error("no WebSocket here: start Node.js 20 with --experimental-websocket, or give one as an option");
   const topics = new Set(), seen = new Set();
   const away = []; // requests that wait for a connection
@@ -55,6 +55,7 @@ export function topicweave(url, onEvent, options = {}) {
     heard = now();
     if (message.event) takeEvent(message.event);
     else if (message.gap) onGap(message.gap);
+    else if (message.incomplete) onIncomplete(message.incomplete);
     else {
       if (message.time) ahead = message.time - heard;
       const asked = waiting.shift();
@@ -138,7 +139,7 @@ export function topicweave(url, onEvent, options = {}) {
   return {
     get connected() { return up; },
     get subscriptions() { return [...topics].sort(); },
-    /** Topics, one or a list; first the `last` events of each, or those `since` a moment (Unix time). */
+    /** Topics or patterns such as `zone/+/door`, one or a list; first the `last` events of each, or those `since` a moment (Unix time). */
     async subscribe(wanted, { last, since } = {}) {
       for (const some of portions(list(wanted))) {
         await tell({ subscribe: some, last, since });

@@ -1,0 +1,116 @@
+"""The retained values that a door knows, and who is still to be given one.
+
+A retained value travels on a topic of its own (`names.RETAINED`), which keeps its last event. A door that has such a value keeps it for others; of two values
+of one topic the later one stays, by the time their publishers gave them, then by the publishers' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from topicweave.live.application import Received
+from topicweave.live.mqtt.envelope import unwrap
+from topicweave.live.mqtt.packets import NO_PROPERTIES, Properties
+from topicweave.live.mqtt.session import Kept
+from topicweave.live.names import RETAINED
+from topicweave.model.patterns import is_pattern, matches
+
+
+class RetainedValue(msgspec.Struct, frozen=True):
+    """A retained value."""
+
+    at: float
+    publisher: str
+    payload: bytes
+    properties: Properties = NO_PROPERTIES
+    born: float = 0.0
+    """When it was published by this node's clock, as far as is known; `at` is by its publisher's."""
+
+    @property
+    def rank(self) -> tuple[float, str]:
+        """Of two values of a topic the higher one stays."""
+        return self.at, self.publisher
+
+
+class _Newcomer:
+    """A subscription that is to be given values."""
+
+    __slots__ = ("given", "since")
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self.given: dict[str, tuple[float, str]] = {}
+        """Topics, and the rank of the value that it was given."""
+
+
+class RetainedValues:
+    """`listening(topic)` names the subscriptions to a topic, `wanted(topic)` tells whether there are any, `now()` is the node's clock."""
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        listening: Callable[[str], Iterable[tuple[str, str, Kept]]],
+        wanted: Callable[[str], bool],
+    ) -> None:
+        self._now = now
+        self._listening = listening
+        self._wanted = wanted
+        self._values: dict[str, RetainedValue] = {}
+        self.keeping: set[str] = set()
+        """Topics whose value came in through this door."""
+        self._newcomers: dict[tuple[str, str], _Newcomer] = {}
+        """By client and filter."""
+
+    def __len__(self) -> int:
+        return sum(bool(value.payload) for value in self._values.values())
+
+    def get(self, topic: str) -> RetainedValue | None:
+        return self._values.get(topic)
+
+    def learn(self, event: Received) -> str:
+        """A value comes; its topic, if it is later than what is known, and somebody may have to be given it."""
+        topic = event.topic.removeprefix(RETAINED)
+        payload, head = unwrap(event.payload)
+        born = self._now() - event.age
+        value = RetainedValue(head.retained_at, event.publisher, payload, head.properties, born)
+        known = self._values.get(topic)
+        if known is not None and known.rank >= value.rank:
+            return ""
+        self._values[topic] = value
+        return topic
+
+    def welcome(self, client_id: str, filter_: str) -> None:
+        """A subscription begins that is to be given what there is."""
+        self._newcomers[client_id, filter_] = _Newcomer(self._now())
+
+    def leave(self, client_id: str, filter_: str) -> None:
+        """A subscription ends. Values that nobody here wants then, and that others keep, are forgotten."""
+        self._newcomers.pop((client_id, filter_), None)
+        for topic in self.matching(filter_):
+            if topic not in self.keeping and not self._wanted(topic):
+                del self._values[topic]
+
+    def matching(self, filter_: str) -> list[str]:
+        """Topics with a value that a filter names."""
+        if is_pattern(filter_):
+            return [topic for topic in self._values if matches(filter_, topic)]
+        return [filter_] if filter_ in self._values else []
+
+    def due(self, topic: str, value: RetainedValue, ahead: float) -> list[tuple[str, Kept]]:
+        """Newcomers that are to get a value now, with their subscriptions. One that is younger than a subscription reaches it as an event.
+
+        If neighbours tell of a later one after that, they get that one too. `ahead` is the trusted time less the node's clock.
+        """
+        found = []
+        for filter_, client_id, kept in self._listening(topic):
+            newcomer = self._newcomers.get((client_id, filter_))
+            if newcomer is None:
+                continue
+            older = value.born < newcomer.since or value.at < newcomer.since + ahead
+            given = newcomer.given.get(topic)
+            if older and (given is None or given < value.rank):
+                newcomer.given[topic] = value.rank
+                found.append((client_id, kept))
+        return found

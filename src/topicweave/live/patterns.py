@@ -1,0 +1,453 @@
+"""Patterns of topics at a live node: what it publishes on is announced by name, what its patterns match is subscribed to as it is found.
+
+Rules kept
+----------
+1. A name is announced from the node's first event on it until `KEPT` seconds after the last, and as long as the node keeps its retained value.
+2. A topic that a pattern matches is wanted like any other, and counted like any other: it goes when it is gone and nobody else wants it.
+3. Of a name that is younger than the pattern all events are asked for, of its publisher too; of others those since the pattern began, or what the
+   subscriber asked for.
+4. Certificates hold for the pattern, and for each name that it finds.
+5. Names announced, patterns and topics found are bounded. What is left out is said to whoever subscribed.
+
+What the name directory tells comes in the midst of its own work, so it is noted, and acted upon in the next turn of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from topicweave.client.words import Incomplete
+from topicweave.errors import BadInput
+from topicweave.live.wanting import MOST_HISTORY
+from topicweave.model.ids import NodeId, TopicId
+from topicweave.model.pattern_tree import PatternTree
+from topicweave.model.patterns import BadPattern, check_name, check_pattern, is_pattern, matches
+
+if TYPE_CHECKING:
+    from topicweave.blocks.topic_names import NameDirectory
+    from topicweave.live.node import LiveNode
+
+log = logging.getLogger("topicweave.live")
+
+KEPT = 600.0
+"""Seconds for which a name is announced after the last event on it."""
+MOST_ANNOUNCED = 16_384
+MOST_PATTERNS = 1000
+MOST_LACKING = 1024
+"""Places where one pattern is known not to be complete."""
+SLACK = 5.0
+"""Seconds by which a name may be older than a pattern and still counts as younger: it takes a while to be told."""
+OVERLAP = 10.0
+"""Seconds before the end of an earlier life that are asked for again: clocks differ."""
+HERE, MESH = "here", "mesh"
+
+
+class _Begin(NamedTuple):
+    """A topic is to be subscribed to, and asked for its past."""
+
+    name: str
+    topic: TopicId
+    last: int | None
+    since: float | None
+    publisher: NodeId | None
+
+
+class _Watched:
+    """One pattern."""
+
+    def __init__(self, now: float) -> None:
+        self.holders = 0
+        self.own = False
+        self.began = now
+        self.last = 0
+        self.since: float | None = None
+        self.found: dict[TopicId, set[str]] = {}
+        """Topics, and who knows of them: this node itself, or the mesh."""
+        self.incomplete: dict[str, str] = {}
+        """Prefixes below which some topics are not known, and why."""
+
+
+class LivePatterns:
+    """One per node. Without `names` there are none in this swarm."""
+
+    def __init__(
+        self, node: LiveNode, names: NameDirectory | None, own: Iterable[str], since: float | None
+    ) -> None:
+        self._node = node
+        self._names = names
+        self._loop = asyncio.get_running_loop()
+        self._patterns: dict[str, _Watched] = {}
+        self._tree = PatternTree[str, _Watched]()
+        self._announced: dict[str, TopicId] = {}
+        self._announced_ids: set[TopicId] = set()
+        self._fresh: set[str] = set()
+        self._older: set[str] = set()
+        """Names that were published on in this period, and in the one before."""
+        self._unannounced = 0
+        self._news: list[Callable[[], _Begin | TopicId | None]] = []
+        self._working: asyncio.Task[None] | None = None
+        self._turning: asyncio.TimerHandle | None = None
+        self._tell: list[Callable[[Incomplete], None]] = []
+        self._own = dict.fromkeys(own, since)
+        self.topics = 0
+        """Found by all patterns together; what several of them found counts as often."""
+        node.world.catch_up.announces = self.announces
+        if names is not None:
+            names.on_found, names.on_gone = self.found, self.gone
+            names.on_incomplete, names.on_complete = self.incomplete, self.complete
+
+    # Life.
+
+    async def start(self) -> None:
+        """What the application wanted before, or wants by its settings."""
+        self._turning = self._loop.call_later(KEPT / 2, self._turn)
+        for pattern, since in self._own.items():
+            # What came while this node was away is asked for, too.
+            since = None if since is None else since - OVERLAP
+            await self.take([pattern], since=since, lasting=False)
+
+    def stop(self) -> None:
+        if self._turning is not None:
+            self._turning.cancel()
+        if self._working is not None:
+            self._working.cancel()
+
+    @property
+    def available(self) -> bool:
+        return self._names is not None and self._node.settings.patterns != "off"
+
+    @property
+    def announced(self) -> int:
+        return len(self._announced)
+
+    # What the node publishes on.
+
+    def published(self, topic: str) -> None:
+        """Told of every event, before it goes out."""
+        if topic not in self._fresh:
+            self._note_published(topic)
+
+    def _note_published(self, topic: str) -> None:
+        self._fresh.add(topic)
+        if topic not in self._announced and not topic.startswith("$"):
+            self._announce(topic)
+
+    def keeps(self, topic: str) -> None:
+        """The node keeps the topic's retained value for others: it is announced for as long."""
+        if topic not in self._announced:
+            self._announce(topic)
+
+    def announces(self, topic: TopicId) -> bool:
+        return topic in self._announced_ids
+
+    def _announce(self, topic: str) -> None:
+        if self._names is None or not self.available:
+            return
+        try:
+            check_name(topic)
+        except BadPattern:
+            return
+        if len(self._announced) >= MOST_ANNOUNCED:
+            if not self._unannounced:
+                log.warning(
+                    "%s: %d names are announced; patterns do not find more", self._node.name, MOST_ANNOUNCED
+                )
+            self._unannounced += 1
+            return
+        topic_id = self._node.topics.id_of(topic)
+        self._announced[topic] = topic_id
+        self._announced_ids.add(topic_id)
+        for _, _, watched in self._tree.matching(topic):
+            # Before the event goes out, or the node itself would miss it.
+            if self._add(watched, topic, topic_id, HERE):
+                self._node.wanting.more_now([topic])
+        self._names.publishes(topic)
+
+    def _turn(self) -> None:
+        """A period is over: names without an event in this one and the one before are ended."""
+        self._turning = self._loop.call_later(KEPT / 2, self._turn)
+        retained = self._node.world.retained
+        over = [
+            (name, topic)
+            for name, topic in self._announced.items()
+            if name not in self._fresh and name not in self._older and topic not in retained
+        ]
+        self._older, self._fresh = self._fresh, set()
+        for name, topic in over:
+            self._end(name, topic)
+
+    def _end(self, name: str, topic: TopicId) -> None:
+        assert self._names is not None
+        del self._announced[name]
+        self._announced_ids.discard(topic)
+        self._names.ends(name)
+        for pattern, _, _ in self._tree.matching(name):
+            self._forget(pattern, topic, HERE)
+
+    # What is wanted.
+
+    def check(self, pattern: str) -> None:
+        """Whether a pattern can be had here at all."""
+        check_pattern(pattern)
+        if self._names is None:
+            raise BadInput(
+                f"{pattern!r}: there are no patterns in this swarm; start all its nodes with --patterns on"
+            )
+        if self._node.settings.patterns == "off":
+            raise BadInput(f"{pattern!r}: patterns are turned off at this node")
+        if pattern not in self._patterns and len(self._patterns) >= MOST_PATTERNS:
+            raise BadInput(f"{pattern!r}: {MOST_PATTERNS} patterns are wanted here")
+        self._node.check_permission(pattern)
+
+    async def take(
+        self, patterns: Iterable[str], *, last: int | None = None, since: float | None = None, lasting: bool
+    ) -> None:
+        """The application wants these."""
+        patterns = list(dict.fromkeys(patterns))
+        for pattern in patterns:
+            self.check(pattern)
+        disk = self._node.disk
+        for pattern in patterns:
+            if disk is not None and lasting:
+                disk.do(disk.store.add_subscription, pattern)
+            watched = self._begin(pattern)
+            watched.own = True
+            await self._ask(pattern, watched, last, since)
+        if disk is not None:
+            disk.committed()
+
+    async def drop(self, patterns: Iterable[str]) -> None:
+        """The application is done with these."""
+        disk = self._node.disk
+        for pattern in patterns:
+            if disk is not None:
+                disk.do(disk.store.remove_subscription, pattern)
+            if (watched := self._patterns.get(pattern)) is not None:
+                watched.own = False
+                await self._leave(pattern, watched)
+        if disk is not None:
+            disk.committed()
+
+    async def more(
+        self, patterns: Iterable[str], *, last: int | None = None, since: float | None = None
+    ) -> None:
+        """One client more wants each of these; who names one twice wants it twice."""
+        patterns = list(patterns)
+        for pattern in patterns:
+            self.check(pattern)
+        for pattern in patterns:
+            watched = self._begin(pattern)
+            watched.holders += 1
+            await self._ask(pattern, watched, last, since)
+
+    async def less(self, patterns: Iterable[str]) -> None:
+        for pattern in patterns:
+            if (watched := self._patterns.get(pattern)) is not None and watched.holders:
+                watched.holders -= 1
+                await self._leave(pattern, watched)
+
+    def _begin(self, pattern: str) -> _Watched:
+        watched = self._patterns.get(pattern)
+        if watched is None:
+            assert self._names is not None
+            watched = self._patterns[pattern] = _Watched(self._node.clock.now)
+            self._tree.put(pattern, pattern, watched)
+            self._names.watch(pattern)
+        return watched
+
+    async def _ask(self, pattern: str, watched: _Watched, last: int | None, since: float | None) -> None:
+        """For the past of the topics that are known; those to come are asked for it when they are found."""
+        watched.last = max(watched.last, last or 0)
+        if since is not None:
+            watched.since = since if watched.since is None else min(watched.since, since)
+        names = self._node.topics
+        here = [name for name in self._announced if matches(pattern, name)]
+        fresh = [name for name in here if self._add(watched, name, names.id_of(name), HERE)]
+        await self._node.wanting.more(fresh)
+        if last or since is not None:
+            for topic in list(watched.found):
+                self._node.world.catch_up.ask_history(topic, last or MOST_HISTORY, since or 0.0)
+
+    async def _leave(self, pattern: str, watched: _Watched) -> None:
+        if watched.own or watched.holders:
+            return
+        assert self._names is not None
+        del self._patterns[pattern]
+        self._tree.remove(pattern, pattern)
+        self._names.unwatch(pattern)
+        self.topics -= len(watched.found)
+        found, watched.found = list(watched.found), {}
+        await self._let_go(found)
+
+    async def _let_go(self, topics: Iterable[TopicId]) -> None:
+        names, node = self._node.topics, self._node
+        topics = list(topics)
+        await node.wanting.less([names.of(topic) for topic in topics])
+        for topic in topics:
+            if topic not in node.node.subscriptions and topic not in self._announced_ids:
+                names.forget(topic)
+
+    @property
+    def wanted(self) -> list[str]:
+        return sorted(self._patterns)
+
+    # What is found.
+
+    def found(
+        self, pattern: str, name: str, topic: TopicId, age: float, publisher: NodeId | None = None
+    ) -> None:
+        """Told by the name directory."""
+        self._note(lambda: self._take_found(pattern, name, topic, age, publisher))
+
+    def gone(self, pattern: str, _name: str, topic: TopicId) -> None:
+        """Told by the name directory."""
+        self._forget(pattern, topic, MESH)
+
+    def _forget(self, pattern: str, topic: TopicId, by: str) -> None:
+        self._note(lambda: self._take_gone(pattern, topic, by))
+
+    def _note(self, news: Callable[[], _Begin | TopicId | None]) -> None:
+        self._news.append(news)
+        if self._working is None or self._working.done():
+            self._working = self._loop.create_task(self._work())
+
+    async def _work(self) -> None:
+        """Act upon what was told, many at once: neighbours are told of each change."""
+        while self._news:
+            news, self._news = self._news, []
+            begins: dict[tuple[int | None, float | None], list[str]] = {}
+            ends: list[TopicId] = []
+            asked: list[tuple[NodeId, TopicId, int, float]] = []
+            for one in news:
+                said = one()
+                if isinstance(said, int):
+                    ends.append(said)
+                elif said is not None:
+                    begins.setdefault((said.last, said.since), []).append(said.name)
+                    if said.publisher is not None and said.publisher != self._node.id:
+                        asked.append(
+                            (said.publisher, said.topic, said.last or MOST_HISTORY, said.since or 0.0)
+                        )
+            for (last, since), names in begins.items():
+                await self._node.wanting.more(names, last=last, since=since)
+            for question in asked:
+                self._node.world.catch_up.ask_publisher(*question)
+            await self._let_go(ends)
+
+    def _take_found(
+        self, pattern: str, name: str, topic: TopicId, age: float, publisher: NodeId | None
+    ) -> _Begin | None:
+        """What is to be done about a name: its topic, and what to ask for of the past."""
+        watched = self._patterns.get(pattern)
+        if watched is None or not self._may_have(name):
+            return None
+        name = self._node.topics.learn(name, topic)
+        if not self._add(watched, name, topic, MESH):
+            return None
+        clock = self._node.clock
+        last, since = watched.last or None, watched.since
+        if last is None and since is None:
+            lasts = clock.now - watched.began
+            since = 0.0 if age <= lasts + SLACK else clock.wall() - lasts
+        return _Begin(name, topic, last, since, publisher)
+
+    def _take_gone(self, pattern: str, topic: TopicId, by: str) -> TopicId | None:
+        watched = self._patterns.get(pattern)
+        knowing = watched.found.get(topic) if watched is not None else None
+        if watched is None or knowing is None:
+            return None
+        knowing.discard(by)
+        if knowing:
+            return None
+        del watched.found[topic]
+        self.topics -= 1
+        return topic
+
+    def _add(self, watched: _Watched, name: str, topic: TopicId, by: str) -> bool:
+        """Whether a topic is new to a pattern, and there is room for it."""
+        knowing = watched.found.get(topic)
+        if knowing is not None:
+            knowing.add(by)
+            return False
+        most = self._node.settings.limits.pattern_topics
+        if self.topics >= most:
+            pattern = next(one for one, watch in self._patterns.items() if watch is watched)
+            self.incomplete(pattern, "", f"patterns have found {most} topics here (limits.pattern_topics)")
+            return False
+        watched.found[topic] = {by}
+        self.topics += 1
+        return True
+
+    def _may_have(self, name: str) -> bool:
+        keyring = self._node.keyring
+        return keyring is None or keyring.own.permissions.may_subscribe(name)
+
+    # What could not be found.
+
+    def on_incomplete(self, tell: Callable[[Incomplete], None]) -> Callable[[], None]:
+        """From now on, tell of patterns that could not be completed. Returns what ends that."""
+        self._tell.append(tell)
+        return lambda: self._tell.remove(tell) if tell in self._tell else None
+
+    def incomplete(self, pattern: str, prefix: str, why: str) -> None:
+        """Told by the name directory."""
+        watched = self._patterns.get(pattern)
+        if watched is None:
+            return
+        if watched.incomplete.get(prefix) == why or len(watched.incomplete) >= MOST_LACKING:
+            return
+        watched.incomplete[prefix] = why
+        self._node.counters.incomplete_patterns += 1
+        log.warning("%s: not all topics of %s are known, below %r: %s", self._node.name, pattern, prefix, why)
+        for tell in list(self._tell):
+            tell(Incomplete(pattern, prefix, why))
+
+    def complete(self, pattern: str, prefix: str) -> None:
+        """Told by the name directory: what was missing is known."""
+        if (watched := self._patterns.get(pattern)) is not None:
+            watched.incomplete.pop(prefix, None)
+
+    def lacking(self, pattern: str | None = None) -> list[Incomplete]:
+        """What is not complete now, of one pattern or of all."""
+        return [
+            Incomplete(one, prefix, why)
+            for one, watched in self._patterns.items()
+            if pattern in (None, one)
+            for prefix, why in watched.incomplete.items()
+        ]
+
+    def view(self) -> dict[str, Any]:
+        """For people."""
+        return {
+            "available": self.available,
+            "announced": len(self._announced),
+            "unannounced": self._unannounced,
+            "patterns": [
+                {
+                    "pattern": pattern,
+                    "topics": len(watched.found),
+                    "incomplete": {one.prefix: one.reason for one in self.lacking(pattern)},
+                }
+                for pattern, watched in sorted(self._patterns.items())
+            ],
+        }
+
+
+def split(topics: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Names and patterns apart.
+
+    >>> split(["a/b", "a/+", "c#"])
+    (['a/b', 'c#'], ['a/+'])
+    """
+    return split_each(dict.fromkeys(topics))
+
+
+def split_each(topics: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The same; what is there twice stays so."""
+    both: tuple[list[str], list[str]] = ([], [])
+    for topic in topics:
+        both[is_pattern(topic)].append(topic)
+    return both
