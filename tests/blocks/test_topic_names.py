@@ -457,3 +457,23 @@ def test_what_is_no_name_and_what_is_no_pattern_is_refused() -> None:
         swarm.members[NODES[0]].names.publishes("a/+")
     with pytest.raises(BadPattern):
         swarm.members[NODES[0]].names.watch("a/#/b")
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 6])
+@pytest.mark.parametrize("orderly", [True, False])
+def test_a_home_that_comes_back_without_memory_knows_what_it_kept(nodes: int, orderly: bool) -> None:
+    swarm = NamesSwarm(nodes)
+    names = [f"a{number}/b" for number in range(12)]
+    swarm.publishes(NODES[0], *names)
+    swarm.run_for(5.0)
+    leaver = swarm.members[NODES[1]]
+    assert leaver.names.gauges()["names_kept"] > 0
+    if orderly:
+        leaver.names.leave()
+        leaver.ring.leave()
+    swarm.crash([NODES[1]])
+    swarm.run_for(0.5)
+    back = swarm.add(NODES[1], [NODES[0]])
+    back.watch("+/b")
+    swarm.run_for(12.0)
+    assert swarm.wrong() == []

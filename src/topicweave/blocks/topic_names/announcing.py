@@ -22,6 +22,7 @@ AT_ONCE = 128
 MOST_ATTEMPTS = 4
 SLOW = 4
 """What nobody waits for may take so many times as long."""
+YOUNG = 15.0
 MOST_TERM = 3600.0
 MOST_DEEP = 4096
 """Prefixes that are remembered to have homes below."""
@@ -77,11 +78,12 @@ class NameAnnouncer:
         self._deep: dict[str, None] = {}  # prefixes that have homes below
         self._asked: dict[int, tuple[float, tuple[str, ...]]] = {}
         self._number = 0
+        self._started = world.now
         self.refused = 0
 
     def restart(self) -> None:
         """What was said in the last life may be forgotten."""
-        now = self._world.now
+        now = self._started = self._world.now
         self._places.clear()
         self._asked.clear()
         for name, own in self.names.items():

@@ -41,6 +41,8 @@ from topicweave.port import Receivers, TimerKey, Timers, World
 TIMER, SOON = "names-tick", "names-soon"
 SWEEP_EVERY = 5
 """Ticks."""
+ASKS_AFTER = (0, 2, 5)
+"""Ticks after a node became home to more: its neighbours may not know it at once."""
 PREFIXES_AT_ONCE = 32
 """Whose records are sent to one neighbour per tick."""
 
@@ -90,6 +92,7 @@ class NameDirectory:
         self._ticks = 0
         self._started = False
         self._arc_start: int | None = None
+        self._asks_at: set[int] = set()  # ticks at which neighbours are asked for records
         self._keepers: list[NodeId] = []  # successors that have our records
         self._backlog: dict[NodeId, dict[str, None]] = {}  # prefixes whose records a neighbour is to get
         self._carrier.opened = self._open
@@ -146,6 +149,7 @@ class NameDirectory:
         self._watcher.restart()
         self._backlog.clear()
         self._keepers = []
+        self._arc_start = None
         self._is_soon, self._started = False, True
         self._world.set_timer((TIMER,), self._world.random.random() * self.parameters.tick)
 
@@ -195,15 +199,16 @@ class NameDirectory:
         ring = self._ring
         start = ring.before[0] if ring.before else self.id
         if start != self._arc_start:
-            grew = self._arc_start is None or clockwise(start, self.id) > clockwise(self._arc_start, self.id)
-            if grew:
-                for peer in dict.fromkeys((*ring.after[:1], *ring.before[:1])):
-                    self._post(RingParcel(peer, NamesWanted(self.id, start)))
+            if self._arc_start is None or _arc(start, self.id) > _arc(self._arc_start, self.id):
+                self._asks_at = {self._ticks + pause for pause in ASKS_AFTER}
             else:
                 self._hand_over(
                     ring.before[:1], [prefix for prefix in self._prefixes() if not self._owns(prefix)]
                 )
             self._arc_start = start
+        if self._ticks in self._asks_at:
+            for peer in dict.fromkeys((*ring.after[:2], *ring.before[:1])):
+                self._post(RingParcel(peer, NamesWanted(self.id, start)))
         keepers = ring.after[:3]
         fresh = [peer for peer in keepers if peer not in self._keepers]
         self._keepers = list(keepers)
@@ -357,6 +362,11 @@ class NameDirectory:
             known[place] if place < len(known) and not is_pattern(known[place]) else level
             for place, level in enumerate(levels)
         )
+
+
+def _arc(start: int, end: int) -> int:
+    """How much of the ring lies after one node and up to another; all of it, if they are the same."""
+    return clockwise(start, end) or RING_SIZE
 
 
 def _fields(still: NamesStill) -> tuple[str, NodeId, int, float, int, bool]:

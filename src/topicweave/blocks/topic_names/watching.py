@@ -209,7 +209,7 @@ class PatternWatcher:
                 del walked.labels[label]
                 self._turn_back(told.pattern, watched, f"{told.prefix}{label}/")
         # A home that has come anew may not know yet what others know, and who answers in its place tells no news: ask again before it is believed.
-        early = missing or walked.attempt > 1
+        early = missing or walked.attempt > 1 or not walked.known
         walked.known, walked.asked, walked.attempt = True, -1.0, 0
         if self.names < self._parameters.found:
             self._passed(told.pattern, watched, told.prefix, TOO_MANY)
