@@ -9,7 +9,7 @@ import random
 import pytest
 
 from tests.blocks.directory_swarm import Swarm
-from topicweave.blocks.topic_directory import DirectoryParameters, carrier, rules
+from topicweave.blocks.topic_directory import DirectoryParameters, Parts, carrier, rules
 from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, _Waiting, loads
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
@@ -20,6 +20,8 @@ from topicweave.blocks.topic_directory.messages import (
     Carry,
     Record,
     Renewal,
+    Told,
+    TopicContact,
     Unanswered,
 )
 from topicweave.model.ids import RING_SIZE, successor
@@ -376,3 +378,20 @@ def test_a_renewal_says_so_in_few_bytes_and_keeps_records_alive_at_the_successor
     # What is new is told in full.
     first.announced(Announcement(7, 1, 100.0, (5,), bytes([LEADS])), 70.0)
     assert [record.topic for record in first.take_changed(70.0)] == [5]
+
+
+def test_who_is_known_to_want_a_topic_is_introduced_however_often() -> None:
+    """Gossip vouches for it: that costs no budget."""
+    swarm = Swarm(Workload.from_lists({f"n{number}": ["shared"] for number in range(10)}))
+    swarm.run(40.0)
+    node, other = swarm.nodes()[:2]
+    [topic] = node.subscriptions
+    assert topic in node.view._profiles[other.id]
+    introduced: list[int] = []
+    node.view.serve(
+        Parts(30.0, lambda _: None, lambda: (), lambda _topic, peer, _label: introduced.append(peer))
+    )
+    contact = TopicContact(other.id, other.id, 60)
+    for number in range(200):
+        node.receive(999, Carry(number, told=(Told(node.id, topic, (contact,), 9, parted=True),)))
+    assert introduced == [other.id] * 200

@@ -16,6 +16,7 @@ from tests.live.together import eventually, linked, local, run, taken
 from topicweave.blocks.broadcast_tree import EventRun, Graft, IHave, Push
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
+from topicweave.blocks.topic_directory.messages import Carry, Told, TopicContact
 from topicweave.live import LiveNode, catch_up_messages
 from topicweave.live.frames import FrameSplitter, Kind, frame
 from topicweave.live.settings import Address
@@ -358,5 +359,21 @@ def test_two_nodes_can_say_the_same_name_only_one_at_a_time() -> None:
             with pytest.raises(ConnectionError):
                 await two.transport.meet(one.address)
             assert one.counters.node_errors == 0
+
+    run(test)
+
+
+def test_invented_subscribers_are_not_dialled() -> None:
+    async def test() -> None:
+        async with two_honest_nodes() as (victim, _), Attacker(victim) as attacker:
+            await attacker.enter()
+            dialled = victim.counters.connections_opened, victim.counters.dials_failed
+            for number in range(200):
+                invented = tuple(
+                    TopicContact(ring_id(f"nobody {number} {one}"), None, 3600) for one in range(8)
+                )
+                attacker.say(Carry(number, told=(Told(victim.id, ring_id("a"), invented, 9, 60.0),)))
+            await eventually(lambda: victim.counters.unroutable > 0, "it does not know where they live")
+            assert (victim.counters.connections_opened, victim.counters.dials_failed) == dialled
 
     run(test)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from topicweave.blocks.descriptors import Descriptor
+from topicweave.blocks.named_contacts import NamedContacts
 from topicweave.blocks.peer_sampling import PeerSampling
 from topicweave.blocks.profiles import Profiles
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, TopicDirectory
@@ -17,15 +18,13 @@ from topicweave.blocks.views import GossipView
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, Timers, World
 
-MOST_LASTING = 3600.0
-"""Seconds for which a contact named by a home is believed, however long it says."""
 GONE = 20.0
 """Seconds for which one that could not be reached is not taken from a home's answer: it may not have heard of that yet."""
 MOST_REPORTED = 64
 
 
 class DirectoryView(GossipView):
-    """A gossip view of at most `capacity` peers, and up to eight contacts of each topic beside it."""
+    """A gossip view of at most `capacity` peers, and some contacts of each topic beside it (`named_contacts`)."""
 
     introduces = True
 
@@ -46,7 +45,7 @@ class DirectoryView(GossipView):
         )
         self._interest: Interest = sampling.profile
         self._profiles: dict[NodeId, Interest] = {}  # as gossip has them, of those that a home named, too
-        self._contacts: dict[NodeId, dict[TopicId, float]] = {}  # those that homes named, until when
+        self._contacts = NamedContacts()
         self._gone: dict[NodeId, float] = {}
         sampling.listen(self._candidates)
 
@@ -64,7 +63,7 @@ class DirectoryView(GossipView):
 
     def lost(self, peer: NodeId) -> None:
         shared = self._interest & self.interest_of(peer)
-        topics = dict.fromkeys([*self._contacts.pop(peer, ()), *sorted(shared)])
+        topics = dict.fromkeys([*self._contacts.remove(peer), *sorted(shared)])
         super().lost(peer)
         self._gone[peer] = self.world.now + GONE
         self.directory.unreachable(peer, list(topics)[:MOST_REPORTED])
@@ -82,13 +81,8 @@ class DirectoryView(GossipView):
         self.directory.ring.hear(peer)
 
     def said(self, peer: NodeId, interest: Interest) -> None:
-        named = self._contacts.get(peer)
-        wrong = [topic for topic in named if topic not in interest] if named else []
-        if named is not None and wrong:
-            for topic in wrong:
-                del named[topic]
-            if not named:
-                del self._contacts[peer]
+        wrong = [topic for topic in self._contacts.topics(peer) if topic not in interest]
+        if self._contacts.remove(peer, wrong):
             self._put(peer)
 
     def seek(self, topic: TopicId) -> None:
@@ -122,22 +116,32 @@ class DirectoryView(GossipView):
     def _candidates(self, descriptors: Sequence[Descriptor]) -> None:
         self.directory.candidates([news.id for news in descriptors if news.age <= self.max_age])
 
-    def _named(self, topic: TopicId, contacts: Sequence[TopicContact]) -> None:
+    def _named(self, topic: TopicId, contacts: Sequence[TopicContact], parted: bool) -> list[TopicContact]:
+        """A home named these as subscribers; returns those that are believed. An introduction (`parted`) makes the system call, each time."""
         now = self.world.now
+        believed = []
         for contact in contacts:
             peer = contact.id
-            if self._gone.get(peer, 0.0) <= now:
-                named = self._contacts.setdefault(peer, {})
-                known = topic in named or topic in self._profiles.get(peer, ())
-                named[topic] = now + min(contact.left, MOST_LASTING)
-                if not known:
+            stranger = topic not in self._profiles.get(peer, ())
+            named = topic in self._contacts.topics(peer)
+            gone = self._gone.get(peer, 0.0) > now
+            if (gone or (parted and named and stranger)) and not self._contacts.may(topic, now):
+                continue
+            if not gone:
+                forgotten = self._contacts.put(topic, peer, contact.left, now, stranger)
+                if forgotten is None:
+                    continue
+                for other in forgotten:
+                    self._put(other)
+                if stranger and not named:
                     self._put(peer)
+            # One that is gone may have come back to another part of the topic; to the system it is not offered yet.
+            believed.append(contact)
+        return believed
 
     def _put(self, peer: NodeId) -> None:
         """A peer wants what gossip says, and what homes said of it."""
-        gossip = self._profiles.get(peer, frozenset())
-        named = self._contacts.get(peer)
-        interest = gossip.union(named) if named else gossip
+        interest = self._profiles.get(peer, frozenset()).union(self._contacts.topics(peer))
         if interest:
             self._known.put(peer, interest)
         else:
@@ -145,7 +149,7 @@ class DirectoryView(GossipView):
 
     def _learn_profile(self, peer: NodeId, profile: Interest) -> None:
         self._profiles[peer] = profile
-        named = self._contacts.get(peer)
+        named = self._contacts.topics(peer)
         self._known.put(peer, profile.union(named) if named else profile)
 
     def _drop(self, peer: NodeId) -> None:
@@ -159,12 +163,6 @@ class DirectoryView(GossipView):
             return
         for peer in [peer for peer, until in self._gone.items() if until <= now]:
             del self._gone[peer]
-        for peer, topics in list(self._contacts.items()):
-            old = [topic for topic, until in topics.items() if until <= now]
-            for topic in old:
-                del topics[topic]
-            if not topics:
-                del self._contacts[peer]
-            if old:
-                self._put(peer)
+        for peer in self._contacts.sweep(now):
+            self._put(peer)
         super()._sweep()

@@ -28,14 +28,15 @@ SWEEP_EVERY, INTRODUCE_EVERY = 10, 3
 
 
 class TopicDirectory:
-    """`known(topic)` says how many other subscribers the node knows; `learned(topic, contacts)` gets those that a home named; `sample()` gives a random peer."""
+    """`known(topic)` says how many other subscribers the node knows; `learned(topic, contacts, parted)` gets those that a home
+    named, as members of another part of the topic or not, and returns those that it believes; `sample()` gives a random peer."""
 
     def __init__(
         self,
         world: World,
         node_id: NodeId,
         known: Callable[[TopicId], int],
-        learned: Callable[[TopicId, Sequence[TopicContact]], None],
+        learned: Callable[[TopicId, Sequence[TopicContact], bool], Sequence[TopicContact]],
         sample: Callable[[], NodeId | None],
         parameters: DirectoryParameters | None = None,
     ) -> None:
@@ -207,9 +208,9 @@ class TopicDirectory:
                     for contact in told.contacts[: self.parameters.contacts]
                     if contact.id != self.id and 0 <= contact.id < RING_SIZE
                 ]
-                self._learned(told.topic, contacts)
+                believed = self._learned(told.topic, contacts, told.parted)
                 if told.parted and self._parts is not None:
-                    for contact in contacts:
+                    for contact in believed:
                         self._parts.introduced(told.topic, contact.id, contact.label)
         if answers:
             self.carrier.tell(answers)

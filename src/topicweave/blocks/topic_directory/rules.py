@@ -183,3 +183,7 @@ class Bucket:
             return False
         self._left -= 1.0
         return True
+
+    def full(self, now: float) -> bool:
+        """Whether it is as if nobody had ever taken one."""
+        return self._left + (now - self._at) * self._rate >= self._most
