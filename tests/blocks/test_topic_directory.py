@@ -89,6 +89,19 @@ def test_a_home_names_those_who_announced_and_tells_them_of_the_newcomer() -> No
     assert [answer.audience for answer in told] == [1, 1]
 
 
+def test_an_answer_names_somebody_lower_if_there_is_one() -> None:
+    keeper = home()
+    for subscriber in (3, *range(50, 100)):
+        keeper.announced(announcement(subscriber), now=0.0)
+    for asker, lower in ((4, 3), (50, 3), (2, None)):
+        for _ in range(20):
+            told = keeper.announced(announcement(asker, WANTS_CONTACTS), now=1.0)[0]
+            assert len(told.contacts) == PARAMETERS.contacts
+            if lower is not None:
+                assert min(contact.id for contact in told.contacts) <= lower
+        keeper.announced(announcement(asker, WITHDRAWS), now=1.0)
+
+
 def test_records_end_with_their_term_a_withdrawal_or_a_report() -> None:
     keeper = home()
     for subscriber in (5, 6, 7):

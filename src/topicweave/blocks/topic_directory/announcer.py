@@ -4,7 +4,7 @@ Rules kept
 ----------
 1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases to lead its part of it. Renewals are
    spread over time; what is due goes together.
-2. A topic of which the node knows too few others is asked about: with its announcement, and again after a time-out, then in growing pauses. A home
+2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses. A home
    that said how many there are is not asked for more than those.
 3. A topic that is only published on is asked about, not announced.
 """
@@ -50,7 +50,7 @@ class _Own:
 
 class Announcer:
     """`known(topic)` says how many others the node knows; `label(topic)` who leads its part of a topic, None if that is not known; `leading()` the
-    topics that it leads itself."""
+    topics that it leads itself; `suited(topic)` whether some of those it knows are of use to it."""
 
     def __init__(
         self,
@@ -65,6 +65,7 @@ class Announcer:
         self._known = known
         self.label: Callable[[TopicId], NodeId | None] = lambda _topic: None
         self.leading: Callable[[], Iterable[TopicId]] = lambda: ()
+        self.suited: Callable[[TopicId], bool] = lambda _topic: True
         self.lifetime = 30.0
         self._epoch = 0
         self._topics: dict[TopicId, _Own] = {}
@@ -181,8 +182,7 @@ class Announcer:
             own.attempt = min(own.attempt + 1, MOST_ATTEMPTS)
         elif not look or now < own.next_ask:
             return False
-        known = self._known(topic)
-        if known >= self._parameters.enough:
+        if self._known(topic) >= self._parameters.enough and self.suited(topic):
             own.asked, own.attempt = -1.0, 0
             return False
         own.asked = now

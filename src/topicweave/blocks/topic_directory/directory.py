@@ -60,6 +60,7 @@ class TopicDirectory:
         self._parts = parts
         self._announcer.label = parts.label
         self._announcer.leading = parts.leading
+        self._announcer.suited = parts.suited
         self._announcer.lifetime = self.home.lifetime = parts.lifetime
 
     def receivers(self) -> Receivers:

@@ -20,3 +20,5 @@ class Parts:
     """The topics whose part this node leads."""
     introduced: Callable[[TopicId, NodeId, NodeId | None], None]
     """Told of a peer in another part of a topic, and of that part's label."""
+    suited: Callable[[TopicId], bool] = lambda _topic: True
+    """Whether some of the subscribers that the node knows, or is linked to, are of use to it. If not, it asks for more, however many it knows."""

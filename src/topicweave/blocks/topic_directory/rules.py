@@ -161,6 +161,20 @@ def pairs_to_introduce(
     ]
 
 
+def with_a_lower(drawn: Sequence[NodeId], all_of_them: Collection[NodeId], asker: NodeId) -> list[NodeId]:
+    """The drawn contacts; if none of them is lower than the asker, the one next below it takes the last place, if there is one.
+
+    Systems that agree on a topic's lowest subscriber would otherwise leave its second lowest alone until chance names the lowest.
+
+    >>> with_a_lower([7, 9], [2, 3, 7, 9], asker=5), with_a_lower([2, 9], [2, 3, 9], asker=5), with_a_lower([7], [7], asker=5)
+    ([7, 3], [2, 9], [7])
+    """
+    below = max((peer for peer in all_of_them if peer < asker), default=None)
+    if below is None or any(peer < asker for peer in drawn):
+        return list(drawn)
+    return [*drawn[:-1], below]
+
+
 class Bucket:
     """So many per second, and a number at once."""
 

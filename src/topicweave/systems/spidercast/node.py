@@ -97,6 +97,7 @@ class OverlayNode(TreeNode, ViewNode):
                     self._beacons.leader,
                     self._beacons.leading,
                     self._introduced,
+                    self._suited,
                 )
             )
         for block in (self._detector, self._tree, self._beacons, self):
@@ -207,6 +208,10 @@ class OverlayNode(TreeNode, ViewNode):
         """A topic's home knows of another part of it. Bridges stay: coverage would see no need for the link, and the parts would part again."""
         if topic in self._interest and self._beacons.leader(topic) != label:
             self._bridge_to(peer)
+
+    def _suited(self, topic: TopicId) -> bool:
+        """Whether the node knows subscribers of a topic that it can make use of: here, whoever it is."""
+        return True
 
     def _unanswered(self, peer: NodeId) -> None:
         self.view.lost(peer)

@@ -45,6 +45,13 @@ class WeaveNode(OverlayNode):
             return None
         return [peer for name, task in self.tasks.items() if name != SHORTCUT for peer in task.neighbours]
 
+    def _suited(self, topic: TopicId) -> bool:
+        """Only a lower id is of use. The lowest subscriber of a topic goes on asking, ever more seldom: a lower one may come."""
+        if self._cover.covers(topic):
+            return True
+        lowest = self.view.lowest(topic)
+        return lowest is not None and self._cover.is_below(lowest)
+
     def _maintain(self, key: TimerKey) -> None:
         super()._maintain(key)
         now = self.world.now

@@ -97,6 +97,10 @@ class LowerSelection:
         self._wish = rules.replacement(self._view, self._id, alone, excluded)
         return self._wish is not None
 
+    def covers(self, topic: TopicId) -> bool:
+        """Whether some neighbour with a lower id wants a topic."""
+        return topic in self._interest and self._coverage.count(topic) > 0
+
     def is_below(self, peer: NodeId) -> bool:
         return peer < self._id
 
