@@ -16,6 +16,7 @@ from topicweave.runs.live_run import LiveRun
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.run import Result, Run
 from topicweave.runs.sources import GeneratedWorkload
+from topicweave.systems.presets import DEFAULT, PAPER
 from topicweave.systems.registry import SYSTEMS
 
 SHARE = 0.10
@@ -24,18 +25,16 @@ MEASURES = ("degree_mean", "noise", "hops_mean", "hit_ratio")
 
 
 def plan(scale: Scale, seed: int) -> Plan:
-    """50 nodes in one process, or with `paper` 200 in four."""
-    nodes, processes = (50, 1) if scale == "smoke" else (200, 4)
+    """50 nodes in one process at the papers' pace, or with `paper` 200 in four at that of live nodes: the papers' is more than two cores keep up with."""
+    nodes, processes, times = (50, 1, PAPER) if scale == "smoke" else (200, 4, DEFAULT)
     workload = GeneratedWorkload(nodes=nodes, topics=50, min_size=10, max_size=10, seed=seed)
     runs: dict[Any, Run] = {}
     for system in SYSTEMS:
-        settle = SYSTEMS[system].settles_within
-        runs[system, False] = SettledOverlay(
-            system=system, workload=workload, membership="directory", seed=seed, settle=settle, events=500
-        )
-        runs[system, True] = LiveRun(
-            system=system, workload=workload, seed=seed, settle=settle, events=500, processes=processes
-        )
+        settle, parameters = SYSTEMS[system].settles(times), SYSTEMS[system].paced(times, {})
+        alike: dict[str, Any] = {"system": system, "parameters": parameters, "workload": workload}
+        alike |= {"seed": seed, "settle": settle, "events": 500}
+        runs[system, False] = SettledOverlay(**alike, membership="directory")
+        runs[system, True] = LiveRun(**alike, processes=processes)
 
     def judge(results: Mapping[Any, Result]) -> list[Row]:
         rows = []
