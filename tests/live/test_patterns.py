@@ -183,6 +183,25 @@ def test_a_pattern_outlives_the_process_that_has_a_data_folder(tmp_path: Path) -
     run(test)
 
 
+def test_what_an_earlier_life_found_is_doubted_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patterns, "KEPT", 4.0)
+
+    async def test() -> None:
+        settings = local(name="one", subscribe=("a/+",), data=str(tmp_path))
+        async with topicweave.connect(settings) as one:
+            await one.publish("a/b", b"1")
+            await eventually(lambda: taken(one) == [("a/b", b"1")])
+        async with topicweave.connect(settings) as one:
+            assert one.subscriptions == ["a/b"]
+            await eventually(lambda: not one.subscriptions, "nobody publishes on it")
+        async with topicweave.connect(settings) as one:
+            assert one.subscriptions == []
+
+    run(test)
+
+
 # What cannot be had.
 
 

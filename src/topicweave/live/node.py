@@ -176,6 +176,7 @@ class LiveNode:
         except OSError as error:
             raise BadInput(f"cannot listen on {settings.listen}: {error.strerror or error}") from None
         self.world.power_on(self.node, self.transport, self.disk)
+        await self.patterns.load()
         if settings.telemetry:
             from topicweave.live.recorder import Recorder
 
@@ -304,8 +305,6 @@ class LiveNode:
         """
         if self.keyring is not None and not self.keyring.own.permissions.may_publish(topic):
             raise BadInput(f"the certificate of {self.keyring.name!r} does not allow to publish on {topic!r}")
-        if is_pattern(topic):
-            raise BadInput(f"{topic!r} is a pattern: publish on a single topic")
         number = self.topics.id_of(topic)
         self.patterns.published(topic)
         if retain:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +43,10 @@ SLACK = 5.0
 """Seconds by which a name may be older than a pattern and still counts as younger: it takes a while to be told."""
 OVERLAP = 10.0
 """Seconds before the end of an earlier life that are asked for again: clocks differ."""
-HERE, MESH = "here", "mesh"
+HERE, MESH, EARLIER = "here", "mesh", "earlier"
+"""Who knows of a topic: this node itself, others, or an earlier life of this node."""
+FOUND = "found/"
+"""In the data folder: the names that patterns have found."""
 
 
 class _Begin(NamedTuple):
@@ -65,7 +69,7 @@ class _Watched:
         self.last = 0
         self.since: float | None = None
         self.found: dict[TopicId, set[str]] = {}
-        """Topics, and who knows of them: this node itself, or the mesh."""
+        """Topics, and who knows of them."""
         self.incomplete: dict[str, str] = {}
         """Prefixes below which some topics are not known, and why."""
 
@@ -87,6 +91,8 @@ class LivePatterns:
         self._older: set[str] = set()
         """Names that were published on in this period, and in the one before."""
         self._unannounced = 0
+        self._earlier: dict[str, TopicId] = {}
+        self._doubted_at = math.inf
         self._news: list[Callable[[], _Begin | TopicId | None]] = []
         self._working: asyncio.Task[None] | None = None
         self._turning: asyncio.TimerHandle | None = None
@@ -101,9 +107,17 @@ class LivePatterns:
 
     # Life.
 
+    async def load(self) -> None:
+        """What patterns had found in an earlier life. It is believed for a while: it may be nobody's any more, but events of it may be kept here."""
+        disk = self._node.disk
+        if disk is not None:
+            kept = await disk.read(disk.store.facts_below, FOUND)
+            self._earlier = {name: int.from_bytes(topic, "big") for name, topic in kept.items()}
+
     async def start(self) -> None:
         """What the application wanted before, or wants by its settings."""
         self._turning = self._loop.call_later(KEPT / 2, self._turn)
+        self._doubted_at = self._node.clock.now + KEPT
         for pattern, since in self._own.items():
             # What came while this node was away is asked for, too.
             since = None if since is None else since - OVERLAP
@@ -131,6 +145,8 @@ class LivePatterns:
             self._note_published(topic)
 
     def _note_published(self, topic: str) -> None:
+        if is_pattern(topic):
+            raise BadInput(f"{topic!r} is a pattern: publish on a single topic")
         self._fresh.add(topic)
         if topic not in self._announced and not topic.startswith("$"):
             self._announce(topic)
@@ -178,6 +194,14 @@ class LivePatterns:
         self._older, self._fresh = self._fresh, set()
         for name, topic in over:
             self._end(name, topic)
+        if self._earlier and self._node.clock.now >= self._doubted_at:
+            for name, topic in self._earlier.items():
+                mine = [pattern for pattern, watched in self._patterns.items() if topic in watched.found]
+                for pattern in mine:
+                    self._forget(pattern, topic, EARLIER)
+                if not mine:
+                    self._keep_found(name, None)
+            self._earlier = {}
 
     def _end(self, name: str, topic: TopicId) -> None:
         assert self._names is not None
@@ -264,8 +288,15 @@ class LivePatterns:
         if since is not None:
             watched.since = since if watched.since is None else min(watched.since, since)
         names = self._node.topics
-        here = [name for name in self._announced if matches(pattern, name)]
-        fresh = [name for name in here if self._add(watched, name, names.id_of(name), HERE)]
+        fresh = [
+            name
+            for name in self._announced
+            if matches(pattern, name) and self._add(watched, name, names.id_of(name), HERE)
+        ]
+        for name, topic in self._earlier.items():
+            if matches(pattern, name) and self._may_have(name):
+                known = names.learn(name, topic)
+                fresh += [known] if self._add(watched, known, topic, EARLIER) else []
         await self._node.wanting.more(fresh)
         if last or since is not None:
             for topic in list(watched.found):
@@ -287,8 +318,10 @@ class LivePatterns:
         topics = list(topics)
         await node.wanting.less([names.of(topic) for topic in topics])
         for topic in topics:
-            if topic not in node.node.subscriptions and topic not in self._announced_ids:
-                names.forget(topic)
+            if topic not in node.node.subscriptions:
+                self._keep_found(names.of(topic), None)
+                if topic not in self._announced_ids:
+                    names.forget(topic)
 
     @property
     def wanted(self) -> list[str]:
@@ -379,7 +412,19 @@ class LivePatterns:
             return False
         watched.found[topic] = {by}
         self.topics += 1
+        if by is not EARLIER:
+            self._keep_found(name, topic)
         return True
+
+    def _keep_found(self, name: str, topic: TopicId | None) -> None:
+        """For a later life; no topic: no more."""
+        disk = self._node.disk
+        if disk is None:
+            return
+        if topic is None:
+            disk.do(disk.store.forget_fact, FOUND + name)
+        else:
+            disk.do(disk.store.set_fact, FOUND + name, topic.to_bytes(8, "big"))
 
     def _may_have(self, name: str) -> bool:
         keyring = self._node.keyring

@@ -78,7 +78,8 @@ def test_without_a_data_folder_a_session_ends_with_the_node_and_the_client_is_to
     run(test)
 
 
-def test_a_killed_door_hands_over_what_it_acknowledged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wish", ["t", "t/#", "+"])
+def test_a_killed_door_hands_over_what_it_acknowledged(wish: str, tmp_path: Path) -> None:
     """`kill -9` after the last acknowledgement: a session that was away gets its messages from the node's cache."""
 
     async def talk(port: int, publish: bool) -> list[bytes]:
@@ -88,7 +89,7 @@ def test_a_killed_door_hands_over_what_it_acknowledged(tmp_path: Path) -> None:
             async with aiomqtt.Client(
                 "127.0.0.1", port, identifier="bob", clean_session=False, timeout=30
             ) as bob:
-                await bob.subscribe("t", qos=1)
+                await bob.subscribe(wish, qos=1)
             async with aiomqtt.Client("127.0.0.1", port, timeout=30) as alice:
                 for number in range(5):
                     await alice.publish("t", str(number).encode(), qos=1)
