@@ -9,6 +9,7 @@ import random
 import pytest
 
 from tests.blocks.directory_swarm import Swarm
+from topicweave.blocks.interest_index import InterestIndex
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, carrier, rules
 from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, _Waiting, loads
 from topicweave.blocks.topic_directory.home import Home
@@ -408,3 +409,25 @@ def test_who_is_known_to_want_a_topic_is_introduced_however_often() -> None:
     for number in range(200):
         node.receive(999, Carry(number, told=(Told(node.id, topic, (contact,), 9, parted=True),)))
     assert introduced == [other.id] * 200
+
+
+def test_what_one_message_names_is_learned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node may want thousands of topics: a view that is told of each by itself goes through all of them each time."""
+    topics = [f"t{number}" for number in range(500)]
+    swarm = Swarm(Workload.from_lists({"many": topics, **{f"n{number}": ["else"] for number in range(20)}}))
+    swarm.run(20.0)
+    node = next(node for node in swarm.nodes() if len(node.subscriptions) == 500)
+    others = [other.id for other in swarm.nodes() if other is not node][:8]
+    put: list[int] = []
+    real = InterestIndex.put
+
+    def noted(index: InterestIndex, peer: int, interest: frozenset[int]) -> None:
+        put.append(peer)
+        real(index, peer, interest)
+
+    monkeypatch.setattr(InterestIndex, "put", noted)
+    contacts = tuple(TopicContact(peer, None, 60) for peer in others)
+    told = tuple(Told(node.id, topic, contacts, 8, 60.0) for topic in sorted(node.subscriptions))
+    node.receive(999, Carry(1, told=told))
+    assert sorted(put) == sorted(others)
+    assert all(node.view.interest_of(peer) >= node.subscriptions for peer in others)

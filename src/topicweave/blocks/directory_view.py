@@ -13,6 +13,7 @@ from topicweave.blocks.named_contacts import NamedContacts
 from topicweave.blocks.peer_sampling import PeerSampling
 from topicweave.blocks.profiles import Profiles
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, TopicDirectory
+from topicweave.blocks.topic_directory.directory import NamedSubscribers
 from topicweave.blocks.topic_directory.messages import TopicContact
 from topicweave.blocks.views import GossipView
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -116,25 +117,32 @@ class DirectoryView(GossipView):
     def _candidates(self, descriptors: Sequence[Descriptor]) -> None:
         self.directory.candidates([news.id for news in descriptors if news.age <= self.max_age])
 
-    def _named(self, topic: TopicId, contacts: Sequence[TopicContact], parted: bool) -> list[TopicContact]:
-        """A home named these as subscribers; returns those that are believed. An introduction (`parted`) makes the system call, each time."""
-        now = self.world.now
+    def _named(self, named: Sequence[NamedSubscribers]) -> list[list[TopicContact]]:
+        """Homes named these as subscribers; returns of each topic those that are believed."""
+        changed: dict[NodeId, None] = {}
+        believed = [self._believed(one, changed) for one in named]
+        for peer in changed:
+            self._put(peer)
+        return believed
+
+    def _believed(self, named: NamedSubscribers, changed: dict[NodeId, None]) -> list[TopicContact]:
+        """Those of one topic; `changed` gets those of whom the view has to be told, the last one last. An introduction makes the system call, each time."""
+        now, topic = self.world.now, named.topic
         believed = []
-        for contact in contacts:
+        for contact in named.contacts:
             peer = contact.id
             stranger = topic not in self._profiles.get(peer, ())
-            named = topic in self._contacts.topics(peer)
+            known = topic in self._contacts.topics(peer)
             gone = self._gone.get(peer, 0.0) > now
-            if (gone or (parted and named and stranger)) and not self._contacts.may(topic, now):
+            if (gone or (named.parted and known and stranger)) and not self._contacts.may(topic, now):
                 continue
             if not gone:
                 forgotten = self._contacts.put(topic, peer, contact.left, now, stranger)
                 if forgotten is None:
                     continue
-                for other in forgotten:
-                    self._put(other)
-                if stranger and not named:
-                    self._put(peer)
+                for other in [*forgotten, peer] if stranger and not known else forgotten:
+                    changed.pop(other, None)
+                    changed[other] = None
             # One that is gone may have come back to another part of the topic; to the system it is not offered yet.
             believed.append(contact)
         return believed

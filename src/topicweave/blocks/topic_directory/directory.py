@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from topicweave.blocks.topic_directory.announcer import Announcer
 from topicweave.blocks.topic_directory.carrier import Carrier
 from topicweave.blocks.topic_directory.home import Home
-from topicweave.blocks.topic_directory.messages import Carry, TopicContact, Unanswered, WantRecords
+from topicweave.blocks.topic_directory.messages import Carry, Told, TopicContact, Unanswered, WantRecords
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.blocks.topic_directory.parts import Parts
 from topicweave.blocks.topic_directory.ring import HomesRing
@@ -27,16 +28,24 @@ SWEEP_EVERY, INTRODUCE_EVERY = 10, 3
 """Ticks."""
 
 
+class NamedSubscribers(NamedTuple):
+    """Whom a home named as subscribers of a topic; `parted`: they are in another part of it than the node."""
+
+    topic: TopicId
+    contacts: Sequence[TopicContact]
+    parted: bool
+
+
 class TopicDirectory:
-    """`known(topic)` says how many other subscribers the node knows; `learned(topic, contacts, parted)` gets those that a home
-    named, as members of another part of the topic or not, and returns those that it believes; `sample()` gives a random peer."""
+    """`known(topic)` says how many other subscribers the node knows; `learned(named)` gets those that homes named, and returns of each topic those that are
+    believed; `sample()` gives a random peer."""
 
     def __init__(
         self,
         world: World,
         node_id: NodeId,
         known: Callable[[TopicId], int],
-        learned: Callable[[TopicId, Sequence[TopicContact], bool], Sequence[TopicContact]],
+        learned: Callable[[Sequence[NamedSubscribers]], Iterable[Sequence[TopicContact]]],
         sample: Callable[[], NodeId | None],
         parameters: DirectoryParameters | None = None,
     ) -> None:
@@ -202,19 +211,26 @@ class TopicDirectory:
             answers += self.home.announced(announcement, now)
         for report in carry.reports:
             self.home.reported(report)
-        for told in carry.told:
-            if told.to == self.id and self._announcer.told(told):
-                contacts = [
-                    contact
-                    for contact in told.contacts[: self.parameters.contacts]
-                    if contact.id != self.id and 0 <= contact.id < RING_SIZE
-                ]
-                believed = self._learned(told.topic, contacts, told.parted)
-                if told.parted and self._parts is not None:
-                    for contact in believed:
-                        self._parts.introduced(told.topic, contact.id, contact.label)
+        if carry.told:
+            self._hear([told for told in carry.told if told.to == self.id and self._announcer.told(told)])
         if answers:
             self.carrier.tell(answers)
+
+    def _hear(self, told: Sequence[Told]) -> None:
+        """What homes say to this node. All of it is learned at once: a node may want thousands of topics."""
+        most = self.parameters.contacts
+        named = [
+            NamedSubscribers(
+                answer.topic,
+                [one for one in answer.contacts[:most] if one.id != self.id and 0 <= one.id < RING_SIZE],
+                answer.parted,
+            )
+            for answer in told
+        ]
+        for (topic, _, parted), believed in zip(named, self._learned(named), strict=True):
+            if parted and self._parts is not None:
+                for contact in believed:
+                    self._parts.introduced(topic, contact.id, contact.label)
 
     def _receive_want(self, sender: NodeId, message: WantRecords) -> None:
         if 0 <= message.start < RING_SIZE and sender in self.ring.contacts():
