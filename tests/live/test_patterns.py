@@ -22,6 +22,7 @@ from topicweave.live import LiveNode, patterns
 from topicweave.live.authority import issue, new_swarm
 from topicweave.live.health import health, view
 from topicweave.live.keyring import Permissions
+from topicweave.live.pattern_groups import ALONE
 from topicweave.live.settings import Limits
 from topicweave.model.ids import ring_id
 from topicweave.model.patterns import matches
@@ -301,6 +302,45 @@ def test_a_certificate_holds_for_patterns_and_for_what_they_find(tmp_path: Path)
             wanted = [("public/x", b"public/x"), ("sensors/7/t", b"sensors/7/t")]
             await eventually(lambda: sorted(taken(two)) == wanted)
             assert two.subscriptions == ["public/x", "sensors/7/t"]
+
+    run(test)
+
+
+def test_many_patterns_that_are_alike_are_watched_as_one() -> None:
+    async def test() -> None:
+        async with nodes(2) as (one, two):
+            await one.publish("devices/150/late", b"earlier")
+            await two.subscribe(f"devices/{number}/#" for number in range(160))
+            assert two.node.gauges()["name_patterns"] == ALONE + 1
+            await one.publish("devices/170/x", b"nobody's")
+            for number in (7, 149):
+                for payload in (b"1", b"2"):
+                    await one.publish(f"devices/{number}/x", payload)
+            wanted = Counter(
+                {(f"devices/{number}/x", payload): 1 for number in (7, 149) for payload in (b"1", b"2")}
+            )
+            await eventually(lambda: not wanted - texts(two))
+            await eventually(lambda: "devices/150/late" in two.subscriptions)
+            # One that comes when the others are known.
+            await two.subscribe("devices/170/#", last=1)
+            await eventually(lambda: ("devices/170/x", b"nobody's") in taken(two))
+            assert max(texts(two).values()) == 1
+            await two.unsubscribe([f"devices/{number}/#" for number in (*range(160), 170)])
+            assert two.subscriptions == []
+            assert two.node.gauges()["name_patterns"] == 0
+
+    run(test)
+
+
+def test_there_is_a_bound_on_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "MOST_WATCHED", 100)
+
+    async def test() -> None:
+        async with nodes(1) as (one,):
+            await one.subscribe(f"{number}/#" for number in range(100))
+            with pytest.raises(BadInput, match="100 patterns"):
+                await one.subscribe("one/more/#")
+            await one.subscribe("1/#")
 
     run(test)
 

@@ -260,8 +260,7 @@ class HttpPort:
         """A client wants topics; what the node itself holds of them it gets at once, if it asks for it."""
         had = set(self._node.subscriptions)
         names, patterns = split(new)
-        for pattern in patterns:
-            self._node.patterns.check(pattern)
+        self._node.patterns.check_all(patterns)
         for name in names:
             self._node.check_permission(name)
         # The feed first: what is caught up at once must not be missed.

@@ -17,11 +17,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topicweave.client.words import Incomplete
 from topicweave.errors import BadInput
+from topicweave.live.pattern_groups import PatternGroups
 from topicweave.live.wanting import MOST_HISTORY
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.model.pattern_tree import PatternTree
@@ -36,7 +37,9 @@ log = logging.getLogger("topicweave.live")
 KEPT = 600.0
 """Seconds for which a name is announced after the last event on it."""
 MOST_ANNOUNCED = 16_384
-MOST_PATTERNS = 1000
+MOST_PATTERNS = 50_000
+MOST_WATCHED = 4096
+"""Patterns that are watched for these; many that are alike are watched as one (`pattern_groups`)."""
 MOST_LACKING = 1024
 """Places where one pattern is known not to be complete."""
 SLACK = 5.0
@@ -81,7 +84,7 @@ class LivePatterns:
         self, node: LiveNode, names: NameDirectory | None, own: Iterable[str], since: float | None
     ) -> None:
         self._node = node
-        self._names = names
+        self._names = PatternGroups(names, lambda: node.clock.now) if names is not None else None
         self._loop = asyncio.get_running_loop()
         self._patterns: dict[str, _Watched] = {}
         self._tree = PatternTree[str, _Watched]()
@@ -101,9 +104,9 @@ class LivePatterns:
         self.topics = 0
         """Found by all patterns together; what several of them found counts as often."""
         node.world.catch_up.announces = self.announces
-        if names is not None:
-            names.on_found, names.on_gone = self.found, self.gone
-            names.on_incomplete, names.on_complete = self.incomplete, self.complete
+        if self._names is not None:
+            self._names.on_found, self._names.on_gone = self.found, self.gone
+            self._names.on_incomplete, self._names.on_complete = self.incomplete, self.complete
 
     # Life.
 
@@ -222,17 +225,24 @@ class LivePatterns:
             )
         if self._node.settings.patterns == "off":
             raise BadInput(f"{pattern!r}: patterns are turned off at this node")
-        if pattern not in self._patterns and len(self._patterns) >= MOST_PATTERNS:
-            raise BadInput(f"{pattern!r}: {MOST_PATTERNS} patterns are wanted here")
         self._node.check_permission(pattern)
+
+    def check_all(self, patterns: Sequence[str]) -> None:
+        """The same for all of these together."""
+        for pattern in patterns:
+            self.check(pattern)
+        new = {pattern for pattern in patterns if pattern not in self._patterns}
+        if not new or self._names is None:
+            return
+        if len(self._patterns) + len(new) > MOST_PATTERNS or self._names.with_more(new) > MOST_WATCHED:
+            raise BadInput(f"{patterns[0]!r}: {len(self._patterns)} patterns are wanted here, and no more")
 
     async def take(
         self, patterns: Iterable[str], *, last: int | None = None, since: float | None = None, lasting: bool
     ) -> None:
         """The application wants these."""
         patterns = list(dict.fromkeys(patterns))
-        for pattern in patterns:
-            self.check(pattern)
+        self.check_all(patterns)
         disk = self._node.disk
         for pattern in patterns:
             if disk is not None and lasting:
@@ -260,8 +270,7 @@ class LivePatterns:
     ) -> None:
         """One client more wants each of these; who names one twice wants it twice."""
         patterns = list(patterns)
-        for pattern in patterns:
-            self.check(pattern)
+        self.check_all(patterns)
         for pattern in patterns:
             watched = self._begin(pattern)
             watched.holders += 1

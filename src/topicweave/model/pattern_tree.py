@@ -50,6 +50,14 @@ class PatternTree(Generic[Holder, Held]):
         """Pairs of a pattern and a holder."""
         return self._count
 
+    def __iter__(self) -> Iterator[str]:
+        """The patterns, one for each holder."""
+        levels = [self._root]
+        while levels:
+            level = levels.pop()
+            yield from [pattern for table in (level.ends, level.rest) for pattern, _ in table]
+            levels += level.below.values()
+
     def put(self, pattern: str, holder: Holder, held: Held) -> None:
         """In place of what the holder has with this pattern, if anything."""
         levels = pattern.split("/")

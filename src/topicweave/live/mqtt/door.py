@@ -345,7 +345,7 @@ class Door:
             log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
             self._strike(session, new)
             return [
-                int(Reason.NOT_AUTHORIZED) if wish.filter in new else reason
+                int(Reason.QUOTA) if wish.filter in new else reason
                 for wish, reason in zip(packet.wishes, reasons, strict=True)
             ]
         self._folder.save(session, self._node.clock.wall())
@@ -356,8 +356,7 @@ class Door:
     async def _want(self, wishes: _Wishes, since: float | None = None) -> None:
         """All of it or nothing."""
         node = self._node
-        for pattern in (*wishes.patterns, *wishes.value_patterns):
-            node.patterns.check(pattern)
+        node.patterns.check_all([*wishes.patterns, *wishes.value_patterns])
         for name in (*wishes.names, *wishes.values):
             node.check_permission(name)
         await node.wanting.more(wishes.names)
