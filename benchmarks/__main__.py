@@ -14,6 +14,7 @@ from benchmarks import (
     kernel,
     magnet,
     messages,
+    patterns,
     pipeline,
     rappel,
     record,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "sizing": sizing.run,
     "rest": rest.run,
     "found": found.run,
+    "patterns": patterns.run,
 }
 
 

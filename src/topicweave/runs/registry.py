@@ -21,6 +21,7 @@ KINDS = {
     "dissemination": "topicweave.runs.dissemination:Dissemination",
     "trial": "topicweave.runs.trial:Trial",
     "live": "topicweave.runs.live_run:LiveRun",
+    "patterns": "topicweave.runs.patterned:Patterned",
     "recorded": "topicweave.runs.recorded:RecordedRun",
     "mending": "topicweave.papers.omen.mending:Mended",
     "mending-messages": "topicweave.papers.omen.by_messages:MendedByMessages",
