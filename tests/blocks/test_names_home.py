@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 
+import msgspec
 import pytest
 
 from topicweave.blocks import name_messages
@@ -17,10 +18,12 @@ from topicweave.blocks.name_messages import (
     NamesWatch,
     RingParcel,
 )
+from topicweave.blocks.topic_directory.messages import Announcement, Carry
 from topicweave.blocks.topic_names import NamesParameters, rules, watched
 from topicweave.blocks.topic_names.home import KeptPrefix, NamesHome
 from topicweave.blocks.topic_names.rules import digest_of, place_of
 from topicweave.blocks.topic_names.watched import NamesWatched
+from topicweave.port import Message
 
 ANNE, BERT, CARL = 11, 22, 33
 SMALL = NamesParameters(
@@ -298,3 +301,15 @@ def test_what_makes_no_sense_is_not_kept(said: NamesSaid) -> None:
     home.home.said(said, 0.0)
     assert home.home.names == 0
     assert not home.home.prefixes
+
+
+def test_an_earlier_version_reads_over_parcels() -> None:
+    class Earlier(Message, frozen=True, array_like=True, tag="dir-carry"):
+        number: int
+        announcements: tuple[Announcement, ...] = ()
+
+    carry = Carry(7, parcels=(RingParcel(1, NamesStill("z/", ANNE, 2, 60.0, 3)),))
+    encoded = msgspec.msgpack.encode(carry)
+    assert msgspec.msgpack.decode(encoded, type=Earlier) == Earlier(7)
+    assert msgspec.msgpack.decode(encoded, type=Carry) == carry
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(Earlier(7)), type=Carry) == Carry(7)
