@@ -14,6 +14,7 @@ from benchmarks.sheet import Column, Sheet
 from topicweave.blocks.membership import Membership
 from topicweave.measures.control import control_measures
 from topicweave.model.event import Event, EventId
+from topicweave.runs.run import seldom_collected
 from topicweave.sim.churn import Churn
 from topicweave.sim.host import Host
 from topicweave.sim.latency_choice import parse_latency
@@ -63,6 +64,11 @@ def served(simulation: Simulation, rng: random.Random) -> tuple[float, int]:
 
 
 def found(system: str, nodes: int, view: int, settled: float, **model: int) -> Found:
+    with seldom_collected():
+        return _found(system, nodes, view, settled, **model)
+
+
+def _found(system: str, nodes: int, view: int, settled: float, **model: int) -> Found:
     workload = build("rare", 1, nodes=nodes, **model)
     known = find_system(system)
     telemetry = recorder(workload)
