@@ -26,7 +26,8 @@ MEASURES = ("degree_mean", "noise", "hops_mean", "hit_ratio")
 
 def plan(scale: Scale, seed: int) -> Plan:
     """50 nodes in one process at the papers' pace, or with `paper` 200 in four at that of live nodes: the papers' is more than two cores keep up with."""
-    nodes, processes, times = (50, 1, PAPER) if scale == "smoke" else (200, 4, DEFAULT)
+    nodes, times = (50, PAPER) if scale == "smoke" else (200, DEFAULT)
+    spread: dict[str, Any] = {} if scale == "smoke" else {"processes": 4, "preset": "wan"}
     workload = GeneratedWorkload(nodes=nodes, topics=50, min_size=10, max_size=10, seed=seed)
     runs: dict[Any, Run] = {}
     for system in SYSTEMS:
@@ -34,7 +35,7 @@ def plan(scale: Scale, seed: int) -> Plan:
         alike: dict[str, Any] = {"system": system, "parameters": parameters, "workload": workload}
         alike |= {"seed": seed, "settle": settle, "events": 500}
         runs[system, False] = SettledOverlay(**alike, membership="directory")
-        runs[system, True] = LiveRun(**alike, processes=processes)
+        runs[system, True] = LiveRun(**alike, **spread)
 
     def judge(results: Mapping[Any, Result]) -> list[Row]:
         rows = []

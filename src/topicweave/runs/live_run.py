@@ -26,6 +26,7 @@ from topicweave.port import EventMessage
 from topicweave.runs.events import DRAIN, PUBLISHING, drawn_events
 from topicweave.runs.run import OnSystem, Result
 from topicweave.sim.latency import Constant, Latency
+from topicweave.systems.presets import Preset
 from topicweave.systems.registry import find_system
 from topicweave.telemetry.schema import event_key
 from topicweave.telemetry.writer import MemoryTelemetry
@@ -39,6 +40,8 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
     events: int = 0
     processes: int = 1
     """That the nodes are spread over."""
+    preset: Preset = "local"
+    """How patient connections are. Nodes that are many for their machine answer late, and would be dialled again and again."""
 
     def run(self) -> Result:
         workload = self.workload.load()
@@ -66,7 +69,7 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
             insecure=True,
             system=self.system,
             parameters=msgspec.to_builtins(parameters),
-            preset="local",
+            preset=self.preset,
             cache=0,
         )
 
