@@ -281,6 +281,19 @@ def test_an_asker_has_a_budget() -> None:
     assert len(home.told(BERT)) == 10
 
 
+def test_a_long_answer_is_whole_and_paid_for_later() -> None:
+    home = Home(NamesParameters(budget=1.0, page=2))
+    for first in range(0, 100, 10):
+        home.say(ANNE, *(f"/{number}" for number in range(first, first + 10)))
+    home.sent.clear()
+    home.watch(BERT, "z/#")
+    assert sum(len(page.names) for page in home.told(BERT)) == 100
+    home.watch(BERT, "z/#", now=20.0)
+    assert home.told(BERT) == []
+    home.watch(BERT, "z/#", now=45.0)
+    assert len(home.told(BERT)) == 50
+
+
 @pytest.mark.parametrize(
     "said",
     [

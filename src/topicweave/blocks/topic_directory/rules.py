@@ -201,3 +201,13 @@ class Bucket:
     def full(self, now: float) -> bool:
         """Whether it is as if nobody had ever taken one."""
         return self._left + (now - self._at) * self._rate >= self._most
+
+    def owe(self, amount: float) -> None:
+        """Take more than there is; it has to come in again first.
+
+        >>> bucket = Bucket(1.0, 2.0, now=0.0)
+        >>> bucket.owe(4.0)
+        >>> [bucket.take(2.5), bucket.take(3.0)]
+        [False, True]
+        """
+        self._left -= amount

@@ -62,13 +62,14 @@ class _Publisher:
 class KeptPrefix:
     """All that is known below one prefix."""
 
-    __slots__ = ("full_until", "labels", "names", "publishers", "said_above")
+    __slots__ = ("flat_at", "full_until", "labels", "names", "publishers", "said_above")
 
     def __init__(self) -> None:
         self.names: dict[str, KeptName] = {}
         self.publishers: dict[NodeId, _Publisher] = {}
         self.labels: dict[str, float] = {}  # those with a home of their own, until when
         self.full_until = 0.0
+        self.flat_at = 0  # how many names there were when no label was worth a home of its own
         self.said_above = -1e9  # when the home above was told last
 
     @property
@@ -257,10 +258,15 @@ class NamesHome:
 
     def _split(self, prefix: str, kept: KeptPrefix, now: float) -> None:
         parameters = self._parameters
-        while len(kept.names) > parameters.split_at and len(kept.labels) < parameters.labels:
+        while (
+            len(kept.names) > max(parameters.split_at, 1.1 * kept.flat_at)
+            and len(kept.labels) < parameters.labels
+        ):
             label = rules.fullest_label(kept.names, prefix, parameters.split_least)
             if label is None:
+                kept.flat_at = len(kept.names)
                 return
+            kept.flat_at = 0
             kept.labels[label] = now + parameters.lasts * parameters.renew
             self._deepen(prefix, kept, label, now, hands_over=True)
 

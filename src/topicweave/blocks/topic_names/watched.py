@@ -161,7 +161,8 @@ class NamesWatched:
     def _answer(
         self, watch: NamesWatch, kept: KeptPrefix | None, watched: _Watched | None, now: float
     ) -> None:
-        if not self._may_ask(watch.watcher, now):
+        bucket = self._budget(watch.watcher, now)
+        if not bucket.take(now):
             return
         known = watched.digest if watched is not None else None
         names: list[str] = []
@@ -182,9 +183,8 @@ class NamesWatched:
             self._post(RingParcel(watch.watcher, said))
             return
         pages = self._pages(watch.prefix, kept, names, labels, now)
+        bucket.owe(len(pages) - 1)  # All of them or none: half an answer would be asked for again.
         for page, (some, ages, topics, some_labels, by) in enumerate(pages):
-            if page and not self._may_ask(watch.watcher, now):
-                return
             said = NamesTold(
                 *(watch.prefix, watch.pattern, watch.number, page, len(pages)),
                 *(some, ages, topics, some_labels),
@@ -214,14 +214,14 @@ class NamesWatched:
             )
         return pages or [((), (), (), (), ())]
 
-    def _may_ask(self, asker: NodeId, now: float) -> bool:
+    def _budget(self, asker: NodeId, now: float) -> Bucket:
         bucket = self._budgets.get(asker)
         if bucket is None:
             if len(self._budgets) >= MOST_ASKERS:
                 del self._budgets[next(iter(self._budgets))]
             rate = self._parameters.budget
             bucket = self._budgets[asker] = Bucket(rate, 10 * rate, now)
-        return bucket.take(now)
+        return bucket
 
     # News, and what passes.
 

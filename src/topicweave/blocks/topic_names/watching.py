@@ -35,13 +35,12 @@ FULL, TOO_MANY, TOO_WIDE, SILENT = (
 class _Known:
     """A name that matches."""
 
-    __slots__ = ("at", "born", "doubted", "topic")
+    __slots__ = ("at", "born", "topic")
 
     def __init__(self, topic: TopicId, born: float) -> None:
         self.topic = topic
         self.born = born
         self.at: dict[str, None] = {}  # the prefixes whose homes list it
-        self.doubted = -1.0  # since when none does
 
 
 class _Walked:
@@ -63,11 +62,12 @@ class _Walked:
 
 
 class _Pattern:
-    __slots__ = ("incomplete", "names", "way")
+    __slots__ = ("doubted", "incomplete", "names", "way")
 
     def __init__(self) -> None:
         self.way: dict[str, _Walked] = {}
         self.names: dict[str, _Known] = {}
+        self.doubted: dict[str, float] = {}  # names that no home lists, since when
         self.incomplete: set[tuple[str, str]] = set()
 
 
@@ -152,9 +152,10 @@ class PatternWatcher:
         return RingParcel(rules.place_of(prefix), watch, attempt, soon=digest is None or attempt > 0)
 
     def _doubt(self, pattern: str, watched: _Pattern, now: float) -> None:
-        for name, known in list(watched.names.items()):
-            if known.doubted >= 0.0 and now - known.doubted >= self._parameters.grace:
-                self._is_gone(pattern, watched, name)
+        for name in [
+            name for name, since in watched.doubted.items() if now - since >= self._parameters.grace
+        ]:
+            self._is_gone(pattern, watched, name)
 
     # What homes tell.
 
@@ -252,7 +253,7 @@ class PatternWatcher:
                 known = watched.names[name] = _Known(true, now - seconds)
                 self.found(pattern, name, true, seconds, publisher if 0 < publisher < RING_SIZE else None)
             known.at[prefix] = None
-            known.doubted = -1.0
+            watched.doubted.pop(name, None)
             walked.names[name] = None
         return names, labels
 
@@ -300,11 +301,12 @@ class PatternWatcher:
             return
         if ended:
             self._is_gone(pattern, watched, name)
-        elif known.doubted < 0.0:
-            known.doubted = self._world.now
+        else:
+            watched.doubted.setdefault(name, self._world.now)
 
     def _is_gone(self, pattern: str, watched: _Pattern, name: str) -> None:
         known = watched.names.pop(name)
+        watched.doubted.pop(name, None)
         if pattern in self.patterns:
             self.names -= 1
             self.gone(pattern, name, known.topic)
