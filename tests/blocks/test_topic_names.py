@@ -209,6 +209,22 @@ def test_full_levels_are_split_and_watchers_follow() -> None:
     assert swarm.wrong() == []
 
 
+def test_a_publisher_whose_names_were_split_off_says_others_to_the_home_above() -> None:
+    swarm = NamesSwarm(20, parameters=SMALL)
+    for number in range(30):
+        swarm.publishes(NODES[number % 20], f"zone/7/x/{number}")
+    swarm.run_for(10.0)
+    swarm.publishes(NODES[3], "zone/8/x", "zone/7/late")
+    swarm.run_for(3.0)
+    assert list(swarm.home_of("zone/").names.home.prefixes["zone/"].labels) == ["7"]
+    assert list(swarm.home_of("zone/").names.home.prefixes["zone/"].names) == ["zone/8/x"]
+    assert "zone/7/late" in {
+        name
+        for prefix in ("zone/7/", "zone/7/late/")
+        for name in getattr(swarm.home_of(prefix).names.home.prefixes.get(prefix), "names", ())
+    }
+
+
 def test_what_was_split_is_one_again_when_its_names_are_gone() -> None:
     swarm = NamesSwarm(20, parameters=SMALL)
     names = [f"zone/{number % 3}/x/{number}" for number in range(60)]

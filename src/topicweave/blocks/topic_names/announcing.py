@@ -11,6 +11,7 @@ Rules kept
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from topicweave.blocks.name_messages import NamesEnded, NamesKept, NamesSaid, NamesStill, RingParcel
 from topicweave.blocks.topic_names import rules
@@ -25,7 +26,7 @@ SLOW = 4
 YOUNG = 15.0
 MOST_TERM = 3600.0
 MOST_DEEP = 4096
-"""Prefixes that are remembered to have homes below."""
+"""Prefixes that are remembered to have homes of their own."""
 
 
 class _OwnName:
@@ -75,7 +76,7 @@ class NameAnnouncer:
         self.names: dict[str, _OwnName] = {}
         self._places: dict[str, _Place] = {}
         self._fresh: dict[str, None] = {}  # names that are not known to be kept
-        self._deep: dict[str, None] = {}  # prefixes that have homes below
+        self._deep: dict[str, None] = {}  # prefixes below others that have homes of their own
         self._asked: dict[int, tuple[float, tuple[str, ...]]] = {}
         self._number = 0
         self._started = world.now
@@ -122,11 +123,13 @@ class NameAnnouncer:
                 self._post(RingParcel(rules.place_of(prefix), NamesEnded(prefix, self._id, some)))
 
     def _deepest(self, name: str) -> str:
-        """The first prefix that is not known to have homes below."""
-        for prefix in rules.prefixes_of(name):
+        """The longest prefix that is known to have a home of its own, as all before it; the home of the first level is always there."""
+        first, *others = rules.prefixes_of(name)
+        for prefix in others:
             if prefix not in self._deep:
-                return prefix
-        return f"{name}/"
+                break
+            first = prefix
+        return first
 
     # What goes out.
 
@@ -216,13 +219,12 @@ class NameAnnouncer:
             own.attempt > 1
         )  # Who keeps it in its home's place does not tell of it: say so to the home itself.
         own.kept, own.attempt = True, 0
-        for prefix in rules.prefixes_of(name):
-            if prefix == kept.prefix:
-                self._deep.pop(prefix, None)
-                break
-            if len(self._deep) >= MOST_DEEP:
-                del self._deep[next(iter(self._deep))]
-            self._deep[prefix] = None
+        for prefix in islice(rules.prefixes_of(name), 1, None):
+            self._deep.pop(prefix, None)
+            if kept.prefix.startswith(prefix):
+                if len(self._deep) >= MOST_DEEP:
+                    del self._deep[next(iter(self._deep))]
+                self._deep[prefix] = None
         place = self._places.setdefault(kept.prefix, _Place())
         place.names[name] = None
         if place.due <= self._world.now:
