@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from topicweave.errors import BadInput, UnknownName
+from topicweave.model.patterns import matches
 from topicweave.model.workload import Workload
-from topicweave.workloads import catalogue, distinct, hierarchy, magnet, rare, rates
+from topicweave.workloads import catalogue, distinct, hierarchy, levels, magnet, rare, rates
 from topicweave.workloads.catalogue import MODELS, build, find_model
 from topicweave.workloads.distinct import distinct_choices
 
@@ -27,6 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "omen-zipf": {"nodes": 90},
     "omen-expo": {"nodes": 90},
     "rare": {"nodes": 90},
+    "levels": {"nodes": 90},
 }
 
 
@@ -38,7 +40,7 @@ def audience_of(workload: Workload) -> npt.NDArray[np.int64]:
     return np.bincount(workload.topic_index, minlength=workload.topics)
 
 
-@pytest.mark.parametrize("module", [catalogue, distinct, magnet, rare, rates])
+@pytest.mark.parametrize("module", [catalogue, distinct, levels, magnet, rare, rates])
 def test_the_examples_in_the_docstrings(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -293,3 +295,22 @@ def test_rare_refuses_what_cannot_be() -> None:
     for changes in ({"popular": 21}, {"audience": 0}, {"popular": 0, "rare": 0}):
         with pytest.raises(BadInput, match="choose"):
             build("rare", 1, **changes)
+
+
+def test_levels_are_what_their_patterns_match() -> None:
+    workload = build("levels", 3, nodes=60, zones=7, devices=9, whole=2, across=1)
+    names = [f"zone/{topic % 7}/device/{topic // 7}/t" for topic in range(63)]
+    for node in range(60):
+        wanted = workload.interests(node).tolist()
+        zones = [
+            zone for zone in range(7) if {topic for topic in range(63) if topic % 7 == zone} <= set(wanted)
+        ]
+        devices = [device for device in range(9) if set(range(7 * device, 7 * device + 7)) <= set(wanted)]
+        assert (len(zones), len(devices)) == (2, 1)
+        patterns = [*(f"zone/{zone}/#" for zone in zones), f"zone/+/device/{devices[0]}/#"]
+        expected = [
+            topic for topic in range(63) if any(matches(pattern, names[topic]) for pattern in patterns)
+        ]
+        assert wanted == expected
+    with pytest.raises(BadInput, match="choose"):
+        build("levels", 1, whole=21)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from topicweave.errors import BadInput, UnknownName
 from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
-from topicweave.workloads import hierarchy, magnet, omen, rare, spidercast, vitis
+from topicweave.workloads import hierarchy, levels, magnet, omen, rare, spidercast, vitis
 from topicweave.workloads.popularity import popularity
 from topicweave.workloads.rates import power_law_rates
 
@@ -113,6 +113,21 @@ class Rare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def topics(self) -> int:
         return self.popular_topics + rare.rare_topics(self.nodes, self.rare, max(self.audience, 1))
+
+
+class Levels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ours: what patterns of names with levels want."""
+
+    nodes: int = 1000
+    zones: int = 20
+    devices: int = 50
+    whole: int = 1
+    across: int = 1
+    rate_exponent: float = 0.0
+
+    @property
+    def topics(self) -> int:
+        return self.zones * self.devices
 
 
 class Places(NamedTuple):
@@ -224,6 +239,10 @@ def _rare(p: Rare, seed: int, first: int, last: int, _moment: float) -> Lists:
     return rare.rare_lists(first, last, p.nodes, p.popular_topics, p.popular, p.rare, p.audience, seed)
 
 
+def _levels(p: Levels, seed: int, first: int, last: int, _moment: float) -> Lists:
+    return levels.leveled_lists(first, last, p.zones, p.devices, p.whole, p.across, seed)
+
+
 MODELS: dict[str, Model] = {
     model.name: model
     for model in (
@@ -289,6 +308,13 @@ MODELS: dict[str, Model] = {
             "ours: do the few who want a topic find each other?",
             Rare,
             _rare,
+        ),
+        Model(
+            "levels",
+            "all topics of whole zones, and of devices across all zones: zone/7/#, zone/+/device/3/#",
+            "ours: patterns of names",
+            Levels,
+            _levels,
         ),
     )
 }
