@@ -5,6 +5,7 @@ import { topicweave, payload } from "../../src/topicweave/live/web/client.js";
 const say = (line) => console.log(JSON.stringify(line));
 const node = topicweave(process.argv[2], (event) => say({ event: new TextDecoder("latin1").decode(payload(event)) }), {
   onGap: (gap) => say({ gap }),
+  onIncomplete: (incomplete) => say({ incomplete }),
   onState: (state) => say({ state }),
   pingEvery: Number(process.argv[3]),
 });

@@ -19,6 +19,7 @@ import topicweave
 from tests.live.together import eventually, linked, local, processes, run
 from tests.report.browser import COMMAND, FLAGS
 from topicweave.live import LiveNode
+from topicweave.live.settings import Limits
 
 NODE_JS = shutil.which("node")
 HTTP = "127.0.0.1:0"
@@ -124,6 +125,26 @@ def test_node_js_publishes_subscribes_and_comes_back() -> None:
                 await eventually(lambda: not bob.subscriptions)
                 assert await js.end() == 0
             await client.__aexit__(None, None, None)
+
+    run(test)
+
+
+@in_node_js
+def test_node_js_subscribes_to_patterns() -> None:
+    async def test() -> None:
+        limits = Limits(pattern_topics=2)
+        async with (
+            topicweave.connect(local(http=HTTP, limits=limits)) as node,
+            script(door(node)) as js,
+        ):
+            js.do("subscribe", ["zone/+/door", "zone/7/#"])
+            await js.says(CONNECTED, {"subscribe": None})
+            for name in ("zone/7/lamp", "zone/8/lamp", "zone/8/door"):
+                await node.publish(name, name.encode())
+            await js.says({"event": "zone/7/lamp"}, {"event": "zone/8/door"})
+            await node.publish("zone/9/door", b"too many")
+            await eventually(lambda: any("incomplete" in line for line in js.said))
+            assert "zone/8/lamp" not in js.events
 
     run(test)
 

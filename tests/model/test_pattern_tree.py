@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topicweave.model.name_index import NameIndex
 from topicweave.model.pattern_tree import PatternTree
 from topicweave.model.patterns import matches
 
@@ -45,3 +46,18 @@ def test_one_that_is_put_again_takes_the_place_of_the_first() -> None:
     tree.put("a/+", "me", 2)
     assert tree.matching("a/b") == [("a/+", "me", 2)]
     assert len(tree) == 1
+
+
+@given(st.lists(NAMES), st.lists(NAMES), PATTERNS)
+def test_an_index_of_names_finds_what_a_pattern_matches(
+    names: list[str], gone: list[str], pattern: str
+) -> None:
+    index = NameIndex()
+    for name in names:
+        index.add(name)
+    for name in gone:
+        index.discard(name)
+    left = set(names) - set(gone)
+    assert len(index) == len(left)
+    assert sorted(index.matching(pattern)) == sorted(name for name in left if matches(pattern, name))
+    assert all((name in index) == (name in left) for name in (*names, *gone))

@@ -6,14 +6,14 @@ A door has thousands of clients, and each wants `devices/ITS-OWN-NAME/#`. The fi
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from topicweave.model.ids import NodeId, TopicId
+from topicweave.model.name_index import NameIndex
 from topicweave.model.pattern_tree import PatternTree
-from topicweave.model.patterns import literal_of, matches, reaches_below
+from topicweave.model.patterns import literal_of, reaches_below
 
 if TYPE_CHECKING:
     from topicweave.blocks.topic_names import NameDirectory
@@ -33,20 +33,8 @@ class _Group:
     def __init__(self) -> None:
         self.members = PatternTree[str, None]()
         self.told: dict[str, _Told] = {}
-        self.names: list[str] = []
-        """The same, in order."""
+        self.names = NameIndex()
         self.incomplete: dict[str, str] = {}
-
-    def matching(self, pattern: str) -> list[str]:
-        """Names that are known, without a look at all of them."""
-        start = literal_of(pattern)
-        found = [start[:-1]] if start[:-1] in self.told and matches(pattern, start[:-1]) else []
-        place = bisect_left(self.names, start)
-        while place < len(self.names) and self.names[place].startswith(start):
-            if matches(pattern, self.names[place]):
-                found.append(self.names[place])
-            place += 1
-        return found
 
 
 def group_of(pattern: str) -> str:
@@ -109,7 +97,7 @@ class PatternGroups:
             self._names.watch(kind)
         group.members.put(pattern, pattern, None)
         now = self._now()
-        for name in group.matching(pattern):
+        for name in group.names.matching(pattern):
             topic, born, publisher = group.told[name]
             self.on_found(pattern, name, topic, now - born, publisher)
         for prefix, why in group.incomplete.items():
@@ -138,8 +126,7 @@ class PatternGroups:
         if pattern in self._alone:
             self.on_found(pattern, name, topic, age, publisher)
         elif (group := self._groups.get(pattern)) is not None:
-            if name not in group.told:
-                insort(group.names, name)
+            group.names.add(name)
             group.told[name] = _Told(topic, self._now() - age, publisher)
             for member, _, _ in group.members.matching(name):
                 self.on_found(member, name, topic, age, publisher)
@@ -148,7 +135,7 @@ class PatternGroups:
         if pattern in self._alone:
             self.on_gone(pattern, name, topic)
         elif (group := self._groups.get(pattern)) is not None and group.told.pop(name, None) is not None:
-            del group.names[bisect_left(group.names, name)]
+            group.names.discard(name)
             for member, _, _ in group.members.matching(name):
                 self.on_gone(member, name, topic)
 

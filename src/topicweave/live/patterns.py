@@ -25,8 +25,9 @@ from topicweave.errors import BadInput
 from topicweave.live.pattern_groups import PatternGroups
 from topicweave.live.wanting import MOST_HISTORY
 from topicweave.model.ids import NodeId, TopicId
+from topicweave.model.name_index import NameIndex
 from topicweave.model.pattern_tree import PatternTree
-from topicweave.model.patterns import BadPattern, check_name, check_pattern, is_pattern, matches
+from topicweave.model.patterns import BadPattern, check_name, check_pattern, is_pattern
 
 if TYPE_CHECKING:
     from topicweave.blocks.topic_names import NameDirectory
@@ -90,11 +91,13 @@ class LivePatterns:
         self._tree = PatternTree[str, _Watched]()
         self._announced: dict[str, TopicId] = {}
         self._announced_ids: set[TopicId] = set()
+        self._announced_names = NameIndex()
         self._fresh: set[str] = set()
         self._older: set[str] = set()
         """Names that were published on in this period, and in the one before."""
         self._unannounced = 0
         self._earlier: dict[str, TopicId] = {}
+        self._earlier_names = NameIndex()
         self._doubted_at = math.inf
         self._news: list[Callable[[], _Begin | TopicId | None]] = []
         self._working: asyncio.Task[None] | None = None
@@ -116,6 +119,7 @@ class LivePatterns:
         if disk is not None:
             kept = await disk.read(disk.store.facts_below, FOUND)
             self._earlier = {name: int.from_bytes(topic, "big") for name, topic in kept.items()}
+            self._earlier_names = NameIndex(self._earlier)
 
     async def start(self) -> None:
         """What the application wanted before, or wants by its settings."""
@@ -179,6 +183,7 @@ class LivePatterns:
         topic_id = self._node.topics.id_of(topic)
         self._announced[topic] = topic_id
         self._announced_ids.add(topic_id)
+        self._announced_names.add(topic)
         for _, _, watched in self._tree.matching(topic):
             # Before the event goes out, or the node itself would miss it.
             if self._add(watched, topic, topic_id, HERE):
@@ -204,12 +209,13 @@ class LivePatterns:
                     self._forget(pattern, topic, EARLIER)
                 if not mine:
                     self._keep_found(name, None)
-            self._earlier = {}
+            self._earlier, self._earlier_names = {}, NameIndex()
 
     def _end(self, name: str, topic: TopicId) -> None:
         assert self._names is not None
         del self._announced[name]
         self._announced_ids.discard(topic)
+        self._announced_names.discard(name)
         self._names.ends(name)
         for pattern, _, _ in self._tree.matching(name):
             self._forget(pattern, topic, HERE)
@@ -299,11 +305,12 @@ class LivePatterns:
         names = self._node.topics
         fresh = [
             name
-            for name in self._announced
-            if matches(pattern, name) and self._add(watched, name, names.id_of(name), HERE)
+            for name in self._announced_names.matching(pattern)
+            if self._add(watched, name, names.id_of(name), HERE)
         ]
-        for name, topic in self._earlier.items():
-            if matches(pattern, name) and self._may_have(name):
+        for name in self._earlier_names.matching(pattern):
+            topic = self._earlier[name]
+            if self._may_have(name):
                 known = names.learn(name, topic)
                 fresh += [known] if self._add(watched, known, topic, EARLIER) else []
         await self._node.wanting.more(fresh)

@@ -607,7 +607,9 @@ def test_mqtt_js(version: int) -> None:
                 "0 live false",
                 "1 live false",
                 "2 live false",
-                "wildcard refused",
+                "a/b/c false",
+                "x false",
+                "x/y/z false",
             ]
 
     run(test)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import aiomqtt
 import pytest
+from paho.mqtt import client as paho
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 import topicweave
 from tests.live.mqtt.test_accounts import hashed
@@ -290,7 +294,60 @@ def test_a_group_goes_on_without_those_who_are_not_there() -> None:
     run(test)
 
 
+def test_what_is_wanted_twice_goes_with_the_second() -> None:
+    """By itself and in a group: the same topic, two reasons to want it."""
+
+    async def test() -> None:
+        async with doors(1) as (one,), at(one) as alice, at(one) as bob:
+            for named in ("t", "a/+"):
+                await bob.subscribe([(named, 1), (f"$share/g/{named}", 1)])
+            await bob.unsubscribe(["t", "a/+"])
+            for topic in ("t", "a/b"):
+                await alice.publish(topic, b"x", qos=1)
+            assert await heard(bob, 2) == [("a/b", b"x", False), ("t", b"x", False)]
+            await bob.unsubscribe(["$share/g/t", "$share/g/a/+"])
+            assert (one.subscriptions, one.patterns.wanted) == ([], [])
+
+    run(test)
+
+
 # Other people's clients.
+
+
+@pytest.mark.parametrize("version", [MQTTProtocolVersion.MQTTv311, MQTTProtocolVersion.MQTTv5])
+def test_pahos_own_loop_and_wildcards(version: MQTTProtocolVersion) -> None:
+    def talk(here: int, there: int) -> list[str]:
+        came: queue.Queue[str] = queue.Queue()
+        subscribed = threading.Event()
+        reader = paho.Client(CallbackAPIVersion.VERSION2, protocol=version)
+        reader.message_callback_add("house/+/lamp", lambda *said: came.put(f"lamp {said[2].topic}"))
+        reader.message_callback_add("house/cellar/#", lambda *said: came.put(f"cellar {said[2].topic}"))
+        reader.on_subscribe = lambda *_: subscribed.set()
+        reader.connect("127.0.0.1", there)
+        reader.loop_start()
+        reader.subscribe([("house/+/lamp", 1), ("house/cellar/#", 2)])
+        assert subscribed.wait(30)
+        writer = paho.Client(CallbackAPIVersion.VERSION2, protocol=version)
+        writer.connect("127.0.0.1", here)
+        writer.loop_start()
+        for topic in ("house/attic/lamp", "house/attic/door", "house/cellar/lamp"):
+            writer.publish(topic, b"x", qos=1).wait_for_publish(30)
+        got = sorted(came.get(timeout=30) for _ in range(3))
+        for client in (reader, writer):
+            client.disconnect()
+            client.loop_stop()
+        return got
+
+    async def test() -> None:
+        async with doors() as (one, other):
+            assert one.mqtt is not None
+            assert other.mqtt is not None
+            ports = one.mqtt.address.port, other.mqtt.address.port
+            got = await asyncio.to_thread(talk, *ports)
+            # Paho calls both for the one message that both filters match.
+            assert got == ["cellar house/cellar/lamp", "lamp house/attic/lamp", "lamp house/cellar/lamp"]
+
+    run(test)
 
 
 @pytest.mark.skipif(shutil.which("mosquitto_sub") is None, reason="Mosquitto's clients are not installed")

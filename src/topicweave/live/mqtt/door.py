@@ -400,7 +400,7 @@ class Door:
         gone = [filter_ for filter_ in filters if session.subscriptions.pop(filter_, None) is not None]
         for filter_ in gone:
             self._listeners.remove(session.client_id, filter_)
-            self._values.leave(session.client_id, filter_)
+        self._values.leave(session.client_id, gone)
         session.look_for_no_local()
         return gone
 
@@ -460,6 +460,8 @@ class Door:
         for wish in packet.wishes:
             system = wish.filter.startswith(SYSTEM)
             topics = list(self._system_values()) if system else self._values.matching(wish.filter)
+            if is_pattern(wish.filter):
+                await asyncio.sleep(0)
             for number, topic in enumerate(topics, start=1):
                 self._give_value(topic)
                 if number % VALUES_AT_ONCE == 0:

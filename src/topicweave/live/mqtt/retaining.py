@@ -15,7 +15,8 @@ from topicweave.live.mqtt.envelope import unwrap
 from topicweave.live.mqtt.packets import NO_PROPERTIES, Properties
 from topicweave.live.mqtt.session import Kept
 from topicweave.live.names import RETAINED
-from topicweave.model.patterns import is_pattern, matches
+from topicweave.model.name_index import NameIndex
+from topicweave.model.patterns import is_pattern
 
 
 class RetainedValue(msgspec.Struct, frozen=True):
@@ -58,6 +59,7 @@ class RetainedValues:
         self._listening = listening
         self._wanted = wanted
         self._values: dict[str, RetainedValue] = {}
+        self._names = NameIndex()
         self.keeping: set[str] = set()
         """Topics whose value came in through this door."""
         self._newcomers: dict[tuple[str, str], _Newcomer] = {}
@@ -79,24 +81,26 @@ class RetainedValues:
         if known is not None and known.rank >= value.rank:
             return ""
         self._values[topic] = value
+        self._names.add(topic)
         return topic
 
     def welcome(self, client_id: str, filter_: str) -> None:
         """A subscription begins that is to be given what there is."""
         self._newcomers[client_id, filter_] = _Newcomer(self._now())
 
-    def leave(self, client_id: str, filter_: str) -> None:
-        """A subscription ends. Values that nobody here wants then, and that others keep, are forgotten."""
-        self._newcomers.pop((client_id, filter_), None)
-        for topic in self.matching(filter_):
-            if topic not in self.keeping and not self._wanted(topic):
+    def leave(self, client_id: str, filters: Iterable[str]) -> None:
+        """Subscriptions end. Values that nobody here wants then, and that others keep, are forgotten."""
+        ended = list(filters)
+        for filter_ in ended:
+            self._newcomers.pop((client_id, filter_), None)
+        for topic in list(self._values) if any(map(is_pattern, ended)) else ended:
+            if topic in self._values and topic not in self.keeping and not self._wanted(topic):
                 del self._values[topic]
+                self._names.discard(topic)
 
     def matching(self, filter_: str) -> list[str]:
         """Topics with a value that a filter names."""
-        if is_pattern(filter_):
-            return [topic for topic in self._values if matches(filter_, topic)]
-        return [filter_] if filter_ in self._values else []
+        return self._names.matching(filter_)
 
     def due(self, topic: str, value: RetainedValue, ahead: float) -> list[tuple[str, Kept]]:
         """Newcomers that are to get a value now, with their subscriptions. One that is younger than a subscription reaches it as an event.
