@@ -458,6 +458,30 @@ def test_no_parcel_makes_a_node_fail_and_all_names_are_found_again() -> None:
     assert swarm.wrong() == []
 
 
+def test_a_flood_of_false_answers_and_news_fills_no_watcher() -> None:
+    parameters = NamesParameters(found=300, walked=40, labels=50)
+    swarm = NamesSwarm(6, parameters=parameters)
+    watcher = swarm.members[NODES[0]]
+    watcher.watch("zone/#")
+    swarm.run_for(3.0)
+    own = watcher.names._watcher
+    walked = own.patterns["zone/#"].way["zone/"]
+    for burst in range(200):
+        names = tuple(f"/{burst}/{number}" for number in range(50))
+        labels = tuple(f"l{burst}-{number}" for number in range(20))
+        for number, page in ((0, 0), (walked.number, burst), (walked.number, 3)):
+            told = NamesTold("zone/", "zone/#", number, page, 4096, names, (0,) * 50, labels=labels)
+            swarm.inject(watcher, told)
+    assert own.names <= 300
+    assert own.walked <= 40
+    assert len(walked.labels) <= 50
+    assert max(map(len, walked.listed)) <= 300
+    assert {why for _, _, why in watcher.incomplete} == {TOO_MANY, TOO_WIDE}
+    swarm.publishes(NODES[2], "zone/true")
+    swarm.run_for(150.0)
+    assert swarm.wrong() == []
+
+
 def test_a_home_asked_for_what_makes_no_sense_says_nothing() -> None:
     swarm = NamesSwarm(3)
     swarm.listen()

@@ -192,6 +192,8 @@ class PatternWatcher:
         walked.again = min(max(told.again, 0.0), MOST_AGAIN)
         missing = False
         if not told.same:
+            if told.page in walked.pages:
+                return
             names, labels = self._listed(told, watched, walked)
             walked.listed[0].update(names)
             walked.listed[1].update(labels)
@@ -229,9 +231,12 @@ class PatternWatcher:
             for label in told.labels
             if rules.is_label(label) and reaches_below(pattern, f"{prefix}{label}/")
         }
-        for label in labels:
-            if label not in walked.labels:
+        for label in [label for label in labels if label not in walked.labels]:
+            if len(walked.labels) < self._parameters.labels:
                 self._deepen(pattern, watched, walked, prefix, label)
+            else:
+                del labels[label]
+                self._tell_incomplete(pattern, watched, prefix, TOO_WIDE)
         topics: tuple[TopicId | None, ...] = told.topics
         if len(topics) != len(told.names):
             topics = (None,) * len(told.names)
@@ -241,7 +246,6 @@ class PatternWatcher:
             name = rules.named(prefix, rest) if prefix != rules.ROOT else None
             if name is None or not matches(pattern, name):
                 continue
-            names[name] = None
             known = watched.names.get(name)
             if known is None:
                 if self.names >= self._parameters.found:
@@ -252,6 +256,7 @@ class PatternWatcher:
                 seconds = min(max(0.0, float(age)), 1e9)
                 known = watched.names[name] = _Known(true, now - seconds)
                 self.found(pattern, name, true, seconds, publisher if 0 < publisher < RING_SIZE else None)
+            names[name] = None
             known.at[prefix] = None
             watched.doubted.pop(name, None)
             walked.names[name] = None
