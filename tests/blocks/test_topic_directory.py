@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import math
 import random
+from collections import Counter
 
 import pytest
 
@@ -169,6 +170,18 @@ def test_settled_parts_are_introduced_by_random_members_at_a_bounded_rate() -> N
         assert {one.contacts[0].label, other.contacts[0].label} == {5, 9}
     assert len({told.to for told in introduced}) > 2, "no star around a leader"
     assert keeper.introductions([TOPIC], now=81.0) == []
+
+
+def test_many_parts_are_halved_in_a_round_and_none_is_named_more_than_twice() -> None:
+    at_home = home(lifetime=10.0)
+    parts = 40
+    for peer in range(parts):
+        at_home.announced(announcement(peer + 100, LEADS), 0.0)
+    told = at_home.introductions([TOPIC], 20.0)
+    assert len(told) == parts, "half as many pairs as parts, and both sides are told"
+    assert all(answer.parted for answer in told)
+    assert max(Counter(answer.to for answer in told).values()) <= 2
+    assert at_home.introductions([TOPIC], 25.0) == []
 
 
 def test_a_leader_that_leads_no_more_is_no_part() -> None:

@@ -40,7 +40,7 @@ MOST_ASKERS = 4096
 MOST_TOPICS = 65_536
 """Nobody makes a node keep records of more topics than this."""
 PAIRS = 4
-"""Introductions of a topic per round."""
+"""Introductions of a topic per round; more where there are more than twice as many parts, so that each round leaves half of them at most."""
 TOLD_OF_NEWCOMERS = 2
 
 
@@ -256,7 +256,8 @@ class Home:
                 ]
                 for leader in settled
             }
-            for one, its_part, other, other_part in rules.pairs_to_introduce(parts, PAIRS, self._random):
+            most = max(PAIRS, len(settled) // 2)
+            for one, its_part, other, other_part in rules.pairs_to_introduce(parts, most, self._random):
                 audience = len(known.kept) - 1
                 for member, stranger, part in ((one, other, other_part), (other, one, its_part)):
                     left = int(known.kept[stranger].until - now)
