@@ -235,6 +235,27 @@ def record(file: Path, nodes: int, seconds: int) -> None:
             recording.add(shown.frame(time))
 
 
+def test_what_is_chosen_outlasts_the_end_of_a_recording(tmp_path: Path) -> None:
+    """It begins anew, without nodes at first."""
+    file = tmp_path / "short.jsonl"
+    record(file, 3, 2)
+    anew = """() => new Promise((done) => new MutationObserver(() => {
+        const text = document.querySelector("#legend").textContent;
+        if (text.includes("0 nodes")) window.was_empty = true;
+        else if (window.was_empty) done(document.querySelector("#about").textContent);
+    }).observe(document.querySelector("#legend"), { childList: true, subtree: true, characterData: true }))"""
+
+    async def test() -> None:
+        async with command("--play", str(file)) as url, browser_page(url) as page:
+            await expect(page.locator("#legend")).to_contain_text("3 nodes", timeout=SOON)
+            await page.fill("#find", "node-1")
+            await page.press("#find", "Enter")
+            await page.evaluate(anew)
+            await expect(page.locator("#about dd").first).to_have_text("node-1", timeout=SOON)
+
+    run(test)
+
+
 def test_a_recording_of_many_nodes_in_the_dark_on_a_phone(tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
     record(file, 500, 6)

@@ -33,7 +33,7 @@ function take(frame) {
     showOrders(frame.orders ?? []);
   }
   for (const [key, name] of Object.entries(frame.topics ?? {})) topics.set(key, name);
-  if (frame.whole || frame.nodes?.length) takeNodes(frame.nodes ?? []);
+  if (frame.whole || frame.nodes?.length) takeNodes(frame.nodes ?? [], frame.whole);
   const now = performance.now() / 1000;
   if (frame.hops?.length) {
     drawing.glow(frame.hops, now);
@@ -47,7 +47,7 @@ function take(frame) {
   if (frame.answer) at("#answer").textContent = frame.answer;
 }
 
-function takeNodes(changed) {
+function takeNodes(changed, whole) {
   for (const node of changed) nodes.set(node.id, node);
   links = [];
   const linked = new Set(), told = new Set();
@@ -62,7 +62,8 @@ function takeNodes(changed) {
     }
   }
   for (const [id, node] of nodes) if (node.state === "seen" && !linked.has(id)) nodes.delete(id);
-  for (const id of chosen) if (!nodes.has(id)) chosen.delete(id);
+  // A recording that begins anew has no nodes at first: what was chosen is there again with the next frame.
+  if (!whole) for (const id of chosen) if (!nodes.has(id)) chosen.delete(id);
   layout.keep(new Set(nodes.keys()));
   layout.warm();
   moved = true;
@@ -98,21 +99,21 @@ function showLegend() {
 }
 
 function showChosen() {
-  const about = at("#about");
+  const about = at("#about"), here = [...chosen].map((id) => nodes.get(id)).filter(Boolean);
   if (topic) {
     const wanting = [...nodes.values()].filter((node) => node.topics?.includes(topic));
     const apart = partsOf(new Set(wanting.filter((node) => node.state === "up").map((node) => node.id)));
     about.replaceChildren(facts({ topic, subscribers: wanting.length, parts: apart.length,
       ...Object.fromEntries(apart.map((part, number) => [apart.length > 1 ? `part ${number + 1}` : "who they are",
         part.map((id) => nodes.get(id).name).sort().join(", ")])) }));
-  } else if (chosen.size === 1) {
-    const node = nodes.get([...chosen][0]), kinds = {};
+  } else if (here.length === 1) {
+    const node = here[0], kinds = {};
     for (const [peer, kind] of node.links ?? []) (kinds[`${kind} links`] ??= []).push(nodes.get(peer)?.name ?? peer);
     for (const kind of Object.keys(kinds)) kinds[kind] = `${kinds[kind].length}: ${kinds[kind].sort().join(", ")}`;
     const own = facts({ node: node.name, state: node.state, side: node.part ? "behind the firewall" : "", ...kinds });
     about.replaceChildren(own, make("p", `${node.topics?.length ?? 0} topics:`), topicButtons(node.topics ?? []));
-  } else if (chosen.size) {
-    about.replaceChildren(make("p", `${chosen.size} nodes: ${[...chosen].map((id) => nodes.get(id).name).sort().join(", ")}`));
+  } else if (here.length) {
+    about.replaceChildren(make("p", `${here.length} nodes: ${here.map((node) => node.name).sort().join(", ")}`));
   } else about.replaceChildren(make("p", "nothing"));
 }
 
