@@ -98,10 +98,10 @@ def run(quick: bool) -> list[Sheet]:
         Column("frames", ".1f", "less"),
         Column("messages", ".1f", "less"),
         Column("bytes", ",.0f", "less"),
-        Column("of membership: messages", ".1f", "less"),
+        Column("of membership messages", ".1f", "less"),
         Column("bytes", ",.0f", "less"),
         Column("links", ".1f", "less"),
-        Column("repaired after s", ".0f", "less"),
+        Column("repair s", ".0f", "less"),
     )
     for name, workload in (QUICK if quick else WORKLOADS).items():
         for system in SYSTEMS[:2] if quick else SYSTEMS:
