@@ -190,6 +190,42 @@ def test_a_node_and_its_topics_per_line(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "user topics\n1 a b c\n2 a\n3 b d a e\n4 c\n",
+        "user\ttopics\n1\ta,b,c\n2\ta\n3\tb,d,a,e\n4\tc\n",
+        "who,friends\n1,a,b,c\n2,a\n3,b,d,a,e\n4,c\n",
+        "# of last year\nuser topics\r\n1 a b c\r\n2 a\r\n3 b d a e\r\n4 c\r\n",
+    ],
+)
+def test_a_header_above_lists_is_nobody(tmp_path: Path, text: str) -> None:
+    found, understood = read(tmp_path, text, "lists.dat")
+    assert found == {"1": ["a", "b", "c"], "2": ["a"], "3": ["a", "b", "d", "e"], "4": ["c"]}
+    assert "with a header" in str(understood)
+    assert read(tmp_path, text, "lists.dat", header=True)[0] == found
+    assert len(read(tmp_path, text, "lists.dat", header=False)[0]) == 5
+
+
+def test_a_topic_may_be_called_as_its_column(tmp_path: Path) -> None:
+    found, understood = read(tmp_path, "user,topic\n0,0\n:,topic\n")
+    assert found == {"0": ["0"], ":": ["topic"]}
+    assert "if it is data, say --no-header" in understood.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("user\ttopic\n0\ta,b\n1\tc,d\n", {"0": ["a,b"], "1": ["c,d"]}),
+        ("user\ttopic\n0\t0\n1\t,\n", {"0": ["0"], "1": [","]}),
+        ("user\ttopic\n0\t0\n,\t,\n", {"0": ["0"], ",": [","]}),
+        ("user\ttopic\n0\t,\n,\t,\n", {"0": [","], ",": [","]}),
+    ],
+)
+def test_commas_in_names_between_tabs(tmp_path: Path, text: str, found: dict[str, list[str]]) -> None:
+    assert read(tmp_path, text)[0] == found
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("my.json", json.dumps({"ann": ["x", 7], "bob": ["x"], "idle": []})),

@@ -149,12 +149,13 @@ def sniff(
         if len(line) > LONGEST_NAME and (size := max(map(len, re.split(r"[,;|:\s]", line)))) > LONGEST_NAME:
             raise too_long(f"{path}, line {number}", size)
     found = _by_duckdb(lines, delimiter) if delimiter is None or len(delimiter) == 1 else None
-    if found is None or len(found["types"]) < 2:
+    if found is None or len(found["types"]) < 2 or (delimiter is None and _better(lines, found)):
         found = _by_counting(path, lines, delimiter)
     delimiter, quote, types = found["delimiter"], found["quote"], found["types"]
     rows = [split(line, delimiter, quote) for line in lines]
-    if lists := _lists(rows, delimiter, header):
-        return Dialect(delimiter, quote, ("1st name", "others"), False, True, lists=lists)
+    above_lists = _names_lists(rows) if header is None else header
+    if lists := _lists(rows, delimiter, above_lists):
+        return Dialect(delimiter, quote, ("1st name", "others"), above_lists, True, lists=lists)
     told, sure = _has_header(rows) if header is None else (header, True)
     first = [name.strip() for name in rows[0]]
     names = tuple(
@@ -200,6 +201,16 @@ def _by_duckdb(lines: Sequence[str], delimiter: str | None) -> dict[str, Any] | 
     }
 
 
+def _better(lines: Sequence[str], found: dict[str, Any]) -> bool:
+    """Whether another separator gives all lines the same number of fields, and this one does not."""
+
+    def even(delimiter: str, quote: str) -> bool:
+        widths = {len(split(line, delimiter, quote)) for line in lines}
+        return len(widths) == 1 and widths != {1}
+
+    return not even(found["delimiter"], found["quote"]) and any(even(other, '"') for other in SEPARATORS)
+
+
 def _by_counting(path: Path, lines: Sequence[str], delimiter: str | None) -> dict[str, Any]:
     """The first separator that gives most lines the same number of fields, or failing that one that most lines have."""
     best: tuple[float, str] = (0.0, "")
@@ -221,20 +232,37 @@ def _by_counting(path: Path, lines: Sequence[str], delimiter: str | None) -> dic
     return {"delimiter": best[1], "quote": '"', "types": []}
 
 
-def _lists(rows: list[list[str]], delimiter: str, header: bool | None) -> str:
+def _lists(rows: list[list[str]], delimiter: str, header: bool) -> str:
     """The separator of the topics, if every line is a node and all its topics; else nothing."""
-    if header or len(rows) < 3:
+    below = rows[header:]
+    if len(rows) < 3:
         return ""
-    widths = Counter(len(row) for row in rows)
-    if widths.most_common(1)[0][1] < 0.9 * len(rows):
+    widths = Counter(len(row) for row in below)
+    if widths.most_common(1)[0][1] < 0.9 * len(below):
         # Two lengths are lines that are wrong; more are lists, which have every length.
         return delimiter if len(widths) > 2 or delimiter in (WHITESPACE, "\t", " ") else ""
-    if delimiter == "\t" and len(rows[0]) == 2:
-        inner = [row[1] for row in rows if len(row) == 2]
-        several = sum("," in cell and ", " not in cell for cell in inner)
-        if several >= 0.3 * len(inner) and len({row[0] for row in rows}) == len(rows):
+    if delimiter == "\t" and len(below[0]) == 2 and not (header and _is_singular(rows[0][-1])):
+        inner = [row[1] for row in below if len(row) == 2]
+        several = sum(", " not in cell and len(list(filter(None, cell.split(",")))) > 1 for cell in inner)
+        if several >= 0.3 * len(inner) and len({row[0] for row in below}) == len(below):
             return ","
     return ""
+
+
+def _is_singular(name: str) -> bool:
+    """Whether a column's name says that each cell is one thing: `topic` is one, `topics` are several."""
+    return not name.strip().lower().endswith("s")
+
+
+def _names_lists(rows: list[list[str]]) -> bool:
+    """Whether the first line says what stands in the lists below: two words that name columns, and nothing else has these names."""
+    first = [cell.strip() for cell in rows[0]]
+    others = {cell.strip() for row in rows[1:] for cell in row}
+    return len(first) == 2 and not others & set(first) and all(map(_names_a_column, first))
+
+
+def _names_a_column(cell: str) -> bool:
+    return bool(words(cell) & {*NODE_WORDS, *TOPIC_WORDS, *_OTHER_WORDS})
 
 
 def _has_header(rows: list[list[str]]) -> tuple[bool, bool]:
@@ -243,11 +271,11 @@ def _has_header(rows: list[list[str]]) -> tuple[bool, bool]:
     others = rows[1:]
     if any(_is_number(cell) for cell in first) or not any(first):
         return False, True
-    named = [bool(words(cell) & {*NODE_WORDS, *TOPIC_WORDS, *_OTHER_WORDS}) for cell in first]
-    recurs = any(
-        cell and any(place < len(row) and row[place].strip() == cell for row in others)
+    named = list(map(_names_a_column, first))
+    recurs = [
+        bool(cell) and any(place < len(row) and row[place].strip() == cell for row in others)
         for place, cell in enumerate(first)
-    )
+    ]
     numeric = [
         place
         for place in range(len(first))
@@ -257,8 +285,10 @@ def _has_header(rows: list[list[str]]) -> tuple[bool, bool]:
     # A word above a column of numbers is its name; so is one that names columns and stands nowhere else.
     if any(first[place] not in MISSING for place in numeric):
         return True, True
-    if recurs:
-        return False, True
+    if any(recurs):
+        # Below `user,topic` a topic may be called `topic`.
+        likely = first[0].lower() in NODE_WORDS and any(cell.lower() in TOPIC_WORDS for cell in first)
+        return likely and not all(recurs), not likely
     return any(named), sum(named) > 1 or not others
 
 

@@ -78,10 +78,11 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
     body = text[start:]
     if dialect.lists:
         inner = SEPARATORS.get(dialect.lists, repr(dialect.lists))
+        header = ", with a header" if dialect.header else ""
         return TextRows(
-            f"a node and its topics per line, between {inner}",
+            f"a node and its topics per line, between {inner}{header}",
             _lists(body, dialect),
-            first_line=line,
+            first_line=line + dialect.header,
             notes=notes,
         )
     _refuse_open_quotes(path, body, dialect, line)
@@ -262,9 +263,8 @@ def _lists(text: str, dialect: Dialect) -> pa.Table:
     """A node and all its topics on each line."""
     nodes: list[str] = []
     topics: list[str] = []
-    for line in text.split("\n"):
-        if not line.strip() or line.startswith("#"):
-            continue
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    for line in lines[dialect.header :]:
         node, *others = split(line.rstrip("\r"), dialect.delimiter, dialect.quote)
         if dialect.lists != dialect.delimiter:
             others = others[0].split(dialect.lists) if others else []
