@@ -258,7 +258,7 @@ def test_what_is_chosen_outlasts_the_end_of_a_recording(tmp_path: Path) -> None:
 
 def test_a_recording_of_many_nodes_in_the_dark_on_a_phone(tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
-    record(file, 500, 6)
+    record(file, 500, 30)  # long enough not to begin anew, with no nodes at first, while keys are pressed
 
     async def test() -> None:
         phone = {
