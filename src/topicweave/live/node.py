@@ -491,7 +491,7 @@ def _open_store(settings: Settings) -> Store | None:
         return None
     from topicweave.live.store import Store
 
-    return Store(settings.data)
+    return Store(settings.data, signed=bool(settings.keys))
 
 
 def _open_disk(store: Store | None, world: LiveWorld) -> Disk | None:

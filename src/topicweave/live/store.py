@@ -20,14 +20,15 @@ from typing import Any
 
 from topicweave.blocks.seen import Gaps
 from topicweave.errors import BadInput
+from topicweave.live import layouts
 from topicweave.live.event_log import Logged
 from topicweave.live.settings import Address
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
 
 FILE = "node.sqlite"
-LAYOUT = 3
-"""Of the tables below; another one is refused."""
+LAYOUT = layouts.LATEST
+"""Of the tables below; earlier ones are brought to it, later ones refused."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -64,33 +65,45 @@ def _unsigned(stored: int) -> int:
 
 
 class Store:
-    """All writes since the last `commit` become permanent together."""
+    """All writes since the last `commit` become permanent together. `signed`: whether events carry signatures."""
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, signed: bool = False) -> None:
         path = Path(folder) / FILE
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
+            written = layouts.last_written(path)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
             # Exclusive: a second process finds the folder taken.
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.executescript(_TABLES)
-            self._db.execute("BEGIN IMMEDIATE")
-            layout = self.fact("layout")
-            if layout is None:
-                self.set_fact("layout", LAYOUT)
-            self._db.execute("COMMIT")
+            layout = self._bring_up(written, signed)
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise BadInput(f"{folder}: another process uses this data folder") from None
             raise BadInput(f"{folder}: cannot be used as a data folder ({error})") from None
         except (sqlite3.DatabaseError, OSError) as error:
             raise BadInput(f"{folder}: not a node's data folder ({error})") from None
-        if layout not in (None, LAYOUT):
+        if layout != LAYOUT:
+            self._db.close()
             raise BadInput(
-                f"{folder}: written by another version of Topicweave (layout {layout}, not {LAYOUT})"
+                f"{folder}: written by a later version of Topicweave (layout {layout}; this one reads up to {LAYOUT});"
+                " start the node with that version, or with an empty data folder"
             )
+
+    def _bring_up(self, written: float, signed: bool) -> object:
+        """Make the tables, or bring them to the layout of today; the layout that there is in the end."""
+        self._db.execute("BEGIN IMMEDIATE")
+        layout = layouts.layout_of(self._db)
+        if isinstance(layout, int) and layouts.EARLIEST <= layout < LAYOUT:
+            layouts.bring_up(self._db, layout, written, signed)
+            layout = LAYOUT
+        self._db.execute("COMMIT")
+        if layout in (None, LAYOUT):
+            self._db.executescript(_TABLES)
+            self._db.execute("INSERT OR IGNORE INTO facts VALUES ('layout', ?)", (LAYOUT,))
+            layout = LAYOUT
+        return layout
 
     # Facts: name, swarm, system, time, epoch.
 
