@@ -119,6 +119,7 @@ def run(quick: bool) -> list[Sheet]:
         Column("share found", ".4f", "more"),
         Column("new after: p95", ".1f", "less"),
         Column("names of the crashed gone after", ".0f", "less"),
+        Column("found in the end", ".4f", "more"),
         Column("wrong in the end", ",d", "less"),
         Column("messages: ring", ".1f", "less"),
         Column("with names", ".1f", "less"),
@@ -130,7 +131,7 @@ def run(quick: bool) -> list[Sheet]:
         got = outcome.value
         words = ("names", "found", "odd", "found_p50", "found_p95", "gone_p50", "gone_p95")
         found.add(nodes, split_at, *(got[word] for word in words), outcome.cpu)
-        after = ("found_after_crash", "crash_found_p95", "crash_gone_max", "odd_end")
+        after = ("found_after_crash", "crash_found_p95", "crash_gone_max", "found_end", "odd_end")
         costs = ("ring_messages", "all_messages", "ring_bytes", "all_bytes")
         crashed.add(nodes, split_at, *(got[word] for word in (*after, *costs)))
     return [found, crashed]

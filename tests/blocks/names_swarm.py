@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from topicweave.blocks.name_messages import NameContent, RingParcel
 from topicweave.blocks.topic_directory.messages import Carry
 from topicweave.blocks.topic_names import NameDirectory, NamesParameters
@@ -12,6 +14,7 @@ from topicweave.blocks.topic_names.own_ring import OwnRing
 from topicweave.blocks.topic_names.rules import place_of
 from topicweave.model.ids import NodeId, TopicId, ring_id, successor
 from topicweave.model.patterns import hidden, matches
+from topicweave.port import Receivers
 from topicweave.testing.network import VirtualNetwork
 
 NODES = [ring_id(f"node-{number}") for number in range(200)]
@@ -67,6 +70,16 @@ class Member:
         assert self.found[pattern].pop(name) == topic
 
 
+class EarlierRing(OwnRing):
+    """Of a node of an earlier wire format: it reads over parcels."""
+
+    def receivers(self) -> Receivers:
+        return {**super().receivers(), Carry: self._receive}
+
+    def _receive(self, sender: NodeId, carry: Carry) -> None:
+        self.carrier._receive(sender, msgspec.structs.replace(carry, parcels=()))
+
+
 class NamesSwarm(VirtualNetwork):
     """Who knows whom at first is up to `known`: everybody, unless a test says otherwise."""
 
@@ -81,6 +94,7 @@ class NamesSwarm(VirtualNetwork):
         super().__init__(seed)
         self.parameters, self.private = parameters, private
         self.members: dict[NodeId, Member] = {}
+        self.elders: dict[NodeId, EarlierRing] = {}
         self.published: dict[str, set[NodeId]] = {}
         self.acquainted: Callable[[NodeId, NodeId], bool] = lambda _one, _other: True
         self.rng = random.Random(seed)
@@ -89,13 +103,26 @@ class NamesSwarm(VirtualNetwork):
         self.run_for(settle)
 
     def known(self, node_id: NodeId) -> list[NodeId]:
-        others = [peer for peer in self.members if peer != node_id and self.acquainted(node_id, peer)]
+        others = [
+            peer
+            for peer in (*self.members, *self.elders)
+            if peer != node_id and self.acquainted(node_id, peer)
+        ]
         return others[:12]
 
     def add(self, node_id: NodeId, contacts: Sequence[NodeId]) -> Member:
         member = self.members[node_id] = Member(self, node_id, self.parameters, self.private)
         member.start(contacts)
         return member
+
+    def add_earlier(self, node_id: NodeId, contacts: Sequence[NodeId]) -> None:
+        """A node that knows no names."""
+        world = self.world(node_id)
+        ring = EarlierRing(world, node_id, lambda: self.known(node_id))
+        world.use(ring)
+        self.earlier.add(node_id)
+        ring.start(contacts)
+        self.elders[node_id] = ring
 
     def crash(self, nodes: Sequence[NodeId]) -> None:
         self.kill(nodes)

@@ -93,6 +93,15 @@ def test_a_digest_renews_and_a_wrong_one_is_answered() -> None:
     assert home.names() == {"z/1", "z/2"}
 
 
+def test_who_waits_for_an_answer_gets_it_soon() -> None:
+    home = Home()
+    home.say(ANNE, "/1")
+    right = digest_of(["z/1"])
+    home.home.still(NamesStill("z/", ANNE, 2, 120.0, right), 100.0)
+    home.home.still(NamesStill("z/", ANNE, 3, 120.0, right), 100.0, soon=True)
+    assert [one.soon for one in home.sent[1:]] == [False, True]
+
+
 def test_saying_all_names_ends_those_that_are_not_among_them() -> None:
     home = Home()
     home.say(ANNE, "/1", "/2")

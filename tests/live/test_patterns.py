@@ -382,6 +382,62 @@ def test_a_pattern_that_finds_too_much_is_announced_everywhere() -> None:
     run(test)
 
 
+def test_topics_that_were_left_out_are_taken_when_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "RETAKEN", 0.05)
+
+    async def test() -> None:
+        async with nodes(2, limits=Limits(pattern_topics=4)) as (one, two):
+            told: list[Incomplete] = []
+            two.on_incomplete(told.append)
+            await two.subscribe("b/#")
+            for number in range(2):
+                await one.publish(f"b/{number}", b"x")
+            await eventually(lambda: two.subscriptions == ["b/0", "b/1"])
+            await two.subscribe("a/#")
+            for number in range(6):
+                await one.publish(f"a/{number}", b"%d" % number)
+            await eventually(lambda: told)
+            assert [(one.pattern, one.prefix) for one in told] == [("a/#", "")]
+            assert len(two.subscriptions) == 4
+
+            await two.unsubscribe("b/#")
+            await eventually(lambda: len(two.subscriptions) == 4 and "b/0" not in two.subscriptions)
+            assert len(told) == 1, "two of six are still left out"
+            assert two.patterns.lacking() == told
+
+            for name in ("a/0", "a/1"):
+                one.patterns._end(name, one.topics.id_of(name))
+            await eventually(lambda: len(told) == 2, "all that there are were taken")
+            await eventually(lambda: two.subscriptions == [f"a/{number}" for number in range(2, 6)])
+            assert told[1] == Incomplete("a/#", "", "")
+            assert two.patterns.lacking() == []
+            assert not any("a/#" in reason for reason in health(two)["reasons"])
+            wanted = {(f"a/{number}", b"%d" % number) for number in range(2, 6)}
+            await eventually(lambda: wanted <= set(taken(two)), "what was published meanwhile is fetched")
+            assert max(texts(two).values()) == 1
+
+    run(test)
+
+
+def test_a_pattern_is_complete_when_what_was_left_out_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "RETAKEN", 0.05)
+
+    async def test() -> None:
+        async with nodes(1, limits=Limits(pattern_topics=2)) as (one,):
+            told: list[Incomplete] = []
+            one.on_incomplete(told.append)
+            await one.subscribe("a/#")
+            for number in range(3):
+                await one.publish(f"a/{number}", b"x")
+            await eventually(lambda: told)
+            assert one.subscriptions == ["a/0", "a/1"]
+            one.patterns._end("a/2", one.topics.id_of("a/2"))
+            await eventually(lambda: told[1:] == [Incomplete("a/#", "", "")])
+            assert one.subscriptions == ["a/0", "a/1"]
+
+    run(test)
+
+
 # Over HTTP and WebSocket.
 
 

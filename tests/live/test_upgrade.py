@@ -4,12 +4,14 @@ import io
 import json
 import subprocess
 import tarfile
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import pytest
 
+from tests.live.together import eventually, run
 from tests.live.wheels import ROOT, SOURCES, copy_sources, installed
 from topicweave.live.wire import VERSIONS
 
@@ -97,13 +99,25 @@ class Member:
             self._process.communicate()
         self._log.close()
 
-    def publish(self, text: str) -> None:
-        self._run("publish", "news", text, "--wait-for", "1", "--timeout", "20")
+    def publish(self, text: str, on: str = "news") -> None:
+        waits = ["--wait-for", "1", "--timeout", "20"] if on == "news" else []
+        self._run("publish", on, text, *waits)
 
-    def has(self, count: int) -> list[str]:
+    def has(self, count: int, of: str = "news") -> list[str]:
         """So many events, the last ones."""
-        printed = self._run("subscribe", "news", "--last", str(count), "--count", str(count))
+        printed = self._run("subscribe", of, "--last", str(count), "--count", str(count))
         return [json.loads(line)["text"] for line in printed.splitlines()]
+
+    def put_subscription(self, topic: str) -> None:
+        request = urllib.request.Request(f"http://{self.http}/subscriptions/{topic}", method="PUT")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert answer.status == 200
+
+    def reasons(self) -> list[str]:
+        """Why the node's health is not all it could be."""
+        with urllib.request.urlopen(f"http://{self.http}/health", timeout=60) as answer:
+            said: list[str] = json.load(answer)["reasons"]
+        return said
 
     def _run(self, *words: str) -> str:
         command = [str(self.command), *words, "--node", self.http]
@@ -149,3 +163,24 @@ def test_nodes_are_upgraded_one_after_another_and_nothing_is_lost(
         said.append(missed)
         member.start(commands["this"], other.listen)
         everybody_speaks_and_hears(f"with {number} upgraded")
+
+
+@pytest.mark.parametrize("members", ["spidercast"], indirect=True)
+def test_patterns_beside_a_node_that_has_none(members: list[Member], commands: dict[str, Path]) -> None:
+    old, two, three = members
+    old.start(commands["earlier"], "")
+    two.start(commands["this"], old.listen)
+    three.start(commands["this"], old.listen)
+    two.put_subscription("zone/%23")
+    three.publish("before", on="zone/1")
+    assert two.has(1, "zone/#") == ["before"]
+    assert any("earlier wire format" in reason for reason in two.reasons())
+    for member in members:
+        member.publish(f"news of {member.listen}")
+    for member in members:
+        assert sorted(member.has(3)) == sorted(f"news of {other.listen}" for other in members)
+    old.stop()
+    old.start(commands["this"], two.listen)
+    old.publish("after", on="zone/2")
+    assert "after" in two.has(2, "zone/#")
+    run(lambda: eventually(lambda: two.reasons() == [], "nobody reads over names any more"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -64,7 +65,8 @@ def subscribe(
         typer.echo(f"missed: {gap}", err=True)
 
     def incomplete(lack: str) -> None:
-        typer.echo(f"incomplete: {lack}", err=True)
+        word = "incomplete" if json.loads(lack)["reason"] else "complete"
+        typer.echo(f"{word}: {lack}", err=True)
 
     events = events_through(node, token, topics, last, since, missed, incomplete)
     for number, event in enumerate(events, start=1):

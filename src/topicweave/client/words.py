@@ -83,7 +83,7 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
 
 
 class Incomplete(msgspec.Struct, frozen=True):
-    """Not all topics that a pattern matches are known here: some below a prefix are missing."""
+    """Not all topics that a pattern matches are known here: some below a prefix are missing. Without a reason: what was missing is known."""
 
     pattern: str
     prefix: str

@@ -7,7 +7,7 @@ A door has thousands of clients, and each wants `devices/ITS-OWN-NAME/#`. The fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from topicweave.model.ids import NodeId, TopicId
@@ -96,10 +96,8 @@ class PatternGroups:
             group = self._groups[kind] = _Group()
             self._names.watch(kind)
         group.members.put(pattern, pattern, None)
-        now = self._now()
-        for name in group.names.matching(pattern):
-            topic, born, publisher = group.told[name]
-            self.on_found(pattern, name, topic, now - born, publisher)
+        for found in self.known(pattern):
+            self.on_found(pattern, *found)
         for prefix, why in group.incomplete.items():
             if reaches_below(pattern, prefix):
                 self.on_incomplete(pattern, prefix, why)
@@ -119,6 +117,16 @@ class PatternGroups:
             if not len(group.members):
                 del self._groups[kind]
                 self._names.unwatch(kind)
+
+    def known(self, pattern: str) -> Iterator[tuple[str, TopicId, float, NodeId | None]]:
+        """All names that a pattern has found: name, topic, age, publisher."""
+        if pattern in self._alone:
+            yield from self._names.known(pattern)
+        elif (group := self._groups.get(group_of(pattern))) is not None:
+            now = self._now()
+            for name in group.names.matching(pattern):
+                topic, born, publisher = group.told[name]
+                yield name, topic, now - born, publisher
 
     # What the directory tells.
 

@@ -7,7 +7,7 @@ Rules kept
 3. Of a name that is younger than the pattern all events are asked for, of its publisher too; of others those since the pattern began, or what the
    subscriber asked for.
 4. Certificates hold for the pattern, and for each name that it finds.
-5. Names announced, patterns and topics found are bounded. What is left out is said to whoever subscribed.
+5. Names announced, patterns and topics found are bounded. What is left out is said to whoever subscribed, and taken when there is room.
 
 What the name directory tells comes in the midst of its own work, so it is noted, and acted upon in the next turn of the event loop.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topicweave.client.words import Incomplete
@@ -43,6 +43,8 @@ MOST_WATCHED = 4096
 """Patterns that are watched for these; many that are alike are watched as one (`pattern_groups`)."""
 MOST_LACKING = 1024
 """Places where one pattern is known not to be complete."""
+RETAKEN = 1.0
+"""Seconds from when there may be room until topics that were left out are taken; many end at once."""
 SLACK = 5.0
 """Seconds by which a name may be older than a pattern and still counts as younger: it takes a while to be told."""
 OVERLAP = 10.0
@@ -62,11 +64,15 @@ class _Begin(NamedTuple):
     since: float | None
     publisher: NodeId | None
 
+    def news(self) -> _Begin:
+        return self
+
 
 class _Watched:
     """One pattern."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, pattern: str, now: float) -> None:
+        self.pattern = pattern
         self.holders = 0
         self.own = False
         self.began = now
@@ -102,6 +108,9 @@ class LivePatterns:
         self._news: list[Callable[[], _Begin | TopicId | None]] = []
         self._working: asyncio.Task[None] | None = None
         self._turning: asyncio.TimerHandle | None = None
+        self._left: dict[str, bool] = {}
+        """Patterns of which topics were left out for want of room; False while it is looked whether they still are."""
+        self._retaking: asyncio.TimerHandle | None = None
         self._tell: list[Callable[[Incomplete], None]] = []
         self._own = dict.fromkeys(own, since)
         self.topics = 0
@@ -131,8 +140,9 @@ class LivePatterns:
             await self.take([pattern], since=since, lasting=False)
 
     def stop(self) -> None:
-        if self._turning is not None:
-            self._turning.cancel()
+        for timer in (self._turning, self._retaking):
+            if timer is not None:
+                timer.cancel()
         if self._working is not None:
             self._working.cancel()
 
@@ -292,7 +302,7 @@ class LivePatterns:
         watched = self._patterns.get(pattern)
         if watched is None:
             assert self._names is not None
-            watched = self._patterns[pattern] = _Watched(self._node.clock.now)
+            watched = self._patterns[pattern] = _Watched(pattern, self._node.clock.now)
             self._tree.put(pattern, pattern, watched)
             self._names.watch(pattern)
         return watched
@@ -325,6 +335,8 @@ class LivePatterns:
         del self._patterns[pattern]
         self._tree.remove(pattern, pattern)
         self._names.unwatch(pattern)
+        self._left.pop(pattern, None)
+        self._retake_soon()
         self.topics -= len(watched.found)
         found, watched.found = list(watched.found), {}
         await self._let_go(found)
@@ -393,6 +405,8 @@ class LivePatterns:
         watched = self._patterns.get(pattern)
         if watched is None or not self._may_have(name):
             return None
+        if topic not in watched.found and not self._has_room(watched):
+            return None  # And its name is not remembered.
         name = self._node.topics.learn(name, topic)
         if not self._add(watched, name, topic, MESH):
             return None
@@ -406,6 +420,7 @@ class LivePatterns:
     def _take_gone(self, pattern: str, topic: TopicId, by: str) -> TopicId | None:
         watched = self._patterns.get(pattern)
         knowing = watched.found.get(topic) if watched is not None else None
+        self._retake_soon()
         if watched is None or knowing is None:
             return None
         knowing.discard(by)
@@ -421,16 +436,60 @@ class LivePatterns:
         if knowing is not None:
             knowing.add(by)
             return False
-        most = self._node.settings.limits.pattern_topics
-        if self.topics >= most:
-            pattern = next(one for one, watch in self._patterns.items() if watch is watched)
-            self.incomplete(pattern, "", f"patterns have found {most} topics here (limits.pattern_topics)")
+        if not self._has_room(watched):
             return False
         watched.found[topic] = {by}
         self.topics += 1
         if by is not EARLIER:
             self._keep_found(name, topic)
         return True
+
+    # What was left out.
+
+    def _has_room(self, watched: _Watched) -> bool:
+        """For another topic of a pattern; if there is none, it lacks one from now on."""
+        if self.topics < self._node.settings.limits.pattern_topics:
+            return True
+        told = watched.pattern in self._left
+        self._left[watched.pattern] = True
+        if not told:
+            self._tell_incomplete(watched.pattern, "", self._full)
+        return False
+
+    def _retake_soon(self) -> None:
+        """There may be room, or what was left out may be gone."""
+        if self._left and self._retaking is None:
+            self._retaking = self._loop.call_later(RETAKEN, self._retake)
+
+    def _retake(self) -> None:
+        """Take topics that were left out, as far as there is room; tell of patterns that lack none."""
+        self._retaking = None
+        for pattern in list(self._left):
+            watched = self._patterns[pattern]
+            self._left[pattern] = False
+            for begin in self._all_of(watched):
+                if self._left[pattern]:
+                    break
+                if begin is not None:
+                    self._note(begin.news)
+            if not self._left[pattern]:
+                del self._left[pattern]
+                self._told_complete(watched, "")
+
+    def _all_of(self, watched: _Watched) -> Iterator[_Begin | None]:
+        """What is to be done about each topic that matches; nothing, if it was found."""
+        assert self._names is not None
+        for name in self._announced_names.matching(watched.pattern):
+            topic = self._announced[name]
+            yield _Begin(name, topic, None, None, None) if self._add(watched, name, topic, HERE) else None
+        for name, topic, age, publisher in self._names.known(watched.pattern):
+            if topic not in watched.found:
+                yield self._take_found(watched.pattern, name, topic, age, publisher)
+
+    @property
+    def _full(self) -> str:
+        most = self._node.settings.limits.pattern_topics
+        return f"patterns have found {most} topics here (limits.pattern_topics)"
 
     def _keep_found(self, name: str, topic: TopicId | None) -> None:
         """For a later life; no topic: no more."""
@@ -461,6 +520,9 @@ class LivePatterns:
         if watched.incomplete.get(prefix) == why or len(watched.incomplete) >= MOST_LACKING:
             return
         watched.incomplete[prefix] = why
+        self._tell_incomplete(pattern, prefix, why)
+
+    def _tell_incomplete(self, pattern: str, prefix: str, why: str) -> None:
         self._node.counters.incomplete_patterns += 1
         log.warning("%s: not all topics of %s are known, below %r: %s", self._node.name, pattern, prefix, why)
         for tell in list(self._tell):
@@ -468,15 +530,25 @@ class LivePatterns:
 
     def complete(self, pattern: str, prefix: str) -> None:
         """Told by the name directory: what was missing is known."""
-        if (watched := self._patterns.get(pattern)) is not None:
-            watched.incomplete.pop(prefix, None)
+        watched = self._patterns.get(pattern)
+        if watched is not None and watched.incomplete.pop(prefix, None) is not None:
+            self._told_complete(watched, prefix)
+
+    def _told_complete(self, watched: _Watched, prefix: str) -> None:
+        pattern = watched.pattern
+        if prefix in watched.incomplete or (not prefix and pattern in self._left):
+            return  # For another reason.
+        log.info("%s: all topics of %s are known below %r", self._node.name, pattern, prefix)
+        for tell in list(self._tell):
+            tell(Incomplete(pattern, prefix, ""))
 
     def lacking(self, pattern: str | None = None) -> list[Incomplete]:
         """What is not complete now, of one pattern or of all."""
-        return [
-            Incomplete(one, prefix, why)
-            for one, watched in self._patterns.items()
-            if pattern in (None, one)
+        full = [Incomplete(one, "", self._full) for one in self._left if pattern in (None, one)]
+        one = self._patterns.get(pattern) if pattern is not None else None
+        return full + [
+            Incomplete(watched.pattern, prefix, why)
+            for watched in (self._patterns.values() if pattern is None else filter(None, [one]))
             for prefix, why in watched.incomplete.items()
         ]
 

@@ -63,6 +63,8 @@ class VirtualNetwork:
         self.worlds: dict[NodeId, VirtualWorld] = {}
         self.cut: Callable[[NodeId, NodeId], bool] = lambda sender, receiver: False
         self.lose: Callable[[Sent], bool] = lambda sent: False
+        self.earlier: set[NodeId] = set()
+        """Nodes of an earlier wire format: the others are told that these know no kind that came later."""
         self.record = record
         self.log: list[Sent] = []
         self.messages = 0
@@ -199,8 +201,8 @@ class VirtualWorld:
         timer = self.pending[key] = next(self._timer)
         self.net._plan(self.now + delay, lambda: self._end(key, timer))
 
-    def understands(self, _peer: NodeId, _kind: type[Message]) -> bool:
-        return True
+    def understands(self, peer: NodeId, kind: type[Message]) -> bool:
+        return not kind.wire or peer not in self.net.earlier
 
     def cancel_timer(self, key: TimerKey) -> None:
         self.pending.pop(key, None)

@@ -156,7 +156,7 @@ class Carrier:
             hop = ring.next_hop(report.topic)
             self._put(hop, here, staying, tries).reports.append(report)
         for parcel in carry.parcels if ring.ready else ():
-            hop = ring.next_hop(parcel.to, parcel.attempt)
+            hop = ring.parcel_hop(parcel.to, parcel.attempt)
             self._put(hop, here, staying, tries).parcels.append(parcel)
         if staying.announcements or staying.told or staying.reports:
             self._arrived(Carry(0, tuple(staying.announcements), tuple(staying.told), tuple(staying.reports)))

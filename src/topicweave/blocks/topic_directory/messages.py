@@ -7,6 +7,7 @@ event.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import msgspec
 
@@ -153,6 +154,12 @@ class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
             yield renewal.subscriber
         for parcel in self.parcels:
             yield from introduced_by(parcel)
+
+
+class CarriedParcels(Carry, frozen=True, array_like=True, tag="dir-carry"):
+    """A `Carry` that holds parcels: nodes of earlier wire formats read over these."""
+
+    wire: ClassVar[int] = 6
 
 
 class Got(Message, frozen=True, array_like=True, tag="dir-got"):

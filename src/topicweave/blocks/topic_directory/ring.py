@@ -10,6 +10,8 @@ Rules kept
 3. Long links (fingers) lead to points at harmonic distances (see `small_world`). Whoever is somebody's finger knows it as a fan and routes over
    it, too. Whoever has as many fans as it may have refuses.
 4. Whoever is silent for too long, or does not acknowledge what it should carry, is taken for dead, and hearsay about it ignored for a while.
+5. Contacts of an earlier wire format read over parcels. These are carried, and kept, as if such contacts were not on the ring; who has some knows the nearest
+   few others, too.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from topicweave.blocks.small_world import LongLinkTargets
 from topicweave.blocks.topic_directory import rules
-from topicweave.blocks.topic_directory.messages import Beat, Found, Look, Release
+from topicweave.blocks.topic_directory.messages import Beat, CarriedParcels, Found, Look, Release
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.model.ids import RING_SIZE, NodeId, in_interval
 from topicweave.port import Message, Receivers, World
@@ -83,6 +85,8 @@ class HomesRing:
         self._table: list[NodeId] | None = None
         self._hops: dict[int, NodeId] = {}
         self._too_far: set[NodeId] = set()
+        self._earlier: set[NodeId] = set()  # contacts that read over parcels
+        self._others: tuple[list[NodeId], list[NodeId], list[NodeId]] | None = None
 
     def receivers(self) -> Receivers:
         return {
@@ -118,7 +122,50 @@ class HomesRing:
         if self._table is None:
             self._table = sorted({self.id, *self.contacts()})
             self._hops = {}
+            self._others = None
         return self._table
+
+    # The same for parcels.
+
+    @property
+    def beside_earlier(self) -> bool:
+        """Whether there are contacts that read over parcels."""
+        return bool(self._earlier)
+
+    def parcel_sides(self) -> tuple[list[NodeId], list[NodeId]]:
+        """Who comes next on either side, of those who keep parcels."""
+        after, before, _ = self._without_earlier()
+        return after, before
+
+    def owns_parcels(self, point: int) -> bool:
+        _, before = self.parcel_sides()
+        return not before or in_interval(point, before[0], self.id)
+
+    def parcel_hop(self, point: int, attempt: int = 0) -> NodeId:
+        if not self._earlier:
+            return self.next_hop(point, attempt)
+        after, before, table = self._without_earlier()
+        return rules.next_hop(self.id, after, before, table, point, attempt)
+
+    def _without_earlier(self) -> tuple[list[NodeId], list[NodeId], list[NodeId]]:
+        table = self._sorted()
+        if not self._earlier:
+            return self.after, self.before, table
+        if self._others is None:
+            others = [peer for peer in table if peer not in self._earlier]
+            near = [peer for peer in others if peer in self._near] or [
+                peer for peer in others if peer != self.id
+            ]
+            self._others = (*rules.sides_of(self.id, near, self._parameters.sides), others)
+        return self._others
+
+    def _note_wire(self, peer: NodeId) -> None:
+        """Of a contact that was heard just now."""
+        earlier = not self._world.understands(peer, CarriedParcels)
+        if earlier != (peer in self._earlier):
+            self._earlier ^= {peer}
+            self._too_far.clear()
+            self._table = None
 
     def contacts(self) -> set[NodeId]:
         """Neighbours, fingers and fans."""
@@ -153,6 +200,7 @@ class HomesRing:
         self._silent.pop(peer, None)
         if peer in self._heard:
             self._heard[peer] = self._world.now
+            self._note_wire(peer)
 
     def candidates(self, peers: Iterable[NodeId]) -> None:
         """Peers that may be nearer than those known."""
@@ -169,8 +217,13 @@ class HomesRing:
 
     def _fits(self, peer: NodeId) -> bool:
         """Whether a peer belongs among the neighbours; the answer holds until these change."""
-        if rules.fits(self.id, peer, self.after, self.before, self._parameters.sides):
+        sides = self._parameters.sides
+        if rules.fits(self.id, peer, self.after, self.before, sides):
             return True
+        if self._earlier and peer not in self._earlier:
+            after, before = self.parcel_sides()
+            if peer not in self._near and rules.fits(self.id, peer, after, before, sides):
+                return True
         if len(self._too_far) >= MOST_REMEMBERED:
             self._too_far.clear()
         self._too_far.add(peer)
@@ -182,6 +235,7 @@ class HomesRing:
             self._silent[peer] = self._world.now + self._parameters.doubt
         for memory in (self._heard, self._sent, self._spoke, self._told, self._asked):
             memory.pop(peer, None)
+        self._earlier.discard(peer)
         if self._fans.pop(peer, self) is None:
             self._table = None
         for place in [place for place, finger in self._fingers.items() if finger == peer]:
@@ -294,6 +348,7 @@ class HomesRing:
     def _forget(self, peer: NodeId) -> None:
         for memory in (self._heard, self._sent, self._spoke, self._told):
             memory.pop(peer, None)
+        self._earlier.discard(peer)
 
     # What peers say.
 
@@ -319,14 +374,20 @@ class HomesRing:
         self._fans[sender] = None
         self._heard[sender] = self._world.now
         self._table = None
+        self._note_wire(sender)
 
     def _hear_stranger(self, sender: NodeId, message: Beat) -> None:
         if sender in self._fingers.values() and message.near is None:
             return  # It answers as a fan would: with a sign of life.
+        if self._earlier and not self._world.understands(sender, CarriedParcels):
+            fits = rules.fits(self.id, sender, self.after, self.before, self._parameters.sides)
+            if not fits:
+                self._too_far.add(sender)
         if sender not in self._too_far and self._fits(sender):
             self._near[sender] = None
             self._heard[sender] = self._world.now
             self._fans.pop(sender, None)
+            self._note_wire(sender)
             self._rearrange()
         if not message.answer:
             self._world.send(sender, Beat(self._named(), answer=True))
@@ -384,6 +445,11 @@ class HomesRing:
         self.after, self.before = rules.sides_of(self.id, self._near, sides)
         self._too_far.clear()
         kept = {*self.after, *self.before}
+        if self._earlier:
+            for side in rules.sides_of(
+                self.id, [one for one in self._near if one not in self._earlier], sides
+            ):
+                kept.update(side)
         for peer in [peer for peer in self._near if peer not in kept]:
             del self._near[peer]
             if peer not in self._fans and peer not in self._fingers.values():

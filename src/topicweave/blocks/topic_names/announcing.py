@@ -3,7 +3,7 @@
 Rules kept
 ----------
 1. A new name is said at once, to the home of its first level, or to a deeper one if that was seen to keep its neighbours. The answer says where it is kept. What
-   was not answered is said again, to a successor of the home, in growing pauses.
+   was not answered is said again, to one successor of the home after another, in growing pauses, and then to the home again. A late answer counts, too.
 2. Names that are kept at one place are said again together, in a digest; a home that knows something else is told them all.
 3. A name that was refused for want of room is said again with the next renewal.
 """
@@ -21,6 +21,8 @@ from topicweave.port import World
 
 AT_ONCE = 128
 MOST_ATTEMPTS = 4
+MOST_QUESTIONS = 8
+"""About one place, that may still be answered."""
 SLOW = 4
 """What nobody waits for may take so many times as long."""
 YOUNG = 15.0
@@ -44,7 +46,7 @@ class _OwnName:
 class _Place:
     """A prefix below which names of this node are kept."""
 
-    __slots__ = ("again", "asked", "attempt", "due", "names", "number")
+    __slots__ = ("again", "asked", "attempt", "due", "names", "questions")
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
@@ -52,7 +54,7 @@ class _Place:
         self.again = 0.0
         self.asked = -1.0
         self.attempt = 0
-        self.number = 0
+        self.questions: dict[int, int] = {}  # since the last answer: number -> attempt
 
 
 class NameAnnouncer:
@@ -77,7 +79,7 @@ class NameAnnouncer:
         self._places: dict[str, _Place] = {}
         self._fresh: dict[str, None] = {}  # names that are not known to be kept
         self._deep: dict[str, None] = {}  # prefixes below others that have homes of their own
-        self._asked: dict[int, tuple[float, tuple[str, ...]]] = {}
+        self._asked: dict[int, tuple[float, tuple[str, ...], int]] = {}  # number -> when, names, attempt
         self._number = 0
         self._started = world.now
         self.refused = 0
@@ -136,34 +138,38 @@ class NameAnnouncer:
     def say(self) -> None:
         """What is to be said now."""
         now, timeout = self._world.now, self._parameters.ask_timeout
-        for number in [number for number, (asked, _) in self._asked.items() if now - asked > 4 * timeout]:
+        for number in [number for number, asked in self._asked.items() if now - asked[0] > 4 * timeout]:
             del self._asked[number]
         lots: dict[tuple[str, int], list[str]] = {}
         for name in self._fresh:
             own = self.names[name]
             if own.next <= now:
                 lots.setdefault((own.at, own.attempt), []).append(name)
-                own.attempt = min(own.attempt + 1, MOST_ATTEMPTS)
-                own.next = now + timeout * own.attempt
+                own.next = now + timeout * min(own.attempt + 1, MOST_ATTEMPTS)
+                own.attempt = _next_attempt(own.attempt)
         for (prefix, attempt), names in lots.items():
             for first in range(0, len(names), AT_ONCE):
                 self._say(prefix, names[first : first + AT_ONCE], attempt, whole=False)
         for prefix, place in self._places.items():
             # Nobody waits for a first renewal, and it travels at leisure, as its answer does.
-            patience = timeout if place.attempt > 1 else SLOW * timeout
+            patience = timeout * (place.attempt if place.attempt > 1 else SLOW)
             if place.due > now or (place.asked >= 0.0 and now - place.asked < patience):
                 continue
             self._number += 1
-            place.asked, place.number = now, self._number
+            place.asked = now
+            again = bool(place.questions)
+            place.questions[self._number] = place.attempt
+            if len(place.questions) > MOST_QUESTIONS:
+                del place.questions[next(iter(place.questions))]
             digest = rules.digest_of(place.names)
             still = NamesStill(prefix, self._id, self._number, self._term(place.again), digest)
-            self._post(RingParcel(rules.place_of(prefix), still, place.attempt, soon=place.attempt > 0))
-            place.attempt = min(place.attempt + 1, MOST_ATTEMPTS)
+            self._post(RingParcel(rules.place_of(prefix), still, place.attempt, soon=again))
+            place.attempt = _next_attempt(place.attempt)
 
     def _say(self, prefix: str, names: list[str], attempt: int, whole: bool) -> None:
         now = self._world.now
         self._number += 1
-        self._asked[self._number] = (now, tuple(names))
+        self._asked[self._number] = (now, tuple(names), attempt)
         own = [self.names[name] for name in names]
         said = NamesSaid(
             prefix,
@@ -185,9 +191,10 @@ class NameAnnouncer:
     def answered(self, kept: NamesKept) -> None:
         now = self._world.now
         place = self._places.get(kept.prefix)
-        if place is not None and place.number == kept.number:
-            early = place.attempt > 1
+        if place is not None and kept.number in place.questions:
+            early = place.questions[kept.number] > 0
             place.asked, place.attempt = -1.0, 0
+            place.questions.clear()
             if kept.unknown:
                 self._say_all(kept.prefix, place)
                 return
@@ -195,7 +202,7 @@ class NameAnnouncer:
             if early:
                 place.due = now + 2 * self._parameters.ask_timeout
             return
-        _, names = self._asked.get(kept.number, (now, ()))
+        _, names, attempt = self._asked.get(kept.number, (now, (), 0))
         for position in kept.refused[: len(names)]:
             if 0 <= position < len(names) and (own := self.names.get(names[position])) is not None:
                 self.refused += 1
@@ -205,9 +212,10 @@ class NameAnnouncer:
             return
         for position in kept.places[: len(names)]:
             if 0 <= position < len(names):
-                self._is_kept(names[position], kept)
+                self._is_kept(names[position], kept, early=attempt > 0)
 
-    def _is_kept(self, name: str, kept: NamesKept) -> None:
+    def _is_kept(self, name: str, kept: NamesKept, early: bool) -> None:
+        """`early`: who keeps it in its home's place does not tell of it, so the home itself is told soon."""
         own = self.names.get(name)
         if own is None or not f"{name}/".startswith(kept.prefix) or kept.prefix == rules.ROOT:
             return
@@ -215,9 +223,6 @@ class NameAnnouncer:
         if own.at != kept.prefix:
             self._leave_place(name, own)
             own.at = kept.prefix
-        early = (
-            own.attempt > 1
-        )  # Who keeps it in its home's place does not tell of it: say so to the home itself.
         own.kept, own.attempt = True, 0
         for prefix in islice(rules.prefixes_of(name), 1, None):
             self._deep.pop(prefix, None)
@@ -255,3 +260,12 @@ class NameAnnouncer:
             place.names.pop(name, None)
             if not place.names:
                 del self._places[own.at]
+
+
+def _next_attempt(attempt: int) -> int:
+    """The home, its successors in turn, and the home again.
+
+    >>> [_next_attempt(attempt) for attempt in range(MOST_ATTEMPTS + 1)]
+    [1, 2, 3, 4, 0]
+    """
+    return (attempt + 1) % (MOST_ATTEMPTS + 1)

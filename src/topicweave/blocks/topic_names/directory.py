@@ -129,6 +129,11 @@ class NameDirectory:
             self._watcher.unwatch(travels)
         self._clear.pop(travels, None)
 
+    def known(self, pattern: str) -> Iterator[tuple[str, TopicId, float, NodeId | None]]:
+        """All names that a pattern has found: name, topic, age, publisher."""
+        for name, topic, age, by in self._watcher.known(hidden(pattern) if self.private else pattern):
+            yield self._shown(pattern, name), topic, age, by
+
     def gauges(self) -> Mapping[str, float]:
         return {
             "names_kept": self.home.names,
@@ -177,7 +182,7 @@ class NameDirectory:
         with self._turn():
             if self._ring.ready:
                 self._announcer.say()
-                self._watcher.ask()
+                self._watcher.ask(self._ring.beside_earlier)
                 self.home.say_above(self._world.now)
                 self.watched.tell(self._owns, self._world.now)
 
@@ -196,20 +201,18 @@ class NameDirectory:
 
     def _settle_in(self) -> None:
         """The arc that this node is home to may be longer or shorter, and other nodes keep its records."""
-        ring = self._ring
-        start = ring.before[0] if ring.before else self.id
+        after, before = self._ring.parcel_sides()
+        start = before[0] if before else self.id
         if start != self._arc_start:
             if self._arc_start is None or _arc(start, self.id) > _arc(self._arc_start, self.id):
                 self._asks_at = {self._ticks + pause for pause in ASKS_AFTER}
             else:
-                self._hand_over(
-                    ring.before[:1], [prefix for prefix in self._prefixes() if not self._owns(prefix)]
-                )
+                self._hand_over(before[:1], [prefix for prefix in self._prefixes() if not self._owns(prefix)])
             self._arc_start = start
         if self._ticks in self._asks_at:
-            for peer in dict.fromkeys((*ring.after[:2], *ring.before[:1])):
+            for peer in dict.fromkeys((*after[:2], *before[:1])):
                 self._post(RingParcel(peer, NamesWanted(self.id, start)))
-        keepers = ring.after[:3]
+        keepers = after[:3]
         fresh = [peer for peer in keepers if peer not in self._keepers]
         self._keepers = list(keepers)
         if fresh:
@@ -259,7 +262,7 @@ class NameDirectory:
             yield
             while self._arriving:
                 parcel = self._arriving.popleft()
-                self._take(parcel.to, parcel.content, self._world.now)
+                self._take(parcel, self._world.now)
         finally:
             self._busy = False
         if self.watched.has_news:
@@ -267,7 +270,8 @@ class NameDirectory:
         while self._outcomes:
             self._outcomes.popleft()()
 
-    def _take(self, to: int, content: NameContent, now: float) -> None:
+    def _take(self, parcel: RingParcel, now: float) -> None:
+        to, content = parcel.to, parcel.content
         match content:
             case NamesSaid():
                 new = content.prefix not in self.home.prefixes
@@ -276,7 +280,7 @@ class NameDirectory:
                 if new and content.prefix in self.home.prefixes:
                     self._set_soon()  # Its label is to be said above.
             case NamesStill():
-                known = self.home.still(content, now)
+                known = self.home.still(content, now, parcel.soon)
                 if content.kept and not known:
                     self._want(content.prefix)
                 elif known and not content.kept:
@@ -331,7 +335,7 @@ class NameDirectory:
         return self.home.prefixes.get(prefix)
 
     def _owns(self, prefix: str) -> bool:
-        return self._ring.owns(rules.place_of(prefix))
+        return self._ring.owns_parcels(rules.place_of(prefix))
 
     # What the application is told.
 

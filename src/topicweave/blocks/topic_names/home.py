@@ -178,8 +178,8 @@ class NamesHome:
             kept.publishers[said.by] = publisher
         return True
 
-    def still(self, still: NamesStill, now: float) -> bool:
-        """Whether that is what is known here; if so, it is good for another term."""
+    def still(self, still: NamesStill, now: float, soon: bool = False) -> bool:
+        """Whether that is what is known here; if so, it is good for another term. `soon`: the publisher waits for the answer."""
         kept = self.prefixes.get(still.prefix)
         publisher = kept.publishers.get(still.by) if kept is not None else None
         known = kept is not None and publisher is not None and publisher.digest == still.digest
@@ -187,9 +187,8 @@ class NamesHome:
             publisher.until = max(publisher.until, now + min(still.term, MOST_TERM))
         if not still.kept and rules.is_prefix(still.prefix):
             again = self._again(kept) if known and kept is not None else 0.0
-            self._post(
-                RingParcel(still.by, NamesKept(still.prefix, still.number, again=again, unknown=not known))
-            )
+            said = NamesKept(still.prefix, still.number, again=again, unknown=not known)
+            self._post(RingParcel(still.by, said, soon=soon))
         return known
 
     def ended(self, ended: NamesEnded) -> bool:

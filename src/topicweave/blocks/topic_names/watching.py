@@ -4,14 +4,14 @@ Rules kept
 ----------
 1. The walk begins at the home of the pattern's first level, or at the root if that is a wildcard, and goes on to every label that has a home of its own and may
    have matching names below it.
-2. Each home is asked now and then whether what is known of it is right; what was not answered is asked of its successor.
+2. Each home is asked now and then whether what is known of it is right; what was not answered is asked of its successors in turn, and of the home again.
 3. A name is gone when its home says so. One that a home does not list any more, though nobody said that it ended, is believed for a while: it may have moved.
 4. A pattern that cannot be completed is told once per prefix and reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from topicweave.blocks.name_messages import NamesTold, NamesWatch, RingParcel
 from topicweave.blocks.topic_names import rules
@@ -24,29 +24,34 @@ MOST_ATTEMPTS = 4
 SLOW = 4
 """What nobody waits for may take so many times as long."""
 MOST_AGAIN = 600.0
-FULL, TOO_MANY, TOO_WIDE, SILENT = (
+FULL, TOO_MANY, TOO_WIDE, SILENT, EARLIER = (
     "its home has no room for all names",
     "this node has no room for more names",
     "this node watches as many prefixes as it may",
     "its home does not answer",
+    "a neighbour speaks an earlier wire format, which has no names",
 )
 
 
 class _Known:
     """A name that matches."""
 
-    __slots__ = ("at", "born", "topic")
+    __slots__ = ("at", "born", "by", "topic")
 
-    def __init__(self, topic: TopicId, born: float) -> None:
+    def __init__(self, topic: TopicId, born: float, by: NodeId | None) -> None:
         self.topic = topic
         self.born = born
+        self.by = by  # a publisher, if one was told
         self.at: dict[str, None] = {}  # the prefixes whose homes list it
 
 
 class _Walked:
     """One prefix on a pattern's way."""
 
-    __slots__ = ("again", "asked", "attempt", "due", "known", "labels", "listed", "names", "number", "pages")
+    __slots__ = (
+        *("again", "asked", "attempt", "due", "known", "labels", "listed", "names", "number", "pages"),
+        "passed_over",
+    )
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
@@ -56,6 +61,7 @@ class _Walked:
         self.again = 0.0
         self.asked = -1.0
         self.attempt = 0
+        self.passed_over = 0  # how many the last question passed over: the home, and some of its successors
         self.number = 0
         self.pages: dict[int, None] = {}  # of the answer that is coming in, and what it listed
         self.listed: tuple[dict[str, None], dict[str, None]] = ({}, {})
@@ -115,6 +121,12 @@ class PatternWatcher:
             for prefix in list(watched.way):
                 self._turn_back(pattern, watched, prefix)
 
+    def known(self, pattern: str) -> Iterator[tuple[str, TopicId, float, NodeId | None]]:
+        """All names that match, with what was told of them: topic, age, publisher."""
+        watched, now = self.patterns.get(pattern), self._world.now
+        for name, one in watched.names.items() if watched is not None else ():
+            yield name, one.topic, now - one.born, one.by
+
     def leave(self) -> None:
         for pattern, watched in self.patterns.items():
             for prefix in watched.way:
@@ -122,10 +134,11 @@ class PatternWatcher:
 
     # What goes out.
 
-    def ask(self) -> None:
-        """What is to be asked now."""
+    def ask(self, beside_earlier: bool = False) -> None:
+        """What is to be asked now. `beside_earlier`: some on the ring keep no names and say none."""
         now, timeout = self._world.now, self._parameters.ask_timeout
         for pattern, watched in self.patterns.items():
+            (self._tell_incomplete if beside_earlier else self._passed)(pattern, watched, rules.ROOT, EARLIER)
             for prefix, walked in watched.way.items():
                 slow = SLOW if walked.known and walked.attempt < 2 else max(1, walked.attempt)
                 waits = walked.asked >= 0.0 and now - walked.asked < timeout * slow
@@ -143,7 +156,8 @@ class PatternWatcher:
         term = self._parameters.lasts * max(self._parameters.watch_renew, walked.again)
         digest = rules.digest_of(walked.names, walked.labels) if walked.known else None
         self._post(self._question(pattern, prefix, self._number, term, digest, walked.attempt))
-        walked.attempt = min(walked.attempt + 1, MOST_ATTEMPTS)
+        walked.passed_over = walked.attempt
+        walked.attempt = (walked.attempt + 1) % (MOST_ATTEMPTS + 1)
 
     def _question(
         self, pattern: str, prefix: str, number: int, term: float, digest: int | None, attempt: int = 0
@@ -212,7 +226,7 @@ class PatternWatcher:
                 del walked.labels[label]
                 self._turn_back(told.pattern, watched, f"{told.prefix}{label}/")
         # A home that has come anew may not know yet what others know, and who answers in its place tells no news: ask again before it is believed.
-        early = missing or walked.attempt > 1 or not walked.known
+        early = missing or walked.passed_over > 0 or not walked.known
         walked.known, walked.asked, walked.attempt = True, -1.0, 0
         if self.names < self._parameters.found:
             self._passed(told.pattern, watched, told.prefix, TOO_MANY)
@@ -254,8 +268,9 @@ class PatternWatcher:
                 self.names += 1
                 true = rules.true_topic(name, topic, self._private)
                 seconds = min(max(0.0, float(age)), 1e9)
-                known = watched.names[name] = _Known(true, now - seconds)
-                self.found(pattern, name, true, seconds, publisher if 0 < publisher < RING_SIZE else None)
+                first = publisher if 0 < publisher < RING_SIZE else None
+                known = watched.names[name] = _Known(true, now - seconds, first)
+                self.found(pattern, name, true, seconds, first)
             names[name] = None
             known.at[prefix] = None
             watched.doubted.pop(name, None)
