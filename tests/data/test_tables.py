@@ -213,6 +213,38 @@ def test_a_topic_may_be_called_as_its_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        'user,topics\nu1,"x,y"\nu2,x\nu3,"y,z"\n',
+        'user,topics\nu1,"x, y"\nu2,x\nu3,"y, z"\n',
+        "user,topics\nu1,x;y\nu2,x\nu3,y;z\n",
+        "user|feeds\nu1|x,y\nu2|x\nu3|y,z\n",
+        "u1,x;y\nu2,x\nu3,y;z\n",
+        "u1;x|y\nu2;x\nu3;y|z\n",
+        "u1: x, y\nu2: x\nu3: y, z\n",
+    ],
+)
+def test_lists_in_cells(tmp_path: Path, text: str) -> None:
+    found, understood = read(tmp_path, text)
+    assert found == {"u1": ["x", "y"], "u2": ["x"], "u3": ["y", "z"]}
+    assert understood.shape.startswith("a node and its topics per line")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user;rating\nu1;3,5\nu2;4\nu3;4,5\n",
+        "u1;3,5\nu2;4\nu3;4,5\n",
+        'user,headline\nu1,"rain, then sun"\nu2,"sun, all day"\nu3,fog\n',
+        "user,topics\nu1,a;b\nu1,c\nu2,d;e\n",
+    ],
+)
+def test_no_lists(tmp_path: Path, text: str) -> None:
+    """Decimal numbers, sentences, several lines for one node."""
+    assert read(tmp_path, text)[1].shape.startswith("columns between")
+
+
+@pytest.mark.parametrize(
     ("text", "found"),
     [
         ("user\ttopic\n0\ta,b\n1\tc,d\n", {"0": ["a,b"], "1": ["c,d"]}),

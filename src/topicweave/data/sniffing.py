@@ -139,6 +139,8 @@ class Dialect(msgspec.Struct, frozen=True):
     """What DuckDB takes the columns for; empty if it was not asked."""
     lists: str = ""
     """If lines are a node and all its topics: the separator of the topics."""
+    in_a_cell: bool = False
+    """Whether these topics are one cell, of two."""
 
 
 def sniff(
@@ -154,8 +156,11 @@ def sniff(
     delimiter, quote, types = found["delimiter"], found["quote"], found["types"]
     rows = [split(line, delimiter, quote) for line in lines]
     above_lists = _names_lists(rows) if header is None else header
-    if lists := _lists(rows, delimiter, above_lists):
-        return Dialect(delimiter, quote, ("1st name", "others"), above_lists, True, lists=lists)
+    lists, in_a_cell = _lists(rows, delimiter, above_lists)
+    if lists:
+        return Dialect(
+            delimiter, quote, ("1st name", "others"), above_lists, True, lists=lists, in_a_cell=in_a_cell
+        )
     told, sure = _has_header(rows) if header is None else (header, True)
     first = [name.strip() for name in rows[0]]
     names = tuple(
@@ -232,21 +237,36 @@ def _by_counting(path: Path, lines: Sequence[str], delimiter: str | None) -> dic
     return {"delimiter": best[1], "quote": '"', "types": []}
 
 
-def _lists(rows: list[list[str]], delimiter: str, header: bool) -> str:
-    """The separator of the topics, if every line is a node and all its topics; else nothing."""
+def _lists(rows: list[list[str]], delimiter: str, header: bool) -> tuple[str, bool]:
+    """The separator of the topics, if every line is a node and all its topics, and whether these share a cell; else nothing."""
     below = rows[header:]
     if len(rows) < 3:
-        return ""
+        return "", False
     widths = Counter(len(row) for row in below)
     if widths.most_common(1)[0][1] < 0.9 * len(below):
         # Two lengths are lines that are wrong; more are lists, which have every length.
-        return delimiter if len(widths) > 2 or delimiter in (WHITESPACE, "\t", " ") else ""
-    if delimiter == "\t" and len(below[0]) == 2 and not (header and _is_singular(rows[0][-1])):
-        inner = [row[1] for row in below if len(row) == 2]
-        several = sum(", " not in cell and len(list(filter(None, cell.split(",")))) > 1 for cell in inner)
-        if several >= 0.3 * len(inner) and len({row[0] for row in below}) == len(below):
-            return ","
-    return ""
+        return delimiter if len(widths) > 2 or delimiter in (WHITESPACE, "\t", " ") else "", False
+    if (
+        len(below[0]) != 2
+        or (header and _is_singular(rows[0][-1]))
+        or len({row[0] for row in below}) < len(below)
+    ):
+        return "", False
+    cells = [row[1] for row in below if len(row) == 2]
+    for sign in ",;|":
+        several = sum(
+            _is_list(cell, sign, sure=header or delimiter == ":", decimals=delimiter == ";") for cell in cells
+        )
+        if several >= 0.3 * len(cells):
+            return sign, True
+    return "", False
+
+
+def _is_list(cell: str, sign: str, *, sure: bool, decimals: bool) -> bool:
+    """Whether a cell holds several names. A comma with a blank behind it stands in sentences too; one between digits may be a decimal sign."""
+    if len([name for name in cell.split(sign) if name.strip()]) < 2:
+        return False
+    return sure or not (", " in cell or (decimals and re.fullmatch(r"\s*\d+,\d+\s*", cell)))
 
 
 def _is_singular(name: str) -> bool:

@@ -266,9 +266,9 @@ def _lists(text: str, dialect: Dialect) -> pa.Table:
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
     for line in lines[dialect.header :]:
         node, *others = split(line.rstrip("\r"), dialect.delimiter, dialect.quote)
-        if dialect.lists != dialect.delimiter:
+        if dialect.in_a_cell:
             others = others[0].split(dialect.lists) if others else []
-        found = [other for other in others if other.strip()] or [""]
+        found = [other.strip() for other in others if other.strip()] or [""]
         nodes += [node] * len(found)
         topics += found
     return pa.table(
