@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pytest
 
 from tests.live.together import eventually, linked, local, run, taken
+from topicweave.live.node import LiveNode
 from topicweave.live.swarm import run_swarm
 from topicweave.measures.summary import measure_run
+from topicweave.runs import live_run
 from topicweave.runs.live_run import LiveRun
+from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.run import recording
 from topicweave.runs.sources import GeneratedWorkload
 from topicweave.telemetry.tables import Tables
 
@@ -60,3 +65,32 @@ def test_a_live_run_may_be_spread_over_processes() -> None:
     result = LiveRun(system="spidercast", workload=workload, settle=8.0, events=30, processes=3).run()
     assert (result["nodes"], result["node_errors"], result["hit_ratio"]) == (9, 0, 1.0)
     assert result["degree_mean"] >= 2.0, "one snapshot of all"
+
+
+def test_live_nodes_start_one_by_one_over_the_window_as_in_the_simulator() -> None:
+    workload = GeneratedWorkload(nodes=4, topics=1, min_size=1, max_size=1, seed=0)
+    alike: dict[str, Any] = {"system": "spidercast", "workload": workload, "settle": 1.0, "start_window": 2.0}
+    for one in (LiveRun(**alike), SettledOverlay(**alike)):
+        with recording("starts") as kept:
+            one.run()
+        (telemetry,) = kept
+        times = sorted(time for batch in telemetry.batches()["interests"] for time in batch["time"].to_pylist())
+        assert len(times) == 4
+        assert times[-1] - times[0] > 0.3, "a live one may be late, never early"
+
+
+def test_a_live_run_delays_and_writes_down_what_nodes_say_from_their_first_message_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+
+    def observe(node: LiveNode, *rest: Any) -> None:
+        real(node, *rest)
+        assert node.transport.receiver.delay is not None
+        seen.append((node.joined, node.node.degree, node.counters.messages_received))
+
+    real = live_run._observe
+    monkeypatch.setattr(live_run, "_observe", observe)
+    workload = GeneratedWorkload(nodes=4, topics=1, min_size=1, max_size=1, seed=0)
+    LiveRun(system="spidercast", workload=workload, settle=0.5).run()
+    assert seen == [(False, 0, 0)] * 4, "nobody has heard anything yet"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -43,10 +43,12 @@ async def run_swarm(
     join: Sequence[str] = (),
     seed: int | None = None,
     keep_events: bool = True,
+    before_start: Callable[[int, LiveNode], Awaitable[None]] | None = None,
 ) -> AsyncIterator[list[LiveNode]]:
     """One node per interest, up for the length of a `with` block.
 
-    `settings` hold for all; `keys` and `names` are one per node; `join` names nodes elsewhere.
+    `settings` hold for all; `keys` and `names` are one per node; `join` names nodes elsewhere. Nodes start one after the other;
+    each is handed to `before_start`, with its number, which may prepare it and let it wait.
     """
     rng = random.Random(f"swarm/{seed}")
     nodes: list[LiveNode] = []
@@ -65,6 +67,8 @@ async def run_swarm(
                 keep_events=keep_events,
                 seed=None if seed is None else f"node/{seed}/{number}",
             )
+            if before_start is not None:
+                await before_start(number, node)
             await node.start()
             nodes.append(node)
         yield nodes

@@ -1,7 +1,7 @@
 """A run of live nodes over real sockets instead of the simulator: the same workload, events and measures.
 
-Virtual seconds become real ones. The simulator's latency model delays what arrives; the nodes start one after another, each knowing a few that
-are up. Catching up is off, since the simulator has none.
+Virtual seconds become real ones. The simulator's latency model delays what arrives, from the first message on; the nodes start one after
+another, each knowing a few that are up. Catching up is off, since the simulator has none.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
     """Nobody comes or goes, and all learn of each other as live nodes do; takes as long as it says."""
 
     settle: float = 20.0
-    """Seconds until the overlay is looked at."""
+    """Seconds until the overlay is looked at, once all nodes are up."""
     events: int = 0
+    start_window: float = 0.0
+    """Seconds over which nodes start, as in the simulator; 0: as fast as they can."""
     processes: int = 1
     """That the nodes are spread over."""
     preset: Preset = "local"
@@ -47,7 +49,7 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
         workload = self.workload.load()
         telemetry = self.telemetry(workload)
         if self.processes == 1:
-            hosted = [_host(self, telemetry.run, telemetry.keeps_interests, 0, [], lambda addresses: 0.0)]
+            hosted = [_host(self, telemetry.run, telemetry.keeps_interests, 0, [], lambda _addresses: time.monotonic())]
         else:
             hosted = _apart(self, telemetry)
         for part in hosted:
@@ -83,7 +85,7 @@ class Hosted(NamedTuple):
 
 
 def _apart(run_: LiveRun, telemetry: MemoryTelemetry) -> list[Hosted]:
-    """The first process begins; the others join it. All of them look and publish by the same clock."""
+    """The first process begins with a few nodes; the others join those. All of them start nodes, look and publish by the same clock."""
     context = multiprocessing.get_context("spawn")
     pipes, workers = [], []
     try:
@@ -95,10 +97,13 @@ def _apart(run_: LiveRun, telemetry: MemoryTelemetry) -> list[Hosted]:
             theirs.close()
             pipes.append(ours)
         pipes[0].send([])
-        addresses = pipes[0].recv()
+        seeds = pipes[0].recv()
         for pipe in pipes[1:]:
-            pipe.send(addresses[:CONTACTS])
-        for pipe in pipes[1:]:
+            pipe.send(seeds)
+            pipe.recv()
+        for pipe in pipes:
+            pipe.send(time.monotonic())
+        for pipe in pipes:
             pipe.recv()
         begin = time.monotonic() + 0.5
         for pipe in pipes:
@@ -111,12 +116,12 @@ def _apart(run_: LiveRun, telemetry: MemoryTelemetry) -> list[Hosted]:
 
 
 def _work(run_: LiveRun, name: str, interests: bool, part: int, pipe: Connection) -> None:
-    def everybody_is_up(addresses: list[str]) -> float:
+    def ready(addresses: list[str]) -> float:
         pipe.send(addresses)
         moment: float = pipe.recv()
         return moment
 
-    pipe.send(_host(run_, name, interests, part, pipe.recv(), everybody_is_up))
+    pipe.send(_host(run_, name, interests, part, pipe.recv(), ready))
 
 
 def _host(
@@ -125,9 +130,13 @@ def _host(
     interests: bool,
     part: int,
     join: list[str],
-    everybody_is_up: Callable[[list[str]], float],
+    ready: Callable[[list[str]], float],
 ) -> Hosted:
-    """Run this part of the nodes; `everybody_is_up` tells where they are, and returns when (by the monotonic clock) time begins to count."""
+    """Run this part of the nodes.
+
+    `ready` is called when the first nodes are up (there are some if nobody is to `join`), with their addresses, and when all are. It returns from
+    when (by the monotonic clock) all parts start nodes, and from when time counts.
+    """
     workload = run_.workload.load()
     telemetry = MemoryTelemetry(name, *workload.names())
     telemetry.keeps_interests = interests
@@ -139,6 +148,22 @@ def _host(
         wanted = [
             [workload.topic_names[topic] for topic in workload.interests(index).tolist()] for index in mine
         ]
+        places = {node_id: place for place, node_id in enumerate(workload.node_ids)}
+        seeds = 0 if join else min(CONTACTS, len(mine) - 1)
+        made: list[LiveNode] = []
+        starting = 0.0
+
+        async def prepare(number: int, node: LiveNode) -> None:
+            nonlocal starting
+            _observe(node, telemetry, Constant(), places)
+            if number == seeds:
+                starting = await asyncio.to_thread(ready, [str(one.address) for one in made])
+            if number >= seeds:
+                await _until(starting + run_.start_window * mine[number] / workload.nodes)
+            made.append(node)
+            if telemetry.keeps_interests:
+                telemetry.wants(node.clock.now, node.id, sorted(node.node.subscriptions))
+
         async with run_swarm(
             wanted,
             run_.settings(workload),
@@ -146,15 +171,10 @@ def _host(
             join=join,
             seed=run_.seed if run_.processes == 1 else run_.seed * 1000 + part,
             keep_events=False,
+            before_start=prepare,
         ) as nodes:
             watching = asyncio.create_task(_watch_the_loop(lags))
-            places = {node_id: place for place, node_id in enumerate(workload.node_ids)}
-            for node in nodes:
-                _observe(node, telemetry, Constant(), places)
-                if telemetry.keeps_interests:
-                    telemetry.wants(node.clock.now, node.id, sorted(node.node.subscriptions))
-            begin = await asyncio.to_thread(everybody_is_up, [str(node.address) for node in nodes])
-            begin = begin or time.monotonic()
+            begin = await asyncio.to_thread(ready, [])
             await _until(begin + run_.settle)
             for node in nodes:
                 # One moment for all processes, so that together they are one snapshot.

@@ -26,7 +26,9 @@ class SettledOverlay(Simulated, frozen=True, kw_only=True, tag="overlay"):
     """Let the overlay settle, look at it, and perhaps publish events; nodes come and go if the workload says so."""
 
     settle: float = 20.0
-    """Virtual seconds until the overlay is looked at."""
+    """Virtual seconds until the overlay is looked at, once all nodes have started."""
+    start_window: float = 0.0
+    """Seconds over which nodes start that are up from the beginning."""
     events: int = 0
     """How many events to publish after that, by random subscribers on topics by their rates."""
     diameters: bool = False
@@ -42,8 +44,10 @@ class SettledOverlay(Simulated, frozen=True, kw_only=True, tag="overlay"):
         workload = self.workload.load()
         subscriptions = workload.tables()["subscriptions"]
         churn = from_workload(workload) if len(workload.churn) else always_up(workload.nodes)
-        simulation, telemetry = self.simulate(workload, churn=churn)
-        simulation.run(self.settle)
+        simulation, telemetry = self.simulate(
+            workload, churn=churn._replace(start_window=self.start_window)
+        )
+        simulation.run(self.start_window + self.settle)
         simulation.snapshot()
         if self.events:
             _publish(simulation, self.events, self.seed)

@@ -7,7 +7,7 @@ Rules kept
 ----------
 1. Routing as in Pastry: a leaf set of the nearest identifiers on both sides, and a table whose row r, column c leads to a peer that shares r
    digits (of four bits) with the node and has digit c next. Among the peers for one place the nearest is taken, by the least of `MEASUREMENTS`
-   round trips (the first one has to wait for the connection); of equally near ones (`RESOLUTION`) the one of lowest identifier.
+   round trips (the first one has to wait for the connection); of those as near as that (`RESOLUTION`) the one of lowest identifier.
 2. A subscriber's requests go hop by hop towards the root; whoever passes one on becomes part of the feed's tree, wanted or not (`RelayPaths`,
    the block that RVR uses, too). Events are pushed along the tree at once.
 3. The root is the publisher's own node where publishers are given (the optimisation that Rappel's authors enforced), else the node
@@ -40,7 +40,7 @@ DIGIT = 4
 DIGITS = 64 // DIGIT
 LOOK = "scribe-look"
 MOST_HOPS = 200
-MEASUREMENTS = 3
+MEASUREMENTS = 6
 RESOLUTION = 0.01
 """Seconds. Round trips that differ by less differ by how busy machines were, and nodes that choose by that each choose another
 peer of several equally near ones: paths that would meet do not, and more nodes relay."""
@@ -227,11 +227,13 @@ class ScribeNode(ViewNode):
         return self._router
 
     def _table(self) -> dict[tuple[int, int], NodeId]:
+        return {place: self._nearest(peers) for place, peers in self._places.items()}
+
+    def _nearest(self, peers: Sequence[NodeId]) -> NodeId:
         far = float("inf")
-        return {
-            place: min(peers, key=lambda peer: (self._seconds.get(peer, far), peer))
-            for place, peers in self._places.items()
-        }
+        seconds = [self._seconds.get(peer, far) for peer in peers]
+        alike = min(seconds) + RESOLUTION
+        return min(peer for peer, away in zip(peers, seconds, strict=True) if away <= alike)
 
     def _look(self, key: TimerKey) -> None:
         self.world.set_timer(key, self.parameters.look_every)
@@ -301,7 +303,7 @@ class ScribeNode(ViewNode):
     def _receive_measured(self, sender: NodeId, message: Measured) -> None:
         peer, sent = self._asked.pop(message.number, (None, 0.0))
         if peer == sender:
-            seconds = round((self.world.now - sent) / RESOLUTION) * RESOLUTION
+            seconds = self.world.now - sent
             if seconds < self._seconds.get(sender, float("inf")):
                 self._seconds[sender] = seconds
                 self._router = None
