@@ -336,6 +336,27 @@ def test_many_ports_of_one_host_are_bounded_too() -> None:
     assert dials == 256
 
 
+def test_members_that_once_answered_are_no_victims() -> None:
+    """A busy machine hosts hundreds of nodes: that some of them answer late must not keep all the others from being dialled."""
+    targets, members = Targets(), [Address("127.0.0.1", port) for port in range(1, 1001)]
+    for member in members:
+        targets.reached(member)
+    for _ in range(2):
+        for member in members:
+            assert targets.may(member, 0.0)
+            targets.failed(member, 0.0)
+    strangers = [Address("127.0.0.1", port) for port in range(2001, 4001)]
+    dials = 0
+    for stranger in strangers:
+        if targets.may(stranger, 1.0):
+            dials += 1
+            targets.failed(stranger, 1.0)
+    assert dials == 256, "they are as bounded as ever"
+    assert all(targets.may(member, 1.0) for member in members)
+    targets.failed(members[0], 1.0)
+    assert not targets.may(members[0], 1.5), "one that is gone is tried more and more rarely"
+
+
 def test_faults_add_up_to_a_ban_and_are_forgotten_in_time() -> None:
     book = Reputation()
     assert not any(book.fault(1, "offered what it does not have", float(n * 60)) for n in range(100)), (

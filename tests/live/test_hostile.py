@@ -377,3 +377,22 @@ def test_invented_subscribers_are_not_dialled() -> None:
             assert (victim.counters.connections_opened, victim.counters.dials_failed) == dialled
 
     run(test)
+
+
+def test_who_says_that_it_lives_at_a_victims_address_gets_no_more_dials_there() -> None:
+    """The address in a hello is a claim; only one that was dialled and answered is known to be a member's."""
+
+    async def test() -> None:
+        nobody = Address("127.0.0.1", 9)
+        async with topicweave.connect(local(name="reader", subscribe=("a",))) as reader:
+            targets = reader.transport.dialler.targets
+            for _ in range(9):
+                targets.failed(nobody, reader.transport.loop.time())
+            liar = local(name="liar", advertise=str(nobody), join=(str(reader.address),))
+            async with topicweave.connect(liar) as other:
+                await eventually(lambda: reader.joined and other.joined)
+                assert not targets.may(nobody, reader.transport.loop.time())
+                assert not reader.transport.dialler.targets.member(nobody)
+                assert other.transport.dialler.targets.member(reader.address), "dialled, and it answered"
+
+    run(test)

@@ -74,7 +74,9 @@ def test_live_nodes_start_one_by_one_over_the_window_as_in_the_simulator() -> No
         with recording("starts") as kept:
             one.run()
         (telemetry,) = kept
-        times = sorted(time for batch in telemetry.batches()["interests"] for time in batch["time"].to_pylist())
+        times = sorted(
+            time for batch in telemetry.batches()["interests"] for time in batch["time"].to_pylist()
+        )
         assert len(times) == 4
         assert times[-1] - times[0] > 0.3, "a live one may be late, never early"
 
@@ -82,7 +84,7 @@ def test_live_nodes_start_one_by_one_over_the_window_as_in_the_simulator() -> No
 def test_a_live_run_delays_and_writes_down_what_nodes_say_from_their_first_message_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen = []
+    seen: list[tuple[bool, int, int]] = []
 
     def observe(node: LiveNode, *rest: Any) -> None:
         real(node, *rest)

@@ -15,7 +15,13 @@ def swarm(
     topics_per_node: Annotated[int, typer.Option(min=1, help="How many each node wants.")] = 10,
     rate: Annotated[float, typer.Option(min=0, help="Events published per second, by all together.")] = 10.0,
     seconds: Annotated[float, typer.Option(min=0, help="Stop after so long; 0 goes on until Ctrl-C.")] = 0.0,
-    preset: Annotated[str, typer.Option(help="Timers: local, lan or wan.")] = "local",
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Timers: local, lan or wan. By default local, or, for more than 100 nodes, the patient wan.",
+            show_default=False,
+        ),
+    ] = None,
     http: Annotated[bool, typer.Option("--http", help="Give the first node an HTTP port.")] = False,
     seed: Annotated[int, typer.Option(help="Decides who wants what.")] = 0,
     dashboard: Annotated[
@@ -46,6 +52,7 @@ def swarm(
     from topicweave.errors import BadInput
     from topicweave.live.running import run_shown_swarm
     from topicweave.live.settings import Address, load_settings
+    from topicweave.live.swarm import draw_interests, preset_for
 
     if (dashboard or play) and not Address.parse(at, "at").loopback:
         raise BadInput(f"--at {at}: the page is for this machine; say an address on loopback")
@@ -60,10 +67,10 @@ def swarm(
 
         run_recording(play, seconds, at)
         return
-    settings = load_settings(flags={"insecure": True, "system": system, "preset": preset}, environment={})
+    times = preset or preset_for(nodes)
+    settings = load_settings(flags={"insecure": True, "system": system, "preset": times}, environment={})
     if dashboard:
         from topicweave.live.dashboard.running import run_dashboard_swarm
-        from topicweave.live.swarm import draw_interests
 
         interests = draw_interests(nodes, topics, min(topics, topics_per_node), seed)
         run_dashboard_swarm(settings, interests, rate, seconds, seed, at, record)

@@ -11,9 +11,22 @@ import msgspec
 
 from topicweave.live.node import LiveNode
 from topicweave.live.settings import Settings
+from topicweave.systems.presets import Preset
 
 CONTACTS = 3
 """How many earlier nodes a node of the swarm is told of."""
+
+CROWD = 100
+"""More nodes than this on one machine may answer late."""
+
+
+def preset_for(nodes: int) -> Preset:
+    """The times that so many nodes on one machine need: nodes of a crowd that do not wait for each other dial again and again, and are busier still.
+
+    >>> preset_for(50), preset_for(200)
+    ('local', 'wan')
+    """
+    return "local" if nodes <= CROWD else "wan"
 
 
 def draw_interests(nodes: int, topics: int, topics_per_node: int, seed: int = 0) -> list[list[str]]:

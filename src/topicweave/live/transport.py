@@ -255,7 +255,7 @@ class Transport:
             link.told_credentials.add((hello.id, link.credential.key_id))
         self.counters.connections_opened += 1
         self.book.confirm(AddressOf(hello.id, hello.address, hello.issued, hello.signature))
-        self.dialler.reached(hello.id, hello.address)
+        self.dialler.met(hello.id)
         self.troubles.settled(f"dialling {link.remote}")
         self.clock.told(hello.id, hello.time)
         if self.keyring is not None and self.keyring.revocations.data:

@@ -4,14 +4,19 @@ Rappel's authors tested their simulator by how well it predicted the deployment.
 the same latency model, learning of each other as live nodes do in both; what must agree is printed side by side, the simulated figure in the
 place of the paper's. A live run needs a processor that keeps up: run it with `--workers 1`, and see `loop_lag_max` (seconds) for how late the
 machine let the nodes act; near a system's timeouts (1 s and more) its figures say nothing about the system.
+
+Nodes start over the same time in both worlds: OMen keeps the links that it made in the crowd of the start. 200 nodes have twice the time to settle, and
+publish slowly: one machine has to carry all of them. They are simulated with several seeds, since a live run is a seed of its own: the noise of Vitis
+differs by a sixth between two seeds of the simulator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
-from topicweave.papers.study import Plan, Row, Scale, Study, claim, close_to, reported
+from topicweave.papers.study import Plan, Row, Scale, Study, Where, claim, reported
 from topicweave.runs.live_run import LiveRun
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.run import Result, Run
@@ -22,27 +27,40 @@ from topicweave.systems.registry import SYSTEMS
 SHARE = 0.10
 """How far the worlds may be apart."""
 MEASURES = ("degree_mean", "noise", "hops_mean", "hit_ratio")
+SEEDS = 3
+"""Of the simulator, for 200 nodes."""
+SLOWER: Mapping[str, Mapping[str, Any]] = {"gossipsub": {"heartbeat_interval": 3.0, "suspect_after": 12.0}}
+"""Times for 200 nodes, in both worlds, of what two cores do not keep up with otherwise."""
 
 
 def plan(scale: Scale, seed: int) -> Plan:
     """50 nodes in one process at the papers' pace, or with `paper` 200 in four at that of live nodes: the papers' is more than two cores keep up with."""
-    nodes, times = (50, PAPER) if scale == "smoke" else (200, DEFAULT)
-    spread: dict[str, Any] = {} if scale == "smoke" else {"processes": 4, "preset": "wan"}
+    whole = scale != "smoke"
+    nodes, times = (200, DEFAULT) if whole else (50, PAPER)
+    seeds = range(seed, seed + SEEDS) if whole else range(seed, seed + 1)
+    spread: dict[str, Any] = {"processes": 4, "preset": "wan"} if whole else {}
     workload = GeneratedWorkload(nodes=nodes, topics=50, min_size=10, max_size=10, seed=seed)
     runs: dict[Any, Run] = {}
     for system in SYSTEMS:
-        settle, parameters = SYSTEMS[system].settles(times), SYSTEMS[system].paced(times, {})
+        settle = SYSTEMS[system].settles(times)
+        parameters = SYSTEMS[system].paced(times, SLOWER.get(system, {}) if whole else {})
         alike: dict[str, Any] = {"system": system, "parameters": parameters, "workload": workload}
-        alike |= {"seed": seed, "settle": settle, "events": 500}
-        runs[system, False] = SettledOverlay(**alike, membership="directory")
-        runs[system, True] = LiveRun(**alike, **spread)
+        alike |= {"events": 500, "start_window": nodes / 10, "settle": 2 * settle if whole else settle}
+        if whole:
+            alike["publishing"] = 25.0
+        for one in seeds:
+            runs[system, one] = SettledOverlay(**alike, seed=one, membership="directory")
+        runs[system, "live"] = LiveRun(**alike, seed=seed, **spread)
 
     def judge(results: Mapping[Any, Result]) -> list[Row]:
         rows = []
         for system in SYSTEMS:
-            simulated, live = results[system, False], results[system, True]
+            live = results[system, "live"]
             where = {"system": system, "nodes": nodes}
-            rows += [close_to(where, name, simulated[name], live[name], SHARE) for name in MEASURES]
+            rows += [
+                agrees(where, name, [results[system, one][name] for one in seeds], live[name])
+                for name in MEASURES
+            ]
             rows.append(reported(where, "loop_lag_max", None, live["loop_lag_max"]))
             rows.append(
                 claim(where, "node_errors", "no node fails", live["node_errors"], not live["node_errors"])
@@ -50,6 +68,14 @@ def plan(scale: Scale, seed: int) -> Plan:
         return rows
 
     return Plan(runs, judge)
+
+
+def agrees(where: Where, measure: str, simulated: Sequence[float], live: float) -> Row:
+    """Met when within a share of what the simulator gave for any of its seeds, or for one in between."""
+    low, high = min(simulated), max(simulated)
+    holds = low - SHARE * abs(low) <= live <= high + SHARE * abs(high)
+    between = f" of {low:.4g} to {high:.4g}" if len(simulated) > 1 else ""
+    return Row(where, measure, fmean(simulated), live, holds, f"within {SHARE:.0%}{between}")
 
 
 STUDIES = [

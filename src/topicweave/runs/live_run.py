@@ -38,6 +38,8 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
     settle: float = 20.0
     """Seconds until the overlay is looked at, once all nodes are up."""
     events: int = 0
+    publishing: float = PUBLISHING
+    """Seconds over which they are published."""
     start_window: float = 0.0
     """Seconds over which nodes start, as in the simulator; 0: as fast as they can."""
     processes: int = 1
@@ -49,7 +51,11 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
         workload = self.workload.load()
         telemetry = self.telemetry(workload)
         if self.processes == 1:
-            hosted = [_host(self, telemetry.run, telemetry.keeps_interests, 0, [], lambda _addresses: time.monotonic())]
+            hosted = [
+                _host(
+                    self, telemetry.run, telemetry.keeps_interests, 0, [], lambda _addresses: time.monotonic()
+                )
+            ]
         else:
             hosted = _apart(self, telemetry)
         for part in hosted:
@@ -180,7 +186,7 @@ def _host(
                 # One moment for all processes, so that together they are one snapshot.
                 telemetry.links(begin + run_.settle, node.id, node.node.links())
             await _publish(run_, dict(zip(mine, nodes, strict=True)), workload, telemetry, begin)
-            await _until(begin + run_.settle + PUBLISHING + DRAIN)
+            await _until(begin + run_.settle + run_.publishing + DRAIN)
             for node in nodes:
                 for kind, (messages, size) in (node.world.control or {}).items():
                     telemetry.control(node.clock.now, node.id, kind, messages, size)
@@ -205,7 +211,7 @@ async def _publish(
     """Events one after the other, each by the process that hosts its publisher."""
     for number, (publisher, topic) in enumerate(drawn_events(workload, run_.events, run_.seed)):
         if publisher in nodes:
-            await _until(begin + run_.settle + number * PUBLISHING / run_.events)
+            await _until(begin + run_.settle + number * run_.publishing / run_.events)
             node = nodes[publisher]
             receipt = await node.publish(workload.topic_names[topic], b"")
             event = receipt.event

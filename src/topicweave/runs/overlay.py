@@ -31,6 +31,8 @@ class SettledOverlay(Simulated, frozen=True, kw_only=True, tag="overlay"):
     """Seconds over which nodes start that are up from the beginning."""
     events: int = 0
     """How many events to publish after that, by random subscribers on topics by their rates."""
+    publishing: float = PUBLISHING
+    """Seconds over which they are published, evenly."""
     diameters: bool = False
     """Measure the topics' diameters also without events; with events they always are."""
     tdi: int = 0
@@ -44,13 +46,11 @@ class SettledOverlay(Simulated, frozen=True, kw_only=True, tag="overlay"):
         workload = self.workload.load()
         subscriptions = workload.tables()["subscriptions"]
         churn = from_workload(workload) if len(workload.churn) else always_up(workload.nodes)
-        simulation, telemetry = self.simulate(
-            workload, churn=churn._replace(start_window=self.start_window)
-        )
+        simulation, telemetry = self.simulate(workload, churn=churn._replace(start_window=self.start_window))
         simulation.run(self.start_window + self.settle)
         simulation.snapshot()
         if self.events:
-            _publish(simulation, self.events, self.seed)
+            _publish(simulation, self.events, self.publishing, self.seed)
             simulation.run(simulation.now + DRAIN)
             # Bring the control traffic up to date; the overlay is measured as it was before the events.
             simulation.flush_control()
@@ -82,11 +82,11 @@ class SettledOverlay(Simulated, frozen=True, kw_only=True, tag="overlay"):
         return result
 
 
-def _publish(simulation: Simulation, events: int, seed: int) -> None:
+def _publish(simulation: Simulation, events: int, seconds: float, seed: int) -> None:
     """Publish so many over the next seconds, evenly."""
     for number, (publisher, topic) in enumerate(drawn_events(simulation.workload, events, seed)):
-        simulation.at(simulation.now + PUBLISHING * number / events, simulation.publish, publisher, topic)
-    simulation.run(simulation.now + PUBLISHING)
+        simulation.at(simulation.now + seconds * number / events, simulation.publish, publisher, topic)
+    simulation.run(simulation.now + seconds)
 
 
 def overlay_measures(

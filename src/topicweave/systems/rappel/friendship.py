@@ -92,8 +92,9 @@ class Friendship:
         self._friends_changed(None)
         return stale
 
-    def subscribed_to(self, feeds: Iterable[TopicId]) -> None:
-        bloom = blooms.bloom_of(feeds)
+    def subscribed_to(self, feeds: Iterable[TopicId], besides: bool = False) -> None:
+        """These are the feeds, or so are these `besides` those that are."""
+        bloom = blooms.bloom_of(feeds) | (self.bloom if besides else 0)
         if bloom != self.bloom:
             self.bloom = bloom
             self.bloom_version += 1

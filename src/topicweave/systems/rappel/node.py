@@ -130,14 +130,17 @@ class RappelNode(ViewNode):
     def _interest_changed(self, before: Interest) -> None:
         super()._interest_changed(before)
         dropped = before - self._interest
-        self._unjoined = [feed for feed in self._unjoined if feed not in dropped]
-        self.friendship.subscribed_to(self._interest)
+        wanted = sorted(self._interest - before)
+        if dropped:
+            self._unjoined = [feed for feed in self._unjoined if feed not in dropped]
+            self.friendship.subscribed_to(self._interest)
+        else:
+            self.friendship.subscribed_to(wanted, besides=True)
         self._contacts_stale = True
         self._acks.clear()
         for feed in sorted(dropped):
             self.trees.leave(feed)
             self.updates.forget(feed)
-        wanted = sorted(self._interest - before)
         if wanted and self.place.settled:
             self._join(wanted)
 
