@@ -21,8 +21,10 @@ from benchmarks import (
     rest,
     scale,
     selection,
+    show,
     sizing,
     vitis,
+    wildcards,
 )
 from benchmarks.sheet import WIDTH, Sheet
 from topicweave import __version__
@@ -42,6 +44,8 @@ BENCHMARKS: dict[str, Callable[[bool], list[Sheet]]] = {
     "rest": rest.run,
     "found": found.run,
     "patterns": patterns.run,
+    "wildcards": wildcards.run,
+    "show": show.run,
 }
 
 

@@ -1,5 +1,5 @@
 """Make `.venv` what requirements/ and pyproject.toml say, see to a Java for Spark, to a Chromium and to Mosquitto's
-programs for the tests.
+programs and mqtt.js for the tests.
 
 `make setup` runs this.
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     java.add_argument("--need-java", action="store_true", help="fail where no Java can be had")
     java.add_argument("--java-optional", action="store_true", help="do not try again where none could be had")
     parser.add_argument(
-        "--test-tools", action="store_true", help="see to a Chromium and Mosquitto's programs, too"
+        "--test-tools", action="store_true", help="see to a Chromium, Mosquitto's programs and mqtt.js, too"
     )
     parser.add_argument(
         "--check", action="store_true", help="do nothing; exit with 0 if nothing is to be done"
@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             if options.test_tools:
                 install_chromium(root)
                 install_mosquitto(root)
+                install_mqtt_js(root)
         if options.need_java and not read_stamp(root).get("java"):
             return 1
     except SetupError as error:
@@ -94,7 +95,9 @@ def in_place(root: Path, java_optional: bool, test_tools: bool) -> bool:
     if not wanted(root).items() <= stamp.items():
         return False
     if test_tools and (
-        stamp.get("chromium") != find_chromium() or stamp.get("mosquitto") != find_mosquitto(root)
+        stamp.get("chromium") != find_chromium()
+        or stamp.get("mosquitto") != find_mosquitto(root)
+        or stamp.get("mqtt_js") != wanted_mqtt_js(root)
     ):
         return False
     java = stamp.get("java")
@@ -156,7 +159,7 @@ def install_packages(root: Path) -> None:
         # Left over from an earlier lock, such a package would hide that nothing asks for it any more.
         if left_over := installed_names(venv) - names - {"pip", "topicweave"}:
             pip(venv, "uninstall", "--yes", *sorted(left_over))
-        have = {key: have[key] for key in ("java", "chromium", "mosquitto") if key in have}
+        have = {key: have[key] for key in ("java", "chromium", "mosquitto", "mqtt_js") if key in have}
     if have.get("project") != want["project"]:
         say("installing topicweave itself, editable")
         pip(venv, "install", "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(root))
@@ -294,6 +297,37 @@ def unpack_mosquitto_passwd(root: Path) -> str:
             return f" ({MOSQUITTO} cannot be unpacked)"
         shutil.copy(program, root / ".venv/bin/mosquitto_passwd")
     return ""
+
+
+# ---- mqtt.js
+
+
+def install_mqtt_js(root: Path) -> None:
+    """Into .venv, as its lock says: npm compares each package with its hash, and runs none of their scripts."""
+    want = wanted_mqtt_js(root)
+    if read_stamp(root).get("mqtt_js") == want:
+        return
+    npm, folder = shutil.which("npm"), root / ".venv/mqtt-js"
+    if npm and want:
+        say("fetching mqtt.js")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(root / "requirements/mqtt-js", folder)
+        quietly = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+        answer = run(["env", "-C", str(folder), npm, "ci", *quietly])
+        if answer.returncode:
+            shutil.rmtree(folder, ignore_errors=True)
+            said = answer.stdout.strip().splitlines()
+            print(
+                f"setup: no mqtt.js{f' (npm: {said[0]})' if said else ''}; without it one test of the MQTT door is skipped",
+                file=sys.stderr,
+            )
+    write_stamp(root, {**read_stamp(root), "mqtt_js": want})
+
+
+def wanted_mqtt_js(root: Path) -> str:
+    """Which one, where there is an npm to fetch it with; else nothing, and the test that needs it says so."""
+    lock = root / "requirements/mqtt-js/package-lock.json"
+    return digest(lock) if shutil.which("npm") and lock.is_file() else ""
 
 
 # ---- Debian's packages

@@ -17,14 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
 from topicweave.live.mqtt.codec import encode
-from topicweave.live.mqtt.packets import V311, Connect, Publish, Subscribe, Wish
+from topicweave.live.mqtt.packets import V311, Connect, Publish, Suback, Subscribe, Wish
 
 SERVERS = ("topicweave", "mosquitto")
 PAYLOAD = bytes(128)
@@ -96,8 +96,11 @@ def _wait_for(port: int) -> None:
 class Reader(asyncio.Protocol):
     """Counts messages, which are all of one length, and answers those of QoS 1."""
 
-    def __init__(self, topic: str, qos: int, arrived: list[int]) -> None:
-        self._hello = encode(Connect("", V311), V311) + encode(Subscribe(1, (Wish(topic, qos),)), V311)
+    def __init__(self, topic: str, qos: int, arrived: list[int], filters: Sequence[str] = ()) -> None:
+        """Instead of the topic `filters` are subscribed to, if there are any; all topics are as long as the one given."""
+        wishes = tuple(Wish(one, qos) for one in filters or [topic])
+        self._hello = encode(Connect("", V311), V311) + encode(Subscribe(1, wishes), V311)
+        self._welcome = 4 + len(encode(Suback(1, (0,) * len(wishes)), V311))
         self._length = len(encode(Publish(topic, PAYLOAD, qos, packet_id=qos), V311))
         self._id_at = self._length - len(PAYLOAD) - 2
         self._qos, self._arrived, self._data = qos, arrived, b""
@@ -110,11 +113,11 @@ class Reader(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         data = self._data + data
         if not self.ready.done():
-            if len(data) < 9:  # Connack and Suback.
+            if len(data) < self._welcome:  # Connack and Suback.
                 self._data = data
                 return
             self.ready.set_result(None)
-            data = data[9:]
+            data = data[self._welcome :]
         count, length, place = len(data) // self._length, self._length, self._id_at
         if self._qos:
             starts = range(place, place + count * length, length)
@@ -185,6 +188,23 @@ async def _flow(
     joins = readers / (time.perf_counter() - began)
     _, writer = await loop.create_connection(Writer, "127.0.0.1", port)
     expected = count * readers // len(topics)
+    rate = await flow_to(writer, process, topics, count, qos, expected, arrived)
+    for protocol in protocols:
+        protocol.transport.abort()
+    writer.transport.abort()
+    return joins, rate
+
+
+async def flow_to(
+    writer: Writer,
+    process: psutil.Process,
+    topics: list[str],
+    count: int,
+    qos: int,
+    expected: int,
+    arrived: list[int],
+) -> Rate:
+    """From the first message published until all have arrived, or no more come."""
     before = sum(process.cpu_times()[:2])
     began = last = time.perf_counter()
     publishing = asyncio.create_task(writer.publish(topics, count, qos))
@@ -194,11 +214,8 @@ async def _flow(
         if arrived[0] > seen:
             seen, last = arrived[0], time.perf_counter()
     publishing.cancel()
-    for protocol in protocols:
-        protocol.transport.abort()
-    writer.transport.abort()
     used = 1e6 * (sum(process.cpu_times()[:2]) - before) / max(arrived[0], 1)
-    return joins, Rate(arrived[0] / expected, arrived[0] / (last - began), used)
+    return Rate(arrived[0] / expected, arrived[0] / (last - began), used)
 
 
 def fan_out(name: str, subscribers: int, count: int, qos: int) -> Rate:

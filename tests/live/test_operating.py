@@ -224,6 +224,40 @@ def test_metrics_explain_themselves_and_the_dashboard_asks_for_nothing_else() ->
     run(test)
 
 
+def test_the_image_is_made_of_what_is_there_and_of_what_is_locked() -> None:
+    """No container runtime is needed to see that."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / "packaging/Containerfile").read_text())
+    steps = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+    known = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT"}
+    assert {word for word, _ in steps} <= known
+    stages = [rest.split()[-1] for word, rest in steps if word == "FROM" and " AS " in rest]
+    for word, rest in steps:
+        if word == "COPY":
+            *sources, _ = rest.split()
+            if sources[0].startswith("--from="):
+                assert sources[0].removeprefix("--from=") in stages
+            else:
+                assert all((ROOT / source).exists() for source in sources), rest
+        if word in ("ENTRYPOINT", "HEALTHCHECK"):
+            words = json.loads(rest[rest.index("[") :])
+            assert words[0].startswith("/opt/topicweave/bin/")
+    installs = [
+        part for word, rest in steps if word == "RUN" for part in rest.split("&&") if "pip install" in part
+    ]
+    assert len(installs) == 3
+    locked = {part.split()[-1] for part in installs if "--require-hashes" in part}
+    assert locked == {"requirements/build.txt", "requirements/node.txt"}
+    (own,) = [part for part in installs if "--require-hashes" not in part]
+    assert {"--no-deps", "--no-build-isolation"} <= set(own.split())
+    assert own.split()[-1] == "."
+    for name in locked:
+        for package in re.split(r"\n(?=\S)", (ROOT / name).read_text()):
+            if re.match(r"[a-z0-9]", package):
+                assert "--hash=sha256:" in package, package
+    users = [rest for word, rest in steps if word == "USER"]
+    assert users == ["topicweave"], "not root"
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"), [("topicweave confi", "config"), ("topicweave node --log-l", "--log-level")]
 )

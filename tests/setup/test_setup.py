@@ -333,6 +333,41 @@ def test_without_mosquitto_one_line_says_so_once(
     assert without_java.setup("--check", "--java-optional", "--test-tools") == 0
 
 
+def test_mqtt_js_is_fetched_once_as_its_lock_says(
+    without_java: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT / "requirements/mqtt-js", without_java.root / "requirements/mqtt-js")
+    offer(without_java, "chromium", "mosquitto_sub", "mosquitto_passwd")
+    without_java.setup("--test-tools")
+    assert not without_java.ran("npm"), "there is none"
+    offer(without_java, "npm")
+    assert without_java.setup("--check", "--java-optional", "--test-tools") == 1
+    without_java.setup("--test-tools")
+    assert without_java.ran("npm ci --ignore-scripts")
+    assert (without_java.root / ".venv/mqtt-js/package-lock.json").is_file()
+    without_java.setup("--test-tools")
+    assert not without_java.ran("npm")
+    assert without_java.setup("--check", "--java-optional", "--test-tools") == 0
+    (without_java.root / "requirements/mqtt-js/package-lock.json").write_text("{}")
+    without_java.failing["npm ci"] = "npm error code ENOTFOUND\nnpm error more"
+    capsys.readouterr()
+    assert without_java.setup("--test-tools") == 0
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if "mqtt.js" in one]
+    assert line == (
+        "setup: no mqtt.js (npm: npm error code ENOTFOUND); without it one test of the MQTT door is skipped"
+    )
+    assert not (without_java.root / ".venv/mqtt-js").exists()
+    assert without_java.setup("--check", "--java-optional", "--test-tools") == 0, "said once"
+
+
+def test_the_lock_of_mqtt_js_has_a_hash_for_everything_and_no_address() -> None:
+    text = (ROOT / "requirements/mqtt-js/package-lock.json").read_text()
+    packages = json.loads(text)["packages"]
+    assert "node_modules/mqtt" in packages
+    assert all(entry["integrity"].startswith("sha512-") for name, entry in packages.items() if name)
+    assert "://" not in text
+
+
 def test_a_java_that_went_away_is_looked_for_again(checkout: Checkout) -> None:
     checkout.setup()
     Path(setup.read_stamp(checkout.root)["java"]).unlink()

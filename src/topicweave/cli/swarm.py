@@ -37,8 +37,12 @@ def swarm(
         ),
     ] = "127.0.0.1:0",
     record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --dashboard: keep what it shows in a file.")
+        Path | None,
+        typer.Option(metavar="FILE", help="With --dashboard or --simulate: keep what it shows in a file."),
     ] = None,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Record a simulated swarm: no processes, no sockets.")
+    ] = False,
     play: Annotated[Path | None, typer.Option(metavar="FILE", help="Show what was recorded instead.")] = None,
 ) -> None:
     """Start a swarm on loopback and watch it.
@@ -47,6 +51,7 @@ def swarm(
     Examples:
       topicweave swarm --nodes 50 --system spidercast
       topicweave swarm --nodes 50 --dashboard --record swarm.jsonl
+      topicweave swarm --nodes 500 --simulate --seconds 60 --record many.jsonl
       topicweave swarm --play swarm.jsonl
     """
     from topicweave.errors import BadInput
@@ -60,12 +65,22 @@ def swarm(
         raise BadInput(
             "--dashboard and --http: choose one; the dashboard is a page of the swarm, not of a node"
         )
-    if record and not dashboard:
-        raise BadInput("--record needs --dashboard: it keeps what that shows")
+    if record and not (dashboard or simulate):
+        raise BadInput("--record needs --dashboard: it keeps what that shows; or --simulate")
+    if simulate and (dashboard or play or not record or not seconds):
+        raise BadInput("--simulate needs --record FILE and --seconds, and neither --dashboard nor --play")
     if play:
         from topicweave.live.dashboard.running import run_recording
 
         run_recording(play, seconds, at)
+        return
+    if simulate:
+        from topicweave.runs.simulated_show import record_simulation
+
+        assert record is not None
+        interests = draw_interests(nodes, topics, min(topics, topics_per_node), seed)
+        frames = record_simulation(system, interests, rate, seconds, seed, record)
+        typer.echo(f"{record}: {frames} frames; look at them with `topicweave swarm --play {record}`")
         return
     times = preset or preset_for(nodes)
     settings = load_settings(flags={"insecure": True, "system": system, "preset": times}, environment={})
