@@ -112,7 +112,7 @@ def run(quick: bool) -> list[Sheet]:
     )
     crashed = Sheet(
         "patterns-crash",
-        "The same from 30 s after a tenth of the nodes crashed, and what it takes per node and second",
+        "The same from 30 s after a tenth of the nodes crashed",
         2,
         Column("nodes", ",d"),
         Column("split at", ",d"),
@@ -121,6 +121,13 @@ def run(quick: bool) -> list[Sheet]:
         Column("names of the crashed gone after", ".0f", "less"),
         Column("found in the end", ".4f", "more"),
         Column("wrong in the end", ",d", "less"),
+    )
+    costs = Sheet(
+        "patterns-costs",
+        "What it takes per node and second",
+        2,
+        Column("nodes", ",d"),
+        Column("split at", ",d"),
         Column("messages: ring", ".1f", "less"),
         Column("with names", ".1f", "less"),
         Column("bytes: ring", ",.0f", "less"),
@@ -132,6 +139,7 @@ def run(quick: bool) -> list[Sheet]:
         words = ("names", "found", "odd", "found_p50", "found_p95", "gone_p50", "gone_p95")
         found.add(nodes, split_at, *(got[word] for word in words), outcome.cpu)
         after = ("found_after_crash", "crash_found_p95", "crash_gone_max", "found_end", "odd_end")
-        costs = ("ring_messages", "all_messages", "ring_bytes", "all_bytes")
-        crashed.add(nodes, split_at, *(got[word] for word in (*after, *costs)))
-    return [found, crashed]
+        crashed.add(nodes, split_at, *(got[word] for word in after))
+        taken = ("ring_messages", "all_messages", "ring_bytes", "all_bytes")
+        costs.add(nodes, split_at, *(got[word] for word in taken))
+    return [found, crashed, costs]
