@@ -15,7 +15,7 @@ from benchmarks.sheet import Column, Sheet
 from topicweave.live.swarm import draw_interests
 from topicweave.runs.simulated_show import record_simulation
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu")
 RATES = """(seconds) => new Promise((done) => {
   const rates = [];
@@ -41,7 +41,6 @@ def rates(file: Path, nodes: int, seconds: int) -> tuple[list[int], float]:
     """Frames in each of so many seconds, once all nodes are there, and processor seconds for a frame."""
     from playwright.sync_api import expect, sync_playwright
 
-    browser_file = next(filter(None, map(shutil.which, CHROMIUM)), None)
     play = [sys.executable, "-m", "topicweave.cli", "swarm", "--play", str(file)]
     with (
         subprocess.Popen(play, stdout=subprocess.PIPE, text=True) as playing,
@@ -50,7 +49,7 @@ def rates(file: Path, nodes: int, seconds: int) -> tuple[list[int], float]:
         assert playing.stdout is not None
         try:
             url = playing.stdout.readline().split()[1]
-            browser = playwright.chromium.launch(executable_path=browser_file, args=FLAGS)
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             page.goto(url)
             expect(page.locator("#legend")).to_contain_text(f"{nodes} nodes", timeout=120_000)
@@ -82,8 +81,11 @@ def run(quick: bool) -> list[Sheet]:
             file = Path(folder) / "recording.jsonl"
             seconds = 3 if quick else 30
             made = measured(recorded, file, nodes, float(seconds))
+            size = file.stat().st_size / 1e6
+            if CHROMIUM is None:
+                sheet.add(nodes, seconds, made.cpu, size, None, None, None)
+                continue
             found, used = rates(file, nodes, 2 if quick else 20)
             found.sort()
-            size = file.stat().st_size / 1e6
             sheet.add(nodes, seconds, made.cpu, size, found[len(found) // 2], found[0], 1000 * used)
     return [sheet]
