@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 import networkx as nx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from topicweave.blocks.views import Directory, FullView
-from topicweave.model.ids import Interest, NodeId
+from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.systems.weave import WEAVE, rules
 from topicweave.testing import Bench
 
@@ -18,55 +19,82 @@ INTERESTS = st.frozensets(st.integers(0, 7), max_size=8)
 PEERS = st.dictionaries(st.integers(1, 99).filter(lambda peer: peer != OWN), INTERESTS, max_size=12)
 
 
-def view_of(peers: dict[NodeId, Interest]) -> FullView:
+def view_of(peers: dict[NodeId, Interest], own: NodeId = OWN) -> FullView:
     directory = Directory()
     for peer, interest in peers.items():
         directory.put(peer, interest)
-    return FullView(Bench(WEAVE).world(OWN), OWN, frozenset(), directory)
+    return FullView(Bench(WEAVE).world(own), own, frozenset(), directory)
 
 
-@given(PEERS, INTERESTS, st.sets(st.integers(1, 99)), st.integers(1, 4), st.randoms(use_true_random=False))
+@given(PEERS, INTERESTS, st.sets(st.integers(1, 99)), st.randoms(use_true_random=False))
 def test_the_lower_peer_that_covers_most(
-    peers: dict[NodeId, Interest], topics: Interest, excluded: set[NodeId], tie: int, rng: random.Random
+    peers: dict[NodeId, Interest], topics: Interest, excluded: set[NodeId], rng: random.Random
 ) -> None:
-    found = rules.cover(view_of(peers), OWN, topics, excluded, tie, rng)
+    found = rules.cover(view_of(peers), OWN, topics, excluded, 0.0, rng)
     lower = {
         peer: len(topics & interest)
         for peer, interest in peers.items()
         if peer < OWN and peer not in excluded and topics & interest
     }
-    if not lower:
-        assert found is None
-        return
-    assert found is not None
-    assert lower[found] == max(lower.values())
-    equal = sorted(peer for peer in lower if lower[peer] == lower[found])
-    # The lowest of `tie` drawn ones: so many are above it at least.
-    assert found in equal[: max(1, len(equal) - tie + 1)]
+    assert (found in lower) if lower else (found is None)
+    if found is not None:
+        assert lower[found] == max(lower.values())
 
 
-@given(
-    PEERS,
-    st.sets(st.integers(1, 99)),
-    st.lists(st.frozensets(st.integers(0, 7), max_size=3), max_size=4),
+HIGH, MIDDLE, LOW = (int(share * RING_SIZE) for share in (0.9, 0.3, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("lean", "found"),
+    [(0.0, HIGH), (1.0, HIGH), (2.0, MIDDLE), (6.0, LOW)],
 )
-def test_one_that_does_for_two(
-    peers: dict[NodeId, Interest], excluded: set[NodeId], alone: list[Interest]
-) -> None:
-    neighbours = {100 + place: topics for place, topics in enumerate(alone)}
-    found = rules.replacement(view_of(peers), OWN, neighbours, excluded)
-    does = {
-        peer: [neighbour for neighbour, topics in neighbours.items() if topics and topics <= interest]
-        for peer, interest in peers.items()
-        if peer < OWN and peer not in excluded
+def test_a_low_id_counts_like_topics_more(lean: float, found: NodeId) -> None:
+    """Fewer topics, but a lower id. Whoever has none of the topics is not taken, however low."""
+    peers = {
+        HIGH: frozenset({1, 2, 3}),
+        MIDDLE: frozenset({1, 2}),
+        LOW: frozenset({1}),
+        1: frozenset({7}),
     }
-    most = max(map(len, does.values()), default=0)
-    if most < 2:
-        assert found is None
-    else:
-        assert found is not None
-        assert found[1] == does[found[0]]
-        assert len(found[1]) == most
+    view = view_of(peers, own=RING_SIZE - 1)
+    assert rules.cover(view, RING_SIZE - 1, {1, 2, 3}, (), lean, random.Random(0)) == found
+
+
+@given(PEERS, PEERS, INTERESTS, st.sets(st.integers(1, 99)))
+def test_an_aim_covers_what_can_be_covered_and_nobody_in_it_is_for_nothing(
+    peers: dict[NodeId, Interest], below: dict[NodeId, Interest], topics: Interest, excluded: set[NodeId]
+) -> None:
+    below = {peer: interest & topics for peer, interest in below.items() if peer < OWN}
+    found = rules.aim(view_of(peers), OWN, topics, below, below, excluded, 1.0)
+    usable = {
+        peer: interest for peer, interest in peers.items() if peer < OWN and peer not in excluded
+    } | below
+    assert set(found) <= usable.keys()
+    left = set(topics)
+    for peer in found:
+        assert left & usable[peer]
+        left -= usable[peer]
+    assert not any(left & interest for interest in usable.values())
+
+
+def test_one_that_does_for_two_is_aimed_at() -> None:
+    below = {20: (1, 2), 30: (3, 4)}
+    view = view_of(
+        {10: frozenset({1, 2, 3, 4}), **{peer: frozenset(shared) for peer, shared in below.items()}}
+    )
+    assert rules.aim(view, OWN, {1, 2, 3, 4}, below, below, (), 0.0) == [10]
+    assert set(rules.aim(view, OWN, {1, 2, 3, 4}, below, below, [10], 0.0)) == {20, 30}
+
+
+def test_little_is_not_worth_a_change() -> None:
+    """A lower id does as well as the neighbour: it must be much lower."""
+    near, far, own = (int(share * RING_SIZE) for share in (0.45, 0.1, 0.9))
+    neighbour = RING_SIZE // 2
+    view = view_of({near: frozenset({1}), neighbour: frozenset({1})}, own)
+    assert rules.aim(view, own, {1}, {neighbour: (1,)}, [neighbour], (), 2.0) == [neighbour]
+    view = view_of({far: frozenset({1}), neighbour: frozenset({1})}, own)
+    assert rules.aim(view, own, {1}, {neighbour: (1,)}, [neighbour], (), 2.0) == [far]
+    assert rules.aim(view, own, {1}, {neighbour: (1,)}, [neighbour], (), 0.0) == [neighbour]
 
 
 @given(

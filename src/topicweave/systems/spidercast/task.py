@@ -270,6 +270,16 @@ class MaintenanceTask:
         if self._awaited.pop(sender, None) is not None and len(self._redirected_to) < MOST_REDIRECTS:
             self._redirected_to[message.peer] = None
 
+    def awaits(self, peer: NodeId) -> bool:
+        """Whether this one was asked to connect and has not answered."""
+        return peer in self._awaited
+
+    def refused(self, peer: NodeId, ask_again: bool) -> None:
+        """Who was asked to connect said no; if it may be asked again, that is up to the selection."""
+        self._awaited.pop(peer, None)
+        if ask_again:
+            self._asked_to_connect.pop(peer, None)
+
     def receive_connect_ok(self, sender: NodeId, message: ConnectOk) -> None:
         self._awaited.pop(sender, None)
         if not self._has_room_for(sender):

@@ -7,13 +7,16 @@ from collections.abc import Collection, Iterable
 from topicweave.blocks.views import InterestView
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import TimerKey, World
-from topicweave.systems.spidercast.messages import Connect, Leave, Redirect
+from topicweave.systems.spidercast.messages import Connect, ConnectOk, Leave, Redirect
 from topicweave.systems.spidercast.node import OverlayNode
+from topicweave.systems.spidercast.task import REFUSED
 from topicweave.systems.weave import rules
 from topicweave.systems.weave.parameters import WeaveParameters
 from topicweave.systems.weave.selection import LowerSelection, ShortcutSelection
 
 COVER, SHORTCUT = "cover", "shortcut"
+MOST_REMEMBERED = 1024
+"""Of those who sent this node on, and of those that it sent on."""
 
 
 class WeaveNode(OverlayNode):
@@ -29,15 +32,19 @@ class WeaveNode(OverlayNode):
         view: InterestView,
         parameters: WeaveParameters,
     ) -> None:
-        self._cover = LowerSelection(node_id, view, parameters.most_links, parameters.tie)
-        self._sent_on: dict[NodeId, float] = {}  # until when they are taken, should they come again
+        # Until when those who were sent on are taken, should they come again; and until when those who sent this node on are left alone.
+        self._sent_on: dict[NodeId, float] = {}
+        self._refused: dict[NodeId, float] = {}
+        self._cover = LowerSelection(
+            node_id, view, parameters.most_links, parameters.lean, self._refused.keys()
+        )
         shortcuts = ShortcutSelection(parameters.links, view, self._needed)
         super().__init__(
             world, node_id, subscriptions, view, parameters, {COVER: self._cover, SHORTCUT: shortcuts}
         )
 
     def known_peers(self) -> set[NodeId]:
-        return super().known_peers().union(self._sent_on)
+        return super().known_peers().union(self._sent_on, self._refused)
 
     def _needed(self) -> Collection[NodeId] | None:
         """The neighbours of the tasks that come before shortcuts; None while they still ask for some."""
@@ -55,15 +62,29 @@ class WeaveNode(OverlayNode):
     def _maintain(self, key: TimerKey) -> None:
         super()._maintain(key)
         now = self.world.now
-        for peer in [peer for peer, until in self._sent_on.items() if until <= now]:
-            del self._sent_on[peer]
+        for memory in (self._sent_on, self._refused):
+            for peer in [peer for peer, until in memory.items() if until <= now]:
+                del memory[peer]
+
+    def peer_lost(self, peer: NodeId) -> None:
+        super().peer_lost(peer)
+        self._refused.pop(peer, None)
 
     def _better_neighbours(self) -> None:
         super()._better_neighbours()
+        self._look_for_better()
+        self.tasks[SHORTCUT].wake()
+
+    def _look_for_better(self) -> None:
         cover = self.tasks[COVER]
         if cover.content() and self._cover.look_for_better([self.id, *cover.known_peers()]):
             cover.wake()
-        self.tasks[SHORTCUT].wake()
+
+    def _receive_connect_ok(self, sender: NodeId, message: ConnectOk) -> None:
+        wished = message.task == COVER and self._cover.wishes_for(sender)
+        super()._receive_connect_ok(sender, message)
+        if wished:
+            self._look_for_better()
 
     # Who is busy sends others on.
 
@@ -72,22 +93,49 @@ class WeaveNode(OverlayNode):
             super()._receive_connect(sender, message)
         elif message.task == SHORTCUT:
             self.world.send(sender, Leave(SHORTCUT))
-        elif message.task != COVER or (other := self._stand_in(sender, message)) is None:
+        elif message.task != COVER or self._comes_again(sender):
             super()._receive_connect(sender, message)
         else:
             self._sent_on[sender] = self.world.now + 3 * self.parameters.quarantine
-            self.world.send(sender, Redirect(COVER, other))
+            other = self._stand_in(sender, message)
+            self.world.send(sender, Leave(COVER) if other is None else Redirect(COVER, other))
+
+    def _comes_again(self, sender: NodeId) -> bool:
+        """Whether it was sent on a moment ago. There are too many of those to remember more: then as well."""
+        return self._sent_on.pop(sender, None) is not None or len(self._sent_on) >= MOST_REMEMBERED
 
     def _stand_in(self, sender: NodeId, message: Connect) -> NodeId | None:
-        if self._sent_on.pop(sender, None) is not None or len(self._sent_on) >= self.parameters.most_links:
-            return None
-        neighbours = {
-            peer: (neighbour.degree, neighbour.interest)
-            for peer, neighbour in self.tasks[COVER].neighbours.items()
-        }
-        return rules.stand_in(sender, message.interest & self._interest, neighbours, self.parameters.busy)
+        known = self.tasks[COVER].neighbours
+        neighbours = {peer: (neighbour.degree, neighbour.interest) for peer, neighbour in known.items()}
+        peer = rules.stand_in(sender, message.interest & self._interest, neighbours, self.parameters.busy)
+        if peer is not None:
+            # Until it says itself how many links it has, or all who come would be sent to the same one.
+            known[peer].degree += 1
+        return peer
 
     def _receive_redirect(self, sender: NodeId, message: Redirect) -> None:
-        # Somebody with a higher id would be of no use.
-        if message.task != COVER or self._cover.is_below(message.peer):
+        if message.task != COVER or not self.tasks[COVER].awaits(sender):
             super()._receive_redirect(sender, message)
+        elif self._cover.is_below(message.peer) and not self._cover.wishes_for(sender):
+            self._remember_refusal(sender)
+            super()._receive_redirect(sender, message)
+        else:
+            # Somebody with a higher id would be of no use, and who only looks for better neighbours takes none that are worse.
+            self._turned_down(sender)
+
+    def _receive_leave(self, sender: NodeId, message: Leave) -> None:
+        if not message.gone and message.task == COVER and self.tasks[COVER].awaits(sender):
+            self._turned_down(sender)
+        super()._receive_leave(sender, message)
+
+    def _turned_down(self, sender: NodeId) -> None:
+        """Others are asked first; who is asked a second time takes this node."""
+        cover = self.tasks[COVER]
+        cover.refused(sender, ask_again=sender not in self._refused)
+        self._remember_refusal(sender)
+        self._cover.give_up(sender)
+        cover.wake()
+
+    def _remember_refusal(self, peer: NodeId) -> None:
+        if len(self._refused) < MOST_REMEMBERED:
+            self._refused[peer] = self.world.now + REFUSED * self.parameters.quarantine

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
+
 from topicweave.systems.spidercast.parameters import Count, LinkParameters
+
+Lean = Annotated[float, msgspec.Meta(ge=0, le=1e3)]
 
 
 class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     """One dial, from few links to few hops."""
 
-    links: Count = 7
+    links: Count = 0
     """Nodes that need fewer links than this for their topics have so many all the same: shortcuts to those they share most with."""
-    busy: Count = 14
+    busy: Count = 24
     """Who has so many links takes no more shortcuts, and sends those who need it on to a neighbour that would do for most of what they share. Who
     comes again is taken."""
     most_links: Count = 64
     """Who has so many takes nobody; a node that wants more topics may have as many as topics."""
-    tie: Count = 2
-    """Of so many equally good candidates, drawn at random, the lowest is taken: more make trees flatter and some nodes busier."""
+    lean: Lean = 5.0
+    """How much a low id counts when a node chooses who covers its topics: the lowest of all like so many topics more. With more of it, few nodes have many
+    links and most have few, and ways are shorter."""

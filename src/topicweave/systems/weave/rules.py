@@ -16,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicweave.blocks.interest_index import Slots
-from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId
+
+KEPT = 0.5
+"""How many topics it is worth to keep the neighbours that one has."""
 
 
 class SlotView(Protocol):
@@ -28,54 +31,69 @@ class SlotView(Protocol):
 
     def slot_ids(self) -> NDArray[np.uint64]: ...
 
+    def interest_of(self, peer: NodeId) -> Interest: ...
+
 
 def cover(
     view: SlotView,
     own: NodeId,
     topics: Collection[TopicId],
     excluded: Collection[NodeId],
-    tie: int,
+    lean: float,
     rng: random.Random,
 ) -> NodeId | None:
-    """The peer with a lower id that wants most of the topics; of `tie` such peers, drawn at random, the lowest."""
+    """The peer with a lower id that wants most of the topics. The lowest id of all counts like `lean` topics more, the highest like none."""
     counts = view.overlap_counts(topics)
     counts[view.slots(excluded)] = 0
     ids = view.slot_ids()
     counts[ids >= own] = 0
-    best = counts.max(initial=0)
-    if not best:
+    if not counts.any():
         return None
-    equal = np.flatnonzero(counts == best)
-    drawn = equal if len(equal) <= tie else equal[rng.sample(range(len(equal)), tie)]
-    return int(ids[drawn].min())
+    worth = np.where(counts > 0, counts + lean * (1.0 - ids / RING_SIZE), 0.0)
+    equal = np.flatnonzero(worth == worth.max())
+    return int(ids[equal[rng.randrange(len(equal))]])
 
 
-def replacement(
+def aim(
     view: SlotView,
     own: NodeId,
-    alone: Mapping[NodeId, Collection[TopicId]],
+    topics: Collection[TopicId],
+    below: Mapping[NodeId, Collection[TopicId]],
+    kept: Collection[NodeId],
     excluded: Collection[NodeId],
-) -> tuple[NodeId, list[NodeId]] | None:
-    """A peer that would do for two neighbours or more, and those neighbours.
+    lean: float,
+) -> list[NodeId]:
+    """Whom a node would link to if it chose anew, one after the other as `cover` does; the worth of each is as there.
 
-    alone   neighbours with a lower id, and the topics that each of them alone covers
+    below   neighbours with a lower id, and what they share; they need not be in the view, nor are they excluded
+    kept    those of them that it aimed at before: each counts like `KEPT` topics more, so that little changes for little
     """
-    total: Slots | None = None
-    does = {}
-    for neighbour, topics in alone.items():
-        if not topics:
-            continue  # Anybody would do: whoever covers nothing alone goes by itself.
-        does[neighbour] = view.overlap_counts(topics) == len(topics)
-        total = does[neighbour].astype(np.intp) if total is None else total + does[neighbour]
-    if total is None or not len(total):
-        return None
-    total[view.slots(excluded)] = 0
     ids = view.slot_ids()
-    total[ids >= own] = 0
-    best = int(total.argmax())
-    if total[best] < 2:
-        return None
-    return int(ids[best]), [neighbour for neighbour, them in does.items() if them[best]]
+    worth = lean * (1.0 - ids / RING_SIZE)
+    useless = ids >= own
+    useless[view.slots([*excluded, *below])] = True
+    linked = {peer: lean * (1.0 - peer / RING_SIZE) + KEPT * (peer in kept) for peer in below}
+    left, found = set(topics), []
+    while left:
+        counts = view.overlap_counts(left)
+        counts[useless] = 0
+        best, chosen = 0.0, None
+        if counts.any():
+            slot = int(np.where(counts > 0, counts + worth, 0.0).argmax())
+            best, chosen = float(counts[slot] + worth[slot]), int(ids[slot])
+        for peer, more in linked.items():
+            shared = len(left.intersection(below[peer]))
+            if shared and shared + more >= best:
+                best, chosen = shared + more, peer
+        if chosen is None:
+            break
+        found.append(chosen)
+        if linked.pop(chosen, None) is not None:
+            left.difference_update(below[chosen])
+        else:
+            useless[slot] = True
+            left -= view.interest_of(chosen)
+    return found
 
 
 def stand_in(

@@ -15,22 +15,29 @@ from topicweave.systems.weave import rules
 class LowerSelection:
     """Each topic covered once, by a peer with a lower id. Implements `Selection`.
 
-    While nodes still get to know each other they take what they know of. Later, one peer may do for two: it is asked, and once it is a neighbour, those two
-    do not count (they are *replaced*) and can go. Should it go before them, they count again.
+    While nodes still get to know each other they take what they know of. Later, a node sees whom it would take if it chose anew: those are its *aim*, and stay.
+    It asks them one by one. Once such a one is a neighbour, those that it does for do not count (they are *replaced*) and can go. Should it go before
+    them, they count again.
     """
 
-    def __init__(self, own: NodeId, view: InterestView, most: int, tie: int) -> None:
+    def __init__(
+        self, own: NodeId, view: InterestView, most: int, lean: float, refused: Collection[NodeId]
+    ) -> None:
+        """refused: those that lately sent this node on; they are asked if nobody else would do"""
         self._id = own
         self._view = view
         self._most = most
-        self._tie = tie
+        self._lean = lean
+        self._refused = refused
         self._interest: Interest = frozenset()
         self._coverage = Coverage(self._interest, 1)
         self._below: dict[NodeId, Shared] = {}
         """Neighbours with a lower id, and what they share."""
         self._replaced: dict[NodeId, NodeId] = {}
         """Those that another does for, and which one."""
-        self._wish: tuple[NodeId, list[NodeId]] | None = None
+        self._aim: list[NodeId] = []
+        self._wish: NodeId | None = None
+        """One of those that it aims at and is not linked to."""
 
     def enabled(self) -> bool:
         return True
@@ -43,23 +50,25 @@ class LowerSelection:
         self._coverage = Coverage(interest, 1)
         self._below.clear()
         self._replaced.clear()
-        self._wish = None
+        self._aim, self._wish = [], None
 
     def added(self, peer: NodeId, shared: Shared) -> None:
         if not self.is_below(peer):
             return
         self._below[peer] = shared
         self._coverage.add(shared)
-        if self._wish is not None and self._wish[0] == peer:
-            for old in self._wish[1]:
-                if old in self._below and old not in self._replaced and set(self._alone(old)) <= set(shared):
+        if self._wish == peer:
+            self._wish = None
+            for old in [old for old in self._below if old not in self._aim and old not in self._replaced]:
+                if set(self._alone(old)) <= set(shared):
                     self._replaced[old] = peer
                     self._coverage.remove(self._below[old])
-            self._wish = None
 
     def removed(self, peer: NodeId, shared: Shared) -> None:
         if self._below.pop(peer, None) is None:
             return
+        if peer in self._aim:
+            self._aim.remove(peer)
         if self._replaced.pop(peer, None) is not None:
             return
         self._coverage.remove(shared)
@@ -75,27 +84,51 @@ class LowerSelection:
         return self._coverage.lacking_without(shared) if counts else self._coverage.lacking
 
     def serves(self, peer: NodeId, shared: Shared) -> bool:
-        return peer in self._below and peer not in self._replaced and self._coverage.needs(shared)
+        if peer not in self._below or peer in self._replaced:
+            return False
+        return peer in self._aim or self._coverage.needs(shared)
 
     def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
-        uncovered = self._coverage.uncovered()
-        peer = rules.cover(self._view, self._id, uncovered, excluded, self._tie, rng) if uncovered else None
-        if peer is None and self._wish is not None:
-            if self._wish[0] not in excluded:
-                return self._wish[0]
+        peer = None
+        if uncovered := self._coverage.uncovered():
+            for others in ([*excluded, *self._refused], excluded):
+                peer = rules.cover(self._view, self._id, uncovered, others, self._lean, rng)
+                if peer is not None:
+                    return peer
+        if self._wish in excluded:
             self._wish = None
-        return peer
+        return self._wish
 
     def exchange(self, shared: Mapping[NodeId, Shared], excluded: Collection[NodeId]) -> NodeId | None:
         return None
 
     def look_for_better(self, excluded: Collection[NodeId]) -> bool:
-        """Whether one peer that is not a neighbour would do for two that are: it will be asked."""
+        """Whether it would take somebody else if it chose anew: that one will be asked."""
         if self._wish is not None:
             return False
-        alone = {peer: self._alone(peer) for peer in self._below if peer not in self._replaced}
-        self._wish = rules.replacement(self._view, self._id, alone, excluded)
+        self._aim = rules.aim(
+            self._view,
+            self._id,
+            self._interest,
+            self._below,
+            self._aim or self._below,
+            [*excluded, *self._refused],
+            self._lean,
+        )
+        for peer in self._aim:
+            if self._replaced.pop(peer, None) is not None:
+                self._coverage.add(self._below[peer])
+        self._wish = next((peer for peer in self._aim if peer not in self._below), None)
         return self._wish is not None
+
+    def wishes_for(self, peer: NodeId) -> bool:
+        """Whether this one is asked though the node could do without it."""
+        return peer == self._wish
+
+    def give_up(self, peer: NodeId) -> None:
+        """This one does not want to be linked to."""
+        if peer == self._wish:
+            self._wish = None
 
     def covers(self, topic: TopicId) -> bool:
         """Whether some neighbour with a lower id wants a topic."""
