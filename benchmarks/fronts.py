@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.fronts_picture import Point, picture
@@ -28,9 +28,11 @@ PICTURES = ROOT / "docs" / "systems"
 OUT = ROOT / "out" / "fronts"
 NODES = 300
 SKETCH = "in one place"
+FEWEST = 4
+"""Of systems, in a picture."""
 
 SETTINGS: Mapping[str, Sequence[str]] = {
-    "weave": ("", "links=0", "lean=0:links=0", "links=0:busy=14", "links=7", "links=12"),
+    "weave": ("", "busy=14", "links=7", "links=12", "lean=0", "improve=false"),
     "spidercast": ("k_greedy=1", "k_greedy=2", "", "k_greedy=4", "k_greedy=2:k_random=1"),
     "omen": ("",),
     "ring-per-topic": ("",),
@@ -79,8 +81,12 @@ def read() -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def write(rows: Iterable[Row]) -> None:
-    ordered = sorted(rows, key=lambda row: (row["workload"], row["system"], float(row["degree_mean"])))
+def keep(new: Iterable[Row]) -> None:
+    """Put rows into the table, each in the place of the one of the same system and setting."""
+    rows = {(row["workload"], row["system"], row["setting"]): row for row in (*read(), *new)}
+    ordered = sorted(
+        rows.values(), key=lambda row: (row["workload"], row["system"], float(row["degree_mean"]))
+    )
     with TABLE.open("w", newline="") as file:
         writer = csv.DictWriter(file, HEADINGS, lineterminator="\n")
         writer.writeheader()
@@ -104,37 +110,35 @@ def measured(name: str, subscriptions: Workload, system: str, setting: str) -> R
 
 def run(names: Sequence[str], systems: Sequence[str], seconds: float) -> None:
     began = time.monotonic()
-    rows = {(row["workload"], row["system"], row["setting"]): row for row in read()}
     for name in names:
         subscriptions = workload(name)
-        for links, hops in sketch(subscriptions):
-            row = dict.fromkeys(HEADINGS, "") | {
-                "workload": name,
-                "system": SKETCH,
-                "setting": f"{links:.1f}",
-            }
-            rows[name, SKETCH, row["setting"]] = row | {
-                "degree_mean": f"{links:.4g}",
-                "hops_mean": f"{hops:.4g}",
-            }
+        keep(sketched(name, subscriptions))
         for system in systems:
             for setting in SETTINGS[system]:
                 if time.monotonic() - began > seconds:
                     print("out of time: the same command goes on")
                     return
-                rows[name, system, setting] = row = measured(name, subscriptions, system, setting)
+                row = measured(name, subscriptions, system, setting)
+                keep([row])
                 print(
                     name, system, setting, row["degree_mean"], row["hops_mean"], row["duplicates"], flush=True
                 )
-                write(rows.values())
+
+
+def sketched(name: str, subscriptions: Workload) -> Iterator[Row]:
+    for links, hops in sketch(subscriptions):
+        about = {"workload": name, "system": SKETCH, "setting": f"{links:.1f}"}
+        yield (
+            dict.fromkeys(HEADINGS, "") | about | {"degree_mean": f"{links:.4g}", "hops_mean": f"{hops:.4g}"}
+        )
 
 
 def draw() -> None:
-    """Two pictures for each workload that has more than one system."""
+    """Two pictures for each workload that has enough systems."""
     rows = read()
     for name in dict.fromkeys(row["workload"] for row in rows):
         own = [row for row in rows if row["workload"] == name]
-        if len({row["system"] for row in own}) < len(SETTINGS):
+        if len({row["system"] for row in own}) < FEWEST:
             continue
         for measure, words in (
             ("hops_mean", "hops, mean"),

@@ -45,7 +45,7 @@ def add_links(linked: BoolArray, shared: IntArray, most: int) -> None:
         a, b = divmod(int(worth.argmax()), len(linked))
         if worth[a, b] <= 0:
             return
-        linked[a, b] = linked[b, a] = True
+        linked[a, b] = linked[b, a] = near[a, b] = near[b, a] = True
         degree[[a, b]] += 1
         for one, other in ((a, b), (b, a)):
             # Who is linked to the one has it in common with the other.

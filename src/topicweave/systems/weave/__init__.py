@@ -9,14 +9,14 @@ from topicweave.systems.weave.parameters import WeaveParameters
 
 WEAVE = System(
     name="weave",
-    summary="each topic is covered by one link to a lower id, so that it is in one piece over few links; shortcuts by a dial",
+    summary="each topic is covered by one link to a lower id, so that it is in one piece over few links; few hops by a dial",
     source="Topicweave's own; docs/systems/weave.md",
     parameters=WeaveParameters,
     build=WeaveNode,
     connects_topics=True,
     degree_limit=degree_limit,
     paces=PACES,
-    tuning=({"links": 0}, {"links": 9}, {"links": 12}),
+    tuning=({"busy": 14}, {"links": 7}, {"links": 12}),
     control_kinds=CONTROL_KINDS,
 )
 

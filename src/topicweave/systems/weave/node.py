@@ -77,7 +77,11 @@ class WeaveNode(OverlayNode):
 
     def _look_for_better(self) -> None:
         cover = self.tasks[COVER]
-        if cover.content() and self._cover.look_for_better([self.id, *cover.known_peers()]):
+        if (
+            self.parameters.improve
+            and cover.content()
+            and self._cover.look_for_better([self.id, *cover.known_peers()])
+        ):
             cover.wake()
 
     def _receive_connect_ok(self, sender: NodeId, message: ConnectOk) -> None:

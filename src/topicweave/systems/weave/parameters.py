@@ -24,3 +24,5 @@ class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     lean: Lean = 5.0
     """How much a low id counts when a node chooses who covers its topics: the lowest of all like so many topics more. With more of it, few nodes have many
     links and most have few, and ways are shorter."""
+    improve: bool = True
+    """Nodes that have what they need see whom they would take if they chose anew, and ask those. Without it, links stay as they were found."""
