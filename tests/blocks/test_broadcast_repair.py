@@ -179,6 +179,38 @@ def test_a_graft_asks_for_no_more_than_its_bound_and_is_answered_with_no_more() 
     assert swarm.got[1] == events, "the rest at another time"
 
 
+def test_who_is_far_behind_asks_for_the_next_part_as_soon_as_one_has_come() -> None:
+    """Caches forget while a stream goes on: who waited a time-out for each part would find the next one gone."""
+    parameters = BroadcastTreeParameters(cache_events=5 * MOST_ASKED)
+    swarm = Swarm(nx.path_graph(2), parameters=parameters)
+    swarm.net.cut = lambda sender, peer: True
+    events = [Event(0, NEWS, 0, number) for number in range(4 * MOST_ASKED)]
+    for event in events:
+        swarm.trees[0].publish(event)
+    swarm.net.cut = lambda sender, peer: False
+    swarm.net.log.clear()
+    swarm.tell(0, 1, IHave((EventRun(0, NEWS, 0, 0, 4 * MOST_ASKED - 1),)))
+    while not swarm.sent_of(Graft):
+        swarm.net.step()
+    swarm.net.run(swarm.net.now + TIMEOUT / 2)
+    assert swarm.got[1] == events
+    assert len(swarm.sent_of(Graft)) == 4
+    assert len(swarm.sent_of(Push)) == 4 * MOST_ASKED, "nothing was asked for twice"
+    swarm.net.run(swarm.net.now + 30.0)
+    assert swarm.timers() == []
+
+
+def test_a_part_that_did_not_come_is_not_asked_for_again_at_once() -> None:
+    """Its first event is not here: the answer has not begun, or the peer has forgotten it."""
+    swarm = Swarm(nx.path_graph(2))
+    swarm.tell(0, 1, IHave((EventRun(9, NEWS, 0, 0, 2 * MOST_ASKED),)))
+    while not swarm.sent_of(Graft):
+        swarm.net.step()
+    for number in range(MOST_ASKED, MOST_ASKED + 20):
+        swarm.tell(0, 1, Push(Event(9, NEWS, 0, number), 1))
+    assert len(swarm.sent_of(Graft)) == 1
+
+
 def test_when_the_announcer_is_gone_others_are_asked() -> None:
     """Announcements are of news only: nobody would ever speak of these events again."""
     swarm = Swarm(nx.star_graph(2))

@@ -13,10 +13,12 @@ differs by a sixth between two seeds of the simulator.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
-from topicweave.papers.study import Plan, Row, Scale, Study, Where, claim, reported
+import msgspec
+
+from topicweave.papers.study import Plan, Row, Scale, Study, Where, claim, close_to, reported
 from topicweave.runs.live_run import LiveRun
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.run import Result, Run
@@ -71,11 +73,9 @@ def plan(scale: Scale, seed: int) -> Plan:
 
 
 def agrees(where: Where, measure: str, simulated: Sequence[float], live: float) -> Row:
-    """Met when within a share of what the simulator gave for any of its seeds, or for one in between."""
-    low, high = min(simulated), max(simulated)
-    holds = low - SHARE * abs(low) <= live <= high + SHARE * abs(high)
-    between = f" of {low:.4g} to {high:.4g}" if len(simulated) > 1 else ""
-    return Row(where, measure, fmean(simulated), live, holds, f"within {SHARE:.0%}{between}")
+    """Met when within a share of the mean over the simulator's seeds."""
+    row = close_to(where, measure, fmean(simulated), live, SHARE)
+    return msgspec.structs.replace(row, deviation=stdev(simulated)) if len(simulated) > 1 else row
 
 
 STUDIES = [

@@ -47,6 +47,8 @@ class MissingEvents:
         self._holes: dict[PublisherStream, Hole] = {}
         self.asked: set[NodeId] = set()
         """Nothing has come from them since."""
+        self.rest: dict[NodeId, EventRun] = {}
+        """The last run that a peer was asked for, if that was not all."""
         self.patience = 1.0
         self.given_up = 0
         """Announced events that nobody sent however often they were asked."""
@@ -157,10 +159,31 @@ class MissingEvents:
             left -= high - low + 1
             if not left:
                 break
+        self.rest.pop(peer, None)
+        if not left:
+            self.rest[peer] = asked[-1]
         self.asked.add(peer)
         self._world.send(peer, Graft(tuple(asked)))
         for one in dict.fromkeys(run.stream for run in asked):
             self._was_asked(one, peer)
+
+    def went_on(self, peer: NodeId, event: Event, number: int) -> None:
+        """A peer that has more than a graft asks for sent events from this one up to a number. If its answer is over, ask for the next part."""
+        asked = self.rest.get(peer)
+        stream = PublisherStream(event.publisher, event.topic, event.epoch)
+        if asked is None or asked.stream != stream or number < asked.last:
+            return
+        if self._seen.unseen(*stream, asked.first, asked.first):
+            return  # That was on its way before the answer.
+        del self.rest[peer]
+        missing = self.streams.get(stream)
+        source = missing.sources.get(peer) if missing is not None else None
+        last = max(self._seen.highest(*stream), source.last if source is not None else -1)
+        runs = self._seen.unseen(*stream, asked.first, last)
+        if runs and self._wants(stream.topic) and peer in self._links(stream.topic):
+            self.note(stream, peer, runs[0][0], runs[-1][1])
+            self.streams[stream].sources[peer].tries = 0
+            self.graft(stream, peer, runs)
 
     def _was_asked(self, stream: PublisherStream, peer: NodeId) -> None:
         missing = self.streams[stream]
@@ -204,12 +227,15 @@ class MissingEvents:
 
     def forget_peer(self, peer: NodeId) -> None:
         self.asked.discard(peer)
+        self.rest.pop(peer, None)
         for missing in self.streams.values():
             missing.sources.pop(peer, None)
         for hole in self._holes.values():
             hole.asked.discard(peer)
 
     def forget_topic(self, topic: TopicId) -> None:
+        for peer in [peer for peer, run in self.rest.items() if run.topic == topic]:
+            del self.rest[peer]
         for stream in [stream for stream in self.streams if stream.topic == topic]:
             self._forget(stream)
         for stream in [stream for stream in self._holes if stream.topic == topic]:
@@ -218,10 +244,12 @@ class MissingEvents:
 
     def known_peers(self) -> set[NodeId]:
         return self.asked.union(
+            self.rest,
             *(missing.sources for missing in self.streams.values()),
             *(hole.asked for hole in self._holes.values()),
         )
 
     def restart(self) -> None:
         self.streams.clear()
+        self.rest.clear()
         self._holes.clear()

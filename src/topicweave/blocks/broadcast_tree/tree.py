@@ -19,7 +19,7 @@ Rules kept
    is asked in turn, `graft_attempts` times without an
    answer and with growing pauses, so a lost graft loses nothing; when all of them are gone, every neighbour is. How long one waits is drawn at random, up to twice the time set:
    of all that are cut off together, one asks and passes on before the others would. Who asks, asks for all it misses of the topic, and is sent
-   what came since it was announced as well.
+   what came since it was announced as well. If that is more than one graft may ask for, the next part is asked for when the first has come.
 4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
    those announced ahead of them are waited for. Whose graft was in vain, because the events came anyway, has more patience from
    then on (up to `MOST_PATIENCE` times the time set), and less again when a graft was needed.
@@ -191,6 +191,8 @@ class BroadcastTree:
         new = self._seen.first_time(event)
         if self._missing.asked:
             self._missing.came_from(sender, new)
+        if self._missing.rest:
+            self._missing.went_on(sender, event, event.sequence)
         if not new:
             self._ways.turn_down(sender, message)
             return
@@ -227,6 +229,8 @@ class BroadcastTree:
         if not new:
             return Onward((), ())
         self._seen.follows(new[0].event, last)
+        if self._missing.rest:
+            self._missing.went_on(sender, event, last)
         pushes = [Push(message.event, first.hops + 1) for message in new]
         self._cache.extend(pushes)
         now = self._world.now
