@@ -3,7 +3,7 @@
     python -m benchmarks.fronts [--workloads rss,rare] [--systems weave,omen] [--minutes 10]
     python -m benchmarks.fronts --draw
 
-What was run is kept in `out/fronts`, so that the same command goes on where it was. The figures go to `docs/results/fronts.csv`, the pictures to
+What was run is kept in `out/fronts`, so that the same command goes on where it was. The figures go to `docs/systems/fronts.csv`, the pictures to
 `docs/systems`. `--draw` makes the pictures alone.
 """
 
@@ -23,7 +23,7 @@ from topicweave.workloads import generate
 from topicweave.workloads.catalogue import build
 
 ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "docs" / "results" / "fronts.csv"
+TABLE = ROOT / "docs" / "systems" / "fronts.csv"
 PICTURES = ROOT / "docs" / "systems"
 OUT = ROOT / "out" / "fronts"
 NODES = 300
