@@ -16,7 +16,7 @@ WEAVE = System(
     connects_topics=True,
     degree_limit=degree_limit,
     paces=PACES,
-    tuning=({"busy": 14}, {"links": 7}, {"links": 12}),
+    tuning=({"links": 7}, {"links": 12}),
     control_kinds=CONTROL_KINDS,
 )
 
