@@ -68,8 +68,8 @@ FOLDERS = {
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Three for each core: live nodes, Spark and processes that tests start are waited for most of the time."""
-    return min(8, 3 * (os.cpu_count() or 1))
+    """Two more than there are cores: live nodes and processes that tests start are waited for most of the time."""
+    return min(6, (os.cpu_count() or 1) + 2)
 
 
 def group(item: pytest.Item) -> str:

@@ -20,7 +20,18 @@ import topicweave.blocks
 import topicweave.systems
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId
-from topicweave.port import EventMessage, Link, Message, Node, Published, Receivers, TimerKey, Timers, World
+from topicweave.port import (
+    EventMessage,
+    InFormat,
+    Link,
+    Message,
+    Node,
+    Published,
+    Receivers,
+    TimerKey,
+    Timers,
+    World,
+)
 from topicweave.systems.registry import SYSTEMS
 
 # Routing.
@@ -61,7 +72,7 @@ class NoWorld:
     def set_timer(self, key: TimerKey, delay: float) -> None:
         raise AssertionError
 
-    def understands(self, _peer: NodeId, _kind: type[Message]) -> bool:
+    def understands(self, _peer: NodeId, _kind: type[InFormat]) -> bool:
         return True
 
     def cancel_timer(self, key: TimerKey) -> None:

@@ -54,6 +54,12 @@ class EventMessage(Message, frozen=True, array_like=True):
     hops: Annotated[int, msgspec.Meta(ge=1, le=(1 << 31) - 1)]
 
 
+class InFormat(Protocol):
+    """What came with a wire format: a kind of message, or a part of one."""
+
+    wire: ClassVar[int]
+
+
 class World(Protocol):
     """What a node may ask for."""
 
@@ -68,8 +74,8 @@ class World(Protocol):
     def send(self, peer: NodeId, message: Message) -> None:
         """Send and forget."""
 
-    def understands(self, peer: NodeId, kind: type[Message]) -> bool:
-        """Whether a peer, which may run an earlier version, knows such messages; False if that is not known."""
+    def understands(self, peer: NodeId, kind: type[InFormat]) -> bool:
+        """Whether a peer, which may run an earlier version, knows such messages or parts; False if that is not known."""
 
     def set_timer(self, key: TimerKey, delay: float) -> None:
         """Call `node.timer(key)` once, `delay` seconds from now, unless cancelled or set again before."""

@@ -20,7 +20,7 @@ from topicweave.blocks.broadcast_tree import (
 from topicweave.live.runs import run_from
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
-from topicweave.port import EventMessage, Message, TimerKey
+from topicweave.port import EventMessage, InFormat, Message, TimerKey
 
 NEWS, PUBLISHER, SELF = 1, 7, 99
 PEERS = [11, 12, 13]
@@ -42,7 +42,7 @@ class Told:
     def set_timer(self, key: TimerKey, delay: float) -> None:
         self.timers.add(key)
 
-    def understands(self, _peer: NodeId, _kind: type[Message]) -> bool:
+    def understands(self, _peer: NodeId, _kind: type[InFormat]) -> bool:
         return True
 
     def cancel_timer(self, key: TimerKey) -> None:

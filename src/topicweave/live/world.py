@@ -31,7 +31,7 @@ from topicweave.live.transport import Transport
 from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id
-from topicweave.port import EventMessage, Message, Node, Published, TimerKey
+from topicweave.port import EventMessage, InFormat, Message, Node, Published, TimerKey
 
 if TYPE_CHECKING:
     from topicweave.live.disk import Disk
@@ -133,7 +133,7 @@ class LiveWorld(Events):
     def now(self) -> float:
         return self._clock.offset + time.monotonic()  # the clock's time, asked for with each event
 
-    def understands(self, peer: NodeId, kind: type[Message]) -> bool:
+    def understands(self, peer: NodeId, kind: type[InFormat]) -> bool:
         link = self._transport.link_to(peer) if self._transport is not None else None
         return link is not None and link.connection.version >= kind.wire
 

@@ -6,7 +6,7 @@ import random
 
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
-from topicweave.port import EventMessage, Message, Node, TimerKey
+from topicweave.port import EventMessage, InFormat, Message, Node, TimerKey
 from topicweave.sim.network import Network
 
 
@@ -55,7 +55,7 @@ class Host:
         kernel = self._kernel
         kernel.at(kernel.now + delay, self._fire, key, order)
 
-    def understands(self, _peer: NodeId, _kind: type[Message]) -> bool:
+    def understands(self, _peer: NodeId, _kind: type[InFormat]) -> bool:
         return True
 
     def cancel_timer(self, key: TimerKey) -> None:

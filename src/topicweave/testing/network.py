@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
-from topicweave.port import Block, EventMessage, Message, Node, TimerKey
+from topicweave.port import Block, EventMessage, InFormat, Message, Node, TimerKey
 
 M = TypeVar("M", bound=Message)
 
@@ -201,7 +201,7 @@ class VirtualWorld:
         timer = self.pending[key] = next(self._timer)
         self.net._plan(self.now + delay, lambda: self._end(key, timer))
 
-    def understands(self, peer: NodeId, kind: type[Message]) -> bool:
+    def understands(self, peer: NodeId, kind: type[InFormat]) -> bool:
         return not kind.wire or peer not in self.net.earlier
 
     def cancel_timer(self, key: TimerKey) -> None:

@@ -156,8 +156,8 @@ class Carry(Message, frozen=True, array_like=True, tag="dir-carry"):
             yield from introduced_by(parcel)
 
 
-class CarriedParcels(Carry, frozen=True, array_like=True, tag="dir-carry"):
-    """A `Carry` that holds parcels: nodes of earlier wire formats read over these."""
+class CarriedParcels:
+    """The parcels of a `Carry`: nodes of earlier wire formats read over these."""
 
     wire: ClassVar[int] = 6
 
