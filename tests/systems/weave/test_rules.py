@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topicweave.blocks.interest_index import Slots
 from topicweave.blocks.views import Directory, FullView
-from topicweave.model.ids import RING_SIZE, Interest, NodeId
+from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId
 from topicweave.systems.weave import WEAVE, rules
 from topicweave.testing import Bench
 
@@ -58,6 +60,22 @@ def test_a_low_id_counts_like_topics_more(lean: float, found: NodeId) -> None:
     }
     view = view_of(peers, own=RING_SIZE - 1)
     assert rules.cover(view, RING_SIZE - 1, {1, 2, 3}, (), lean, random.Random(0)) == found
+
+
+class Sweeping(FullView):
+    """Lets go of what is too old when it is asked, as views by gossip do: whoever wants less from then on has another slot."""
+
+    def overlap_counts(self, topics: Iterable[TopicId]) -> Slots:
+        self._directory.put(7, frozenset({2}))
+        return super().overlap_counts(topics)
+
+
+def test_an_aim_in_a_view_that_changes_when_it_is_asked() -> None:
+    directory = Directory()
+    for peer, interest in {7: frozenset({1, 2}), 8: frozenset({1}), 60: frozenset({1, 2})}.items():
+        directory.put(peer, interest)
+    view = Sweeping(Bench(WEAVE).world(OWN), OWN, frozenset(), directory)
+    assert sorted(rules.aim(view, OWN, {1, 2}, {}, (), (), 0.0)) == [7, 8]
 
 
 @given(PEERS, PEERS, INTERESTS, st.sets(st.integers(1, 99)))

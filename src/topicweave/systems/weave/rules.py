@@ -68,14 +68,16 @@ def aim(
     below   neighbours with a lower id, and what they share; they need not be in the view, nor are they excluded
     kept    those of them that it aimed at before: each counts like `KEPT` topics more, so that little changes for little
     """
+    left, found = set(topics), []
+    counts = view.overlap_counts(
+        left
+    )  # The view lets go of what is too old: slots are other ones from here on.
     ids = view.slot_ids()
     worth = lean * (1.0 - ids / RING_SIZE)
     useless = ids >= own
     useless[view.slots([*excluded, *below])] = True
     linked = {peer: lean * (1.0 - peer / RING_SIZE) + KEPT * (peer in kept) for peer in below}
-    left, found = set(topics), []
     while left:
-        counts = view.overlap_counts(left)
         counts[useless] = 0
         best, chosen = 0.0, None
         if counts.any():
@@ -93,6 +95,7 @@ def aim(
         else:
             useless[slot] = True
             left -= view.interest_of(chosen)
+        counts = view.overlap_counts(left)
     return found
 
 
