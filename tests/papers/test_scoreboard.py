@@ -15,7 +15,7 @@ from topicweave.papers import STUDIES
 from topicweave.papers.claims import Claim, parse
 from topicweave.papers.judging import ClaimVerdict, judge, short
 from topicweave.papers.physics import physics, world_of
-from topicweave.papers.results import Batch, Number, as_numbers, merged, read_results, write_results
+from topicweave.papers.results import Batch, Number, add_results, as_numbers, merged, read_results
 from topicweave.papers.scoreboard import scoreboard
 from topicweave.papers.scoreboard_page import markdown
 from topicweave.papers.study import Row
@@ -87,7 +87,10 @@ def test_levels_samples_and_seeds_of_a_study_are_told() -> None:
 def test_files_of_results_are_continued(tmp_path: Path) -> None:
     first = numbers(({"nodes": 10}, 1.0), ({"nodes": 20}, 2.0))
     other = as_numbers(Batch("other/fig2", "paper", 0, "bulk"), [Row({}, "noise", None, 0.25)])
-    write_results(tmp_path, merged(first, other))
+    add_results(tmp_path, first)
+    untouched = (tmp_path / "paper.csv").stat()
+    assert sorted(add_results(tmp_path, other), key=str) == sorted([*first, *other], key=str)
+    assert (tmp_path / "paper.csv").stat() == untouched
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.csv", "paper.csv"]
     assert sorted(read_results(tmp_path), key=str) == sorted([*first, *other], key=str)
     again = numbers(({"nodes": 10}, 5.0))

@@ -78,7 +78,7 @@ def reproduce(
     from topicweave.cli.output import print_json
     from topicweave.papers.catalogue import choose_papers
     from topicweave.papers.reproducing import Reproduction, results_folder
-    from topicweave.papers.results import read_results, write_results
+    from topicweave.papers.results import add_results, read_results
     from topicweave.papers.scoreboard import scoreboard
     from topicweave.report.files import make_folder
     from topicweave.runs.store import beside
@@ -94,9 +94,7 @@ def reproduce(
         found |= _run(again.todo(), store, failures, (workers, master, conf, verbose))
     today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
     later, lost = again.numbers(found, failures, today)
-    numbers = again.continued(later)
-    if later:
-        write_results(folder, numbers)
+    numbers = add_results(folder, later)
     if finished:  # then what has numbers is judged on these, whatever code they are of
         there = {number.study for number in numbers if number.scale == at}
         lost = {name: why for name, why in lost.items() if name not in there}

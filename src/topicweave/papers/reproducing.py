@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from topicweave.papers.physics import world_of
-from topicweave.papers.results import Batch, Number, as_numbers, merged
+from topicweave.papers.results import Batch, Number, as_numbers
 from topicweave.papers.study import Plan, Study
 from topicweave.runs.fingerprint import fingerprint_of_all
 from topicweave.runs.run import Run
@@ -104,9 +104,6 @@ class Reproduction:
             *(study.name, self.scale, part.seed, study.level, study.seeds.get(self.scale, 1), part.code, day),
             physics=world_of(study, part.plan),
         )
-
-    def continued(self, later: Sequence[Number]) -> list[Number]:
-        return merged(self.earlier, later)
 
     def papers(self) -> list[str]:
         names = (part.study.name.partition("/") for part in self.parts)

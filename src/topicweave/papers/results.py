@@ -52,6 +52,10 @@ class Number(msgspec.Struct, frozen=True):
         return self.level, self.where, self.measure, self.part
 
     @property
+    def paper(self) -> str:
+        return self.study.split("/")[0]
+
+    @property
     def batch(self) -> tuple[str, str, int]:
         """What was run, and is replaced, in one go."""
         return self.study, self.scale, self.seed
@@ -179,13 +183,16 @@ def csv_text(numbers: Iterable[Number]) -> str:
     return lines.getvalue()
 
 
-def write_results(folder: Path, numbers: Iterable[Number]) -> None:
-    """One file per paper."""
+def add_results(folder: Path, later: Sequence[Number]) -> list[Number]:
+    """All that the folder holds then: one file per paper.
+
+    Another command may have added to them since this one began. So they are read again, and files of other papers are left alone.
+    """
     from topicweave.report.files import make_folder, write_whole
 
-    make_folder(folder)
-    by_paper: dict[str, list[Number]] = {}
-    for number in numbers:
-        by_paper.setdefault(number.study.split("/")[0], []).append(number)
-    for paper, mine in by_paper.items():
-        write_whole(folder / f"{paper}.csv", csv_text(mine))
+    numbers = merged(read_results(folder), later)
+    if later:
+        make_folder(folder)
+    for paper in dict.fromkeys(number.paper for number in later):
+        write_whole(folder / f"{paper}.csv", csv_text(number for number in numbers if number.paper == paper))
+    return numbers
