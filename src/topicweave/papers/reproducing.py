@@ -46,7 +46,6 @@ class Reproduction:
     """Studies at one scale, beside the results of earlier runs."""
 
     scale: Literal["smoke", "paper"]
-    earlier: Sequence[Number]
     parts: tuple[_Part, ...]
 
     @classmethod
@@ -64,7 +63,7 @@ class Reproduction:
                 plan = study.plan(scale, seed)
                 code = fingerprint_of_all(plan.runs.values())[:12]
                 parts.append(_Part(study, seed, plan, code, ((study.name, scale, seed), code) in known))
-        return cls(scale, earlier, tuple(parts))
+        return cls(scale, tuple(parts))
 
     def todo(self) -> dict[Label, Run]:
         """The runs of studies that are not known."""
