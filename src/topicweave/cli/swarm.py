@@ -54,21 +54,11 @@ def swarm(
       topicweave swarm --nodes 500 --simulate --seconds 60 --record many.jsonl
       topicweave swarm --play swarm.jsonl
     """
-    from topicweave.errors import BadInput
     from topicweave.live.running import run_shown_swarm
-    from topicweave.live.settings import Address, load_settings
+    from topicweave.live.settings import load_settings
     from topicweave.live.swarm import draw_interests, preset_for
 
-    if (dashboard or play) and not Address.parse(at, "at").loopback:
-        raise BadInput(f"--at {at}: the page is for this machine; say an address on loopback")
-    if dashboard and http:
-        raise BadInput(
-            "--dashboard and --http: choose one; the dashboard is a page of the swarm, not of a node"
-        )
-    if record and not (dashboard or simulate):
-        raise BadInput("--record needs --dashboard: it keeps what that shows; or --simulate")
-    if simulate and (dashboard or play or not record or not seconds):
-        raise BadInput("--simulate needs --record FILE and --seconds, and neither --dashboard nor --play")
+    _refuse_contradictions(dashboard, simulate, play, record, http, at, seconds)
     if play:
         from topicweave.live.dashboard.running import run_recording
 
@@ -91,3 +81,27 @@ def swarm(
         run_dashboard_swarm(settings, interests, rate, seconds, seed, at, record)
         return
     run_shown_swarm(settings, nodes, topics, min(topics, topics_per_node), rate, seconds, http, seed)
+
+
+def _refuse_contradictions(
+    dashboard: bool,
+    simulate: bool,
+    play: Path | None,
+    record: Path | None,
+    http: bool,
+    at: str,
+    seconds: float,
+) -> None:
+    from topicweave.errors import BadInput
+    from topicweave.live.settings import Address
+
+    if (dashboard or play) and not Address.parse(at, "at").loopback:
+        raise BadInput(f"--at {at}: the page is for this machine; say an address on loopback")
+    if dashboard and http:
+        raise BadInput(
+            "--dashboard and --http: choose one; the dashboard is a page of the swarm, not of a node"
+        )
+    if record and not (dashboard or simulate):
+        raise BadInput("--record needs --dashboard: it keeps what that shows; or --simulate")
+    if simulate and (dashboard or play or not record or not seconds):
+        raise BadInput("--simulate needs --record FILE and --seconds, and neither --dashboard nor --play")

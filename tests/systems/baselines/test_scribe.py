@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -17,14 +18,14 @@ from topicweave.testing.invariants import DeliveryLog
 
 
 def network(
-    nodes: int, seed: int = 1, width: float = 80, latency: Latency | None = None, **more: object
+    nodes: int, seed: int = 1, width: float = 80, latency: Latency | None = None, **more: Any
 ) -> tuple[Simulation, DeliveryLog, list[tuple[float, float]]]:
     rng = random.Random(seed)
     workload = Workload.from_lists({f"n{n:03d}": ["feed"] if n % 4 == 0 else [] for n in range(nodes)})
     places = [(rng.uniform(0, width), rng.uniform(0, width)) for _ in range(nodes)]
     settings = SCRIBE.settings(publishers={workload.topic_ids[0]: workload.node_ids[0]})
     latency = latency or Coordinates(places)
-    simulation = Simulation(workload, SCRIBE, settings, seed=seed, latency=latency, **more)  # type: ignore[arg-type]  # options of Simulation
+    simulation = Simulation(workload, SCRIBE, settings, seed=seed, latency=latency, **more)
     return simulation, DeliveryLog(simulation), places
 
 
