@@ -43,6 +43,8 @@ SEAL = KEY_ID + SIGNATURE
 CONTEXT = b"topicweave event v2\0"
 ADDRESS_CONTEXT = b"topicweave address v1\0"
 MOST_VERIFIED = 16_384
+MOST_SIGNATURES = 8192
+"""Of its own events a node remembers so many: who lacks some is sent them without another signing."""
 _PROVEN: OrderedDict[bytes, None] = OrderedDict()
 """Digests of what was verified lately: key, signature and signed bytes. That one fits the others is a fact, not an opinion, so all nodes of a
 process share it: of a swarm in one process one node does the arithmetic."""
@@ -124,7 +126,7 @@ class Keyring:
         self._folder = Path(folder)
         self._limit = limit
         self._credentials: OrderedDict[NodeId, dict[bytes, Credential]] = OrderedDict()
-        self._signed: OrderedDict[EventId, Event] = OrderedDict()
+        self._signatures: OrderedDict[EventId, bytes] = OrderedDict()
         self.revocations = Revocations()
         self._read()
         self.name = self.own.name
@@ -145,7 +147,7 @@ class Keyring:
         except BadInput:
             self._ca, self._ca_key, self._key, self.own = before
             raise
-        self._signed.clear()
+        self._signatures.clear()
 
     def _read(self) -> None:
         folder = self._folder
@@ -255,13 +257,12 @@ class Keyring:
 
     def sign(self, event: Event) -> Event:
         """The same event with the node's signature in its payload; made once per event while it is remembered."""
-        signed = self._signed.get(event.id)
-        if signed is None:
-            body = event.payload[SEAL:]
+        body = event.payload[SEAL:]
+        signature = self._signatures.get(event.id)
+        if signature is None:
             signature = self._key.sign(_signed_bytes(event, body))
-            signed = msgspec.structs.replace(event, payload=self.own.key_id + signature + body)
-            _remember(self._signed, event.id, signed, 64)
-        return signed
+            _remember(self._signatures, event.id, signature, MOST_SIGNATURES)
+        return msgspec.structs.replace(event, payload=self.own.key_id + signature + body)
 
     def verify(self, event: Event, wall: float) -> Verdict:
         """Whether the publisher signed the event."""

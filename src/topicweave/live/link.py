@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from topicweave.live.clock import GIVE_WAY, LATE
+from topicweave.live.clock import GIVE_WAY
 from topicweave.live.connection import (
     Abort,
     Arrived,
@@ -36,8 +37,10 @@ from topicweave.live.connection import (
 from topicweave.live.frames import Kind, ProtocolError
 from topicweave.live.interests import HearingInterests, TellingInterests
 from topicweave.live.settings import Address
+from topicweave.live.turns import Look
 from topicweave.live.wire import Bye, Hello, number_frame
 from topicweave.model.ids import NodeId
+from topicweave.port import Message
 
 if TYPE_CHECKING:
     from topicweave.live.keyring import Credential
@@ -73,6 +76,12 @@ class PeerLink(asyncio.Protocol):
         self.told_credentials: set[tuple[NodeId, bytes]] = set()
         self.told_interests = TellingInterests()
         self.interests = HearingInterests(owner.codec.names, owner.limits.topics_per_peer)
+        self.rest: Sequence[Message] = ()
+        """What came in the last frame and waits for its turn."""
+        self.rest_bytes = 0
+        """Of the frame that it came in."""
+        self.waits = False
+        """Whether a turn is to come for the rest, and for what is unread."""
         self._transport: asyncio.Transport | None = None
         self._unread = 0
 
@@ -95,21 +104,27 @@ class PeerLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.owner.counters.bytes_received += len(data)
+        if self.owner.turns.behind:
+            self.give_way()
         self.tell(Bytes(data))
-        unread = self.connection.unread
-        if unread > WRITE_BUFFER or self._unread:
-            self._account(unread)
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """Account for what came and was not handled; without memory for it, cut the connection off."""
+        held = self.connection.unread + (self.rest_bytes if self.rest else 0)
+        if held > WRITE_BUFFER or self._unread:
+            self._account(held)
             if self.owner.memory.excess("frames"):
                 self._account(0)
                 self.owner.memory.refused["frames"] += 1
-                self.error = f"no memory for what it sends: {unread} bytes of a frame that is not whole"
+                self.error = f"no memory for what it sends: {held} bytes that are not handled or not whole"
                 self.abort()
 
-    def _wake(self, at: float) -> None:
-        if self.owner.loop.time() - at > LATE:
-            self.owner.loop.call_later(GIVE_WAY, self.tell, Tick())
-        else:
+    def _wake(self, look: Look) -> None:
+        if self.owner.turns.ready(look):
             self.tell(Tick())
+        else:
+            self.owner.loop.call_later(GIVE_WAY, self._wake, look)
 
     def _account(self, unread: int) -> None:
         self.owner.memory.settle("frames", self._unread, unread)
@@ -133,6 +148,9 @@ class PeerLink(asyncio.Protocol):
             return  # It was given up.
         self._transport = None  # Nothing can be written any more, whatever is read below.
         self._account(0)
+        if not self.connection.over:
+            self.owner.receiver.hand_on(self)
+        self.owner.turns.catch_up(self)
         self.tell(Lost(in_order=error is None))
         if not self.opened.done():
             self.opened.set_exception(
@@ -167,7 +185,7 @@ class PeerLink(asyncio.Protocol):
                 case Reading(wanted):
                     self._read(wanted)
                 case Wake(at):
-                    owner.loop.call_at(at, self._wake, at)
+                    owner.loop.call_at(at, self._wake, Look(at))
                 case SaidBye(bye):
                     owner.said_bye(self, bye)
                 case Failed(reason, broken):
@@ -202,6 +220,11 @@ class PeerLink(asyncio.Protocol):
     @property
     def open(self) -> bool:
         return self.connection.sending and self._transport is not None
+
+    @property
+    def attached(self) -> bool:
+        """Whether there is a socket."""
+        return self._transport is not None
 
     @property
     def stuck(self) -> bool:
@@ -264,13 +287,29 @@ class PeerLink(asyncio.Protocol):
     def hold(self, held: bool) -> None:
         """Read nothing while others can't be sent what would follow from it."""
         if held or not self.connection.unread:
-            self.tell(HoldReading(held))
+            self.tell(HoldReading(held or self.waits))
         else:
             # Not at once: this may be called from within the handling of a message.
             self.owner.loop.call_soon(self._let_go)
 
     def _let_go(self) -> None:
-        self.tell(HoldReading(self.owner.holds_up(self)))
+        self.tell(HoldReading(self.waits or self.owner.holds_up(self)))
+
+    def give_way(self) -> None:
+        """Enough for one turn of the event loop: read on in another one."""
+        if not self.waits:
+            self.waits = True
+            self.owner.turns.fall_behind(self, self._take_turn)
+            self.tell(HoldReading(True))
+
+    def _take_turn(self) -> None:
+        self.waits = False
+        if self._transport is not None and not self.connection.over:
+            self.owner.receiver.hand_on(self)
+            self._let_go()
+            self._weigh()
+        if not self.waits:
+            self.owner.turns.catch_up(self)
 
     def _read(self, wanted: bool) -> None:
         transport = self._transport

@@ -72,18 +72,30 @@ class Receiver:
             messages = self._owner.codec.decode(body, link.interests)
             link.last_message = link.connection.last_heard
             link.spend(len(messages))
-            assert link.peer is not None
-            before = self._owner.sender.passed_on
-            self.received(link.peer, messages)
-            link.feeds = self._owner.sender.passed_on > before
-            if self._owner.holds_up(link):
-                link.hold(True)
+            link.rest, link.rest_bytes = messages, len(body)
+            self.hand_on(link)
             return
         handler = self._handlers.get(kind)
         if handler is None:
             raise ProtocolError(f"a frame of unknown kind {kind}")
         link.spend(1)
         handler(link, body)
+
+    def hand_on(self, link: PeerLink) -> None:
+        """What the link's last frame brought: as much as one turn has room for, all of it if there will be no other turn."""
+        turns = self._owner.turns
+        portion = turns.portion if link.attached else len(link.rest)
+        messages, link.rest = link.rest[:portion], link.rest[portion:]
+        if messages:
+            assert link.peer is not None
+            turns.spend(len(messages))
+            before = self._owner.sender.passed_on
+            self.received(link.peer, messages)
+            link.feeds = self._owner.sender.passed_on > before
+        if link.attached and (link.rest or turns.enough):
+            link.give_way()
+        if self._owner.holds_up(link):
+            link.hold(True)
 
     def _addresses(self, link: PeerLink, body: bytes) -> None:
         for record in read_addresses(body):

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import random
 import secrets
 from collections.abc import Callable, Coroutine
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from topicweave.live.addresses import AddressBook
 from topicweave.live.admission import HalfOpen, reserved
 from topicweave.live.budgets import Reputation
-from topicweave.live.clock import GIVE_WAY, LATE, Clock
+from topicweave.live.clock import GIVE_WAY, Clock
 from topicweave.live.connection import Rivalry, Terms, Tick, arbitrate
 from topicweave.live.counters import Counters
 from topicweave.live.dialling import Dialler
@@ -37,6 +36,7 @@ from topicweave.live.receiving import Events, Receiver
 from topicweave.live.sending import Peer, Sender
 from topicweave.live.settings import Address, Limits, Pace
 from topicweave.live.troubles import Troubles
+from topicweave.live.turns import PLAIN, SIGNED, Look, Turns
 from topicweave.live.wire import (
     MAGIC,
     VERSIONS,
@@ -106,6 +106,7 @@ class Transport:
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self.closed = False
+        self.turns = Turns(self.loop, PLAIN if keyring is None else SIGNED)
         self.sender = Sender(self)
         self.receiver = Receiver(self, events)
         self.dialler = Dialler(self)
@@ -430,15 +431,15 @@ class Transport:
 
     # Signs of life.
 
-    def _sweep(self, due: float = math.inf) -> None:
+    def _sweep(self, look: Look | None = None) -> None:
         if self.closed:
             return
-        now, pace = self.loop.time(), self.pace
-        if now - due > LATE:
-            self._sweeper = self.loop.call_later(GIVE_WAY, self._sweep)
+        if look is not None and not self.turns.ready(look):
+            self._sweeper = self.loop.call_later(GIVE_WAY, self._sweep, look)
             return
+        now, pace = self.loop.time(), self.pace
         following = now + pace.heartbeat / 2
-        self._sweeper = self.loop.call_at(following, self._sweep, following)
+        self._sweeper = self.loop.call_at(following, self._sweep, Look(following))
         for link in list(self._links):
             link.tell(Tick())
         self.check_certificates()

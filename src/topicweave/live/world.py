@@ -18,7 +18,7 @@ import msgspec
 from topicweave.live import catch_up_messages
 from topicweave.live.catch_up import Around, CatchUpService
 from topicweave.live.catch_up_messages import Aged, CatchUp, Measured
-from topicweave.live.clock import GIVE_WAY, LATE, Clock
+from topicweave.live.clock import GIVE_WAY, Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.gate import Gate, Refusal
@@ -28,6 +28,7 @@ from topicweave.live.receiving import Events
 from topicweave.live.runs import run_from
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.live.transport import Transport
+from topicweave.live.turns import Look
 from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id
@@ -178,7 +179,7 @@ class LiveWorld(Events):
         timer = self._timers.get(key)
         if timer is not None:
             timer.cancel()
-        self._timers[key] = self._loop.call_later(delay, self._due, key, self._loop.time() + delay)
+        self._timers[key] = self._loop.call_later(delay, self._due, key, Look(self._loop.time() + delay))
 
     def cancel_timer(self, key: TimerKey) -> None:
         timer = self._timers.pop(key, None)
@@ -206,7 +207,7 @@ class LiveWorld(Events):
                 self.own_epoch = epoch
                 node.resume(epoch, disk.store.sequences())
         self.own_epoch = self.own_epoch or 1 + int(self.now * 1e6)
-        self._look()
+        self._look(Look())
 
     def power_off(self) -> None:
         """No more timers, nothing more is sent."""
@@ -557,22 +558,21 @@ class LiveWorld(Events):
 
     # Time.
 
-    def _due(self, key: TimerKey, due: float) -> None:
-        if self._loop.time() - due > LATE:
-            # The process was held up, and what the timer waits for may have arrived meanwhile: read that first.
-            self._timers[key] = self._loop.call_later(GIVE_WAY, self._fire, key)
-        else:
-            self._fire(key)
-
-    def _fire(self, key: TimerKey) -> None:
+    def _due(self, key: TimerKey, look: Look) -> None:
+        if self._transport is not None and not self._transport.turns.ready(look):
+            self._timers[key] = self._loop.call_later(GIVE_WAY, self._due, key, look)
+            return
         self._timers.pop(key, None)
         if self.node is not None and not self._stopped:
             self.guarded(self.node.timer, key)
 
-    def _look(self) -> None:
+    def _look(self, look: Look) -> None:
         if self._stopped:
             return
-        self._loop.call_later(LOOK_EVERY, self._look)
+        if self._transport is not None and not self._transport.turns.ready(look):
+            self._loop.call_later(GIVE_WAY, self._look, look)
+            return
+        self._loop.call_later(LOOK_EVERY, self._look, Look())
         self.guarded(self.catch_up.look)
         self.guarded(self._look_for_gaps)
         self.gate.account()

@@ -1,0 +1,165 @@
+"""A node that is sent more than it can handle at once still has turns for everybody else."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.live.together import eventually, linked, run, secure, taken, until_served
+from topicweave.blocks.broadcast_tree import Push
+from topicweave.live import LiveNode
+from topicweave.live import publisher as publisher_module
+from topicweave.live import turns as turns_module
+from topicweave.live.authority import issue, new_swarm
+from topicweave.live.frames import Kind
+from topicweave.live.keyring import Keyring
+from topicweave.live.swarm import run_swarm
+from topicweave.live.turns import Look, Turns
+from topicweave.model.event import Event
+
+EVENTS = 2000
+
+
+class Beats:
+    """How many signatures a node verifies between two turns of the event loop, at most."""
+
+    def __init__(self, keyring: Keyring, patch: pytest.MonkeyPatch) -> None:
+        self.most = self._now = self.all = 0
+        self._loop = asyncio.get_running_loop()
+        verify = keyring.verify
+
+        def counted(event: Event, wall: float) -> object:
+            self._now += 1
+            self.all += 1
+            return verify(event, wall)
+
+        patch.setattr(keyring, "verify", counted)
+        self._beat()
+
+    def _beat(self) -> None:
+        self.most, self._now = max(self.most, self._now), 0
+        self._loop.call_soon(self._beat)
+
+
+def test_a_flood_of_signed_events_leaves_turns_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher_module, "TURN", 1 << 30)  # it does not pause
+    authority = new_swarm(tmp_path / "swarm")
+    keys = [str(issue(authority, f"node-{number}")) for number in range(2)]
+
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, secure(keys[0], cache=0), keys=keys) as nodes:
+            await eventually(lambda: linked(*nodes))
+            await until_served(nodes, "a")
+            assert nodes[1].world.keyring is not None
+            beats, before = Beats(nodes[1].world.keyring, monkeypatch), len(taken(nodes[1]))
+            for number in range(EVENTS):
+                await nodes[0].publish("a", b"%d" % number)
+            await eventually(lambda: len(taken(nodes[1], before)) == EVENTS)
+            assert [payload for _, payload in taken(nodes[1], before)] == [b"%d" % n for n in range(EVENTS)]
+            assert beats.all >= EVENTS
+            assert beats.most <= 2 * turns_module.SIGNED
+
+    run(test)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_one_frame_of_many_events_is_taken_in_portions_and_whole_when_the_connection_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    authority = new_swarm(tmp_path / "swarm")
+    keys = [str(issue(authority, f"node-{number}")) for number in range(2)]
+
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, secure(keys[0], cache=0), keys=keys) as nodes:
+            await eventually(lambda: linked(*nodes))
+            await until_served(nodes, "a")
+            there = nodes[1]
+            assert there.world.keyring is not None
+            beats, before = Beats(there.world.keyring, monkeypatch), len(taken(there))
+            link = there.transport.peers[nodes[0].id].link
+            assert link is not None
+            there.transport.receiver.arrived(link, Kind.MESSAGES, _long_frame(nodes[0]))
+            assert len(link.rest) == EVENTS - turns_module.SIGNED
+            assert link.connection.held, "what comes after it waits"
+            if ends:
+                link.connection_lost(None)
+            else:
+                await eventually(lambda: not link.rest)
+                assert beats.most <= 2 * turns_module.SIGNED
+            await eventually(lambda: len(taken(there, before)) == EVENTS)
+            assert [payload for _, payload in taken(there, before)] == [b"%d" % n for n in range(EVENTS)]
+            if not ends:
+                await nodes[0].publish("a", b"last")
+                await eventually(lambda: ("a", b"last") in taken(there, before))
+
+    run(test)
+
+
+def _long_frame(publisher: LiveNode) -> bytes:
+    """Of events that the publisher signed, as no node of ours would send it."""
+    assert publisher.world.keyring is not None
+    topic, epoch = publisher.topics.id_of("a"), publisher.world.own_epoch
+    events = [
+        Event(publisher.id, topic, epoch, 1000 + number, bytes(72) + b"%d" % number)
+        for number in range(EVENTS)
+    ]
+    sign = publisher.world.keyring.sign
+    codec = publisher.transport.codec
+    return codec.batch([codec.encode(Push(event=sign(event), hops=1)) for event in events])[5:]
+
+
+def test_who_fell_behind_first_catches_up_first_a_portion_in_each_turn() -> None:
+    async def test() -> None:
+        turns, seen = Turns(asyncio.get_running_loop(), 10), list[str]()
+
+        def work(name: str, left: int) -> None:
+            seen.append(name)
+            turns.spend(10)
+            if left:
+                turns.fall_behind(name, lambda: work(name, left - 1))
+            else:
+                turns.catch_up(name)
+
+        turns.fall_behind("a", lambda: work("a", 2))
+        turns.fall_behind("b", lambda: work("b", 1))
+        turned = 0
+        while len(seen) < 5:
+            await asyncio.sleep(0)
+            turned += 1
+            assert len(seen) <= turned, "one portion in a turn"
+        assert seen == ["a", "a", "a", "b", "b"]
+        assert turns.enough
+        await asyncio.sleep(0)
+        assert not turns.enough
+
+    asyncio.run(test())
+
+
+def test_a_timer_finds_what_came_before_it_and_does_not_wait_for_what_came_after() -> None:
+    async def test() -> None:
+        loop = asyncio.get_running_loop()
+        turns = Turns(loop, 10)
+        assert turns.ready(Look(loop.time()))
+        turns.fall_behind("a", lambda: None)
+        early = Look(loop.time())
+        assert not turns.ready(early)
+        turns.fall_behind("b", lambda: None)
+        turns.fall_behind("a", lambda: None)
+        later = Look(loop.time())
+        assert not turns.ready(later)
+        turns.catch_up("a")
+        assert turns.ready(early), "b fell behind after it"
+        assert not turns.ready(later)
+        turns.fall_behind("a", lambda: None)
+        turns.catch_up("b")
+        assert turns.ready(later), "a fell behind again after it"
+        held_up = Look(loop.time() - 1.0)
+        turns.catch_up("a")
+        assert not turns.ready(held_up), "what came meanwhile is read first"
+        assert turns.ready(held_up)
+
+    asyncio.run(test())
