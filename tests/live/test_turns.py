@@ -16,7 +16,7 @@ from topicweave.live.authority import issue, new_swarm
 from topicweave.live.frames import Kind
 from topicweave.live.keyring import Keyring
 from topicweave.live.swarm import run_swarm
-from topicweave.live.turns import Look, Turns
+from topicweave.live.turns import Glance, Turns
 from topicweave.model.event import Event
 
 EVENTS = 2000
@@ -143,13 +143,13 @@ def test_a_timer_finds_what_came_before_it_and_does_not_wait_for_what_came_after
     async def test() -> None:
         loop = asyncio.get_running_loop()
         turns = Turns(loop, 10)
-        assert turns.ready(Look(loop.time()))
+        assert turns.ready(Glance(loop.time()))
         turns.fall_behind("a", lambda: None)
-        early = Look(loop.time())
+        early = Glance(loop.time())
         assert not turns.ready(early)
         turns.fall_behind("b", lambda: None)
         turns.fall_behind("a", lambda: None)
-        later = Look(loop.time())
+        later = Glance(loop.time())
         assert not turns.ready(later)
         turns.catch_up("a")
         assert turns.ready(early), "b fell behind after it"
@@ -157,7 +157,7 @@ def test_a_timer_finds_what_came_before_it_and_does_not_wait_for_what_came_after
         turns.fall_behind("a", lambda: None)
         turns.catch_up("b")
         assert turns.ready(later), "a fell behind again after it"
-        held_up = Look(loop.time() - 1.0)
+        held_up = Glance(loop.time() - 1.0)
         turns.catch_up("a")
         assert not turns.ready(held_up), "what came meanwhile is read first"
         assert turns.ready(held_up)

@@ -37,7 +37,7 @@ from topicweave.live.connection import (
 from topicweave.live.frames import Kind, ProtocolError
 from topicweave.live.interests import HearingInterests, TellingInterests
 from topicweave.live.settings import Address
-from topicweave.live.turns import Look
+from topicweave.live.turns import Glance
 from topicweave.live.wire import Bye, Hello, number_frame
 from topicweave.model.ids import NodeId
 from topicweave.port import Message
@@ -120,7 +120,7 @@ class PeerLink(asyncio.Protocol):
                 self.error = f"no memory for what it sends: {held} bytes that are not handled or not whole"
                 self.abort()
 
-    def _wake(self, look: Look) -> None:
+    def _wake(self, look: Glance) -> None:
         if self.owner.turns.ready(look):
             self.tell(Tick())
         else:
@@ -185,7 +185,7 @@ class PeerLink(asyncio.Protocol):
                 case Reading(wanted):
                     self._read(wanted)
                 case Wake(at):
-                    owner.loop.call_at(at, self._wake, Look(at))
+                    owner.loop.call_at(at, self._wake, Glance(at))
                 case SaidBye(bye):
                     owner.said_bye(self, bye)
                 case Failed(reason, broken):

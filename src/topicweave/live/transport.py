@@ -36,7 +36,7 @@ from topicweave.live.receiving import Events, Receiver
 from topicweave.live.sending import Peer, Sender
 from topicweave.live.settings import Address, Limits, Pace
 from topicweave.live.troubles import Troubles
-from topicweave.live.turns import PLAIN, SIGNED, Look, Turns
+from topicweave.live.turns import PLAIN, SIGNED, Glance, Turns
 from topicweave.live.wire import (
     MAGIC,
     VERSIONS,
@@ -431,7 +431,7 @@ class Transport:
 
     # Signs of life.
 
-    def _sweep(self, look: Look | None = None) -> None:
+    def _sweep(self, look: Glance | None = None) -> None:
         if self.closed:
             return
         if look is not None and not self.turns.ready(look):
@@ -439,7 +439,7 @@ class Transport:
             return
         now, pace = self.loop.time(), self.pace
         following = now + pace.heartbeat / 2
-        self._sweeper = self.loop.call_at(following, self._sweep, Look(following))
+        self._sweeper = self.loop.call_at(following, self._sweep, Glance(following))
         for link in list(self._links):
             link.tell(Tick())
         self.check_certificates()

@@ -23,7 +23,7 @@ SIGNED = 64
 """The same where each event brings a signature to be verified."""
 
 
-class Look:
+class Glance:
     """One timer's look at the time."""
 
     __slots__ = ("due", "noted")
@@ -72,7 +72,7 @@ class Turns:
     def catch_up(self, who: Hashable) -> None:
         self._behind.pop(who, None)
 
-    def ready(self, look: Look) -> bool:
+    def ready(self, look: Glance) -> bool:
         """Whether a timer may act; if not, it comes again after `GIVE_WAY`."""
         if look.noted is None:
             late, look.due = self._loop.time() - look.due > LATE, math.inf

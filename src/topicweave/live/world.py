@@ -28,7 +28,7 @@ from topicweave.live.receiving import Events
 from topicweave.live.runs import run_from
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.live.transport import Transport
-from topicweave.live.turns import Look
+from topicweave.live.turns import Glance
 from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id
@@ -179,7 +179,7 @@ class LiveWorld(Events):
         timer = self._timers.get(key)
         if timer is not None:
             timer.cancel()
-        self._timers[key] = self._loop.call_later(delay, self._due, key, Look(self._loop.time() + delay))
+        self._timers[key] = self._loop.call_later(delay, self._due, key, Glance(self._loop.time() + delay))
 
     def cancel_timer(self, key: TimerKey) -> None:
         timer = self._timers.pop(key, None)
@@ -207,7 +207,7 @@ class LiveWorld(Events):
                 self.own_epoch = epoch
                 node.resume(epoch, disk.store.sequences())
         self.own_epoch = self.own_epoch or 1 + int(self.now * 1e6)
-        self._look(Look())
+        self._look(Glance())
 
     def power_off(self) -> None:
         """No more timers, nothing more is sent."""
@@ -558,7 +558,7 @@ class LiveWorld(Events):
 
     # Time.
 
-    def _due(self, key: TimerKey, look: Look) -> None:
+    def _due(self, key: TimerKey, look: Glance) -> None:
         if self._transport is not None and not self._transport.turns.ready(look):
             self._timers[key] = self._loop.call_later(GIVE_WAY, self._due, key, look)
             return
@@ -566,13 +566,13 @@ class LiveWorld(Events):
         if self.node is not None and not self._stopped:
             self.guarded(self.node.timer, key)
 
-    def _look(self, look: Look) -> None:
+    def _look(self, look: Glance) -> None:
         if self._stopped:
             return
         if self._transport is not None and not self._transport.turns.ready(look):
             self._loop.call_later(GIVE_WAY, self._look, look)
             return
-        self._loop.call_later(LOOK_EVERY, self._look, Look())
+        self._loop.call_later(LOOK_EVERY, self._look, Glance())
         self.guarded(self.catch_up.look)
         self.guarded(self._look_for_gaps)
         self.gate.account()
