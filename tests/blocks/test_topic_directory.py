@@ -6,12 +6,14 @@ import doctest
 import math
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from tests.blocks.directory_swarm import Swarm
 from topicweave.blocks.interest_index import InterestIndex
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, carrier, rules
+from topicweave.blocks.topic_directory.announcer import Announcer
 from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, _Waiting, loads
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
@@ -28,6 +30,7 @@ from topicweave.blocks.topic_directory.messages import (
 )
 from topicweave.model.ids import RING_SIZE, successor
 from topicweave.model.workload import Workload
+from topicweave.testing import VirtualNetwork
 from topicweave.workloads.catalogue import build
 
 PARAMETERS = DirectoryParameters()
@@ -224,6 +227,26 @@ def test_records_pass_from_home_to_home_with_what_is_left_of_their_term() -> Non
     assert heir.topics() == []
 
 
+def test_a_new_home_learns_who_leads_however_many_it_knows() -> None:
+    """A popular topic fills its records at once. A part whose leader is left out is introduced to nobody until the leader comes again."""
+    keeper, heir = home(), home()
+    leaders = [5, 9]
+    for leader in leaders:
+        keeper.announced(announcement(leader, LEADS), now=0.0)
+    for subscriber in range(100, 100 + PARAMETERS.records):
+        heir.learn([Record(TOPIC, subscriber, 1, 150.0, None, -1.0)], now=0.0)
+    heir.learn(keeper.records([TOPIC], now=50.0), now=50.0)
+    assert len(heir.subscribers(TOPIC)) == PARAMETERS.records
+    assert {told.contacts[0].label for told in heir.introductions([TOPIC], now=50.0)} == {*leaders}
+    # Where all lead, nobody makes room.
+    full = home()
+    full.learn(
+        [Record(TOPIC, peer, 1, 150.0, peer, 0.0) for peer in range(100, 100 + PARAMETERS.records)], now=0.0
+    )
+    full.learn(keeper.records([TOPIC], now=50.0), now=50.0)
+    assert full.subscribers(TOPIC) == [*range(100, 100 + PARAMETERS.records)]
+
+
 def test_announcements_that_do_not_fit_together_are_not_looked_at() -> None:
     assert carrier.sound(announcement(5))
     for wrong in (
@@ -279,6 +302,57 @@ def test_a_home_that_crashes_is_replaced_by_its_successors() -> None:
     swarm.run(10.0)
     assert first.id in second.view.subscribers(TOPIC).tolist()
     assert second.id in first.view.subscribers(TOPIC).tolist()
+
+
+def test_who_begins_to_lead_says_so_again_soon_and_then_as_seldom_as_others() -> None:
+    """Its word may have gone to one that is not the home any more."""
+    network = VirtualNetwork(seed=1)
+    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: PARAMETERS.enough)
+    announcer.lifetime = 8.0
+    announcer.set_topics(frozenset({TOPIC, TOPIC + 1}))
+    announcer.leading = lambda: [TOPIC]
+    announcer.told(Told(5, TOPIC, (), 4000, 1000.0))
+    said: dict[int, list[float]] = {TOPIC: [], TOPIC + 1: []}
+    for second in range(400):
+        network.run(until=float(second))
+        for one in announcer.due():
+            for topic, flags in zip(one.topics, one.flags, strict=True):
+                if topic != TOPIC or flags & LEADS:
+                    said[topic].append(second)
+    pauses = [later - earlier for earlier, later in pairwise(said[TOPIC])]
+    assert pauses[0] <= announcer.lifetime + PARAMETERS.tick
+    assert pauses[0] < pauses[1] < pauses[2]
+    assert max(pauses) <= PARAMETERS.renew + PARAMETERS.tick, "however many others there are"
+    assert len(said[TOPIC]) <= len(said[TOPIC + 1]) + 3, "and as seldom as others, but for the first few"
+
+
+def test_more_parts_than_a_home_keeps_records_become_one() -> None:
+    """Everybody leads itself. Whoever is introduced to a lower leader follows that one."""
+    swarm = Swarm(
+        Workload.from_lists({f"n{number:03d}": ["shared"] for number in range(2 * PARAMETERS.records)})
+    )
+    follows: dict[int, int] = {}
+
+    def leader(node: int) -> int:
+        while node in follows:
+            node = follows[node]
+        return node
+
+    def parts_of(own: int, topic: int) -> Parts:
+        def introduced(_topic: int, _peer: int, label: int | None) -> None:
+            one, other = leader(own), leader(own if label is None else label)
+            if one != other:
+                follows[max(one, other)] = min(one, other)
+
+        return Parts(8.0, lambda _topic: leader(own), lambda: () if own in follows else (topic,), introduced)
+
+    swarm.run(11.0)
+    for node in swarm.nodes():
+        [topic] = node.subscriptions
+        node.view.serve(parts_of(node.id, topic))
+    swarm.run(120.0)
+    assert len(swarm.nodes()) == 2 * PARAMETERS.records
+    assert len(follows) == 2 * PARAMETERS.records - 1
 
 
 def test_a_publisher_that_does_not_subscribe_learns_who_does() -> None:

@@ -3,7 +3,8 @@
 Rules kept
 ----------
 1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases to lead its part of it. Renewals are
-   spread over time; what is due goes together.
+   spread over time; what is due goes together. That it leads, a node says again after one lifetime of a label, then in growing pauses up to its renewals, however late
+   the home wants others: its word may have gone to one that is not the home any more. One that had no room for it says so.
 2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses. A home
    that said how many there are is not asked for more than those.
 3. A topic that is only published on is asked about, not announced.
@@ -34,7 +35,18 @@ SOUGHT_FOR = 60.0
 class _Own:
     """One of the node's topics."""
 
-    __slots__ = ("again", "asked", "attempt", "audience", "due", "leads", "led_since", "next_ask", "pause")
+    __slots__ = (
+        "again",
+        "asked",
+        "attempt",
+        "audience",
+        "due",
+        "leads",
+        "led_since",
+        "next_ask",
+        "pause",
+        "said_pause",
+    )
 
     def __init__(self, due: float) -> None:
         self.due = due  # when to announce it
@@ -46,6 +58,7 @@ class _Own:
         self.audience: int | None = None
         self.leads = False  # as announced
         self.led_since = -1.0
+        self.said_pause = 0.0  # between the last two times that it said that it leads
 
 
 class Announcer:
@@ -136,7 +149,7 @@ class Announcer:
             if asks or own.due <= now:
                 flags = (WANTS_CONTACTS if asks else 0) | (LEADS if own.leads else 0)
                 said.setdefault(own.attempt if asks else 0, {})[topic] = flags
-                own.due = now + max(self.renewal, own.again) * self._world.random.uniform(0.75, 1.0)
+                own.due = now + self._until_next(own) * self._world.random.uniform(0.75, 1.0)
         for topic, (own, until) in list(self._sought.items()):
             if until <= now:
                 del self._sought[topic]
@@ -146,6 +159,12 @@ class Announcer:
             said.setdefault(0, {})[topic] = WITHDRAWS
         self._dropped.clear()
         return [self._announcement(topics, attempt) for attempt, topics in said.items()]
+
+    def _until_next(self, own: _Own) -> float:
+        if not own.leads:
+            return max(self.renewal, own.again)
+        own.said_pause = min(max(2 * own.said_pause, self.lifetime), self.renewal)
+        return own.said_pause
 
     def withdrawals(self) -> list[Announcement]:
         """The node leaves."""
@@ -201,6 +220,7 @@ class Announcer:
             elif not own.leads and now - own.led_since >= self.lifetime:
                 own.leads = True
                 own.due = now
+                own.said_pause = 0.0
 
     # What homes tell.
 
@@ -212,6 +232,8 @@ class Announcer:
         now = self._world.now
         if answer.again > 0:
             own.again = min(answer.again, 3600.0)
+            if own.leads and own.again < self._parameters.renew:
+                own.due = min(own.due, now + max(own.again, self._parameters.introduce_every))
             if own.asked >= 0:
                 own.asked, own.attempt = -1.0, 0
                 # Few may be on their way to become more: ask again, ever more seldom.

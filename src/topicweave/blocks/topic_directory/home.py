@@ -5,12 +5,12 @@ Rules kept
 1. Of a topic it keeps at most `records` subscribers, each until its term ends, it withdraws, or somebody could not reach it. Where there are more, newcomers
    take random places, but never that of a leader.
 2. It takes at most `hot` announcements of a topic per second; only leaders of parts are always heard, also when they say that they lead no more: a
-   part that is none would be introduced for as long as its record lasts. Its answer says when to come again.
+   part that is none would be introduced for as long as its record lasts. Its answer says when to come again: to a leader for whom there is no room, soon.
 3. An answer names at most `contacts` subscribers, drawn at random, and one with a lower id than the asker's if there is one. Who is new is also named to some of those who were there, so that either side may call.
 4. A label names a part of a topic; only who bears it (the leader) makes it count, once it has led for two lifetimes of a label. Where two such
    parts are, random members of them are introduced to each other, a few at a time.
 5. Every asker has a budget, and so has every topic.
-6. What it keeps, its successors keep as well; see `directory`.
+6. What it keeps, its successors keep as well; see `directory`. Of what others kept it takes all leaders, and others as long as there is room.
 """
 
 from __future__ import annotations
@@ -136,6 +136,9 @@ class Home:
         asks = bool(flags & WANTS_CONTACTS)
         contacts = self._choose(known, subscriber, now) if asks and known is not None else []
         late = again > self._parameters.renew and not flags & SEEKS
+        if flags & LEADS and known is not None and subscriber not in known.kept:
+            # All places are leaders': the next round of introductions makes room.
+            late, again = True, self._parameters.introduce_every
         if (asks or late) and self._may_ask(subscriber, now):
             answers.append(Told(subscriber, topic, tuple(contacts), audience, again))
         if new and known is not None and subscriber in known.kept:
@@ -159,12 +162,8 @@ class Home:
         led = old is not None and old.led_since is not None
         if not known.announced.take(now) and not leads and not led:
             return
-        if old is None and len(kept) >= self._parameters.records:
-            replaceable = [peer for peer, record in kept.items() if record.led_since is None]
-            if not replaceable:
-                return
-            self._drop(topic, known, self._random.choice(replaceable))
-            # Only the last of its records takes a topic with it, and that one was not the last.
+        if old is None and not self._room(topic, known):
+            return
         until = now + min(announcement.term, MOST_TERM)
         if leads:
             since = old.led_since if old is not None and old.led_since is not None else now
@@ -174,6 +173,17 @@ class Home:
             self.renewed.setdefault(subscriber, {})[topic] = None
         else:
             self.changed[topic, subscriber] = None
+
+    def _room(self, topic: TopicId, known: _Topic) -> bool:
+        """Whether there is a place for one more subscriber; a random one that leads nothing makes room."""
+        if len(known.kept) < self._parameters.records:
+            return True
+        replaceable = [peer for peer, record in known.kept.items() if record.led_since is None]
+        if not replaceable:
+            return False
+        self._drop(topic, known, self._random.choice(replaceable))
+        self._topics[topic] = known  # Also if that was the last one.
+        return True
 
     def _choose(self, known: _Topic, asker: NodeId, now: float) -> list[TopicContact]:
         fresh = [peer for peer, record in known.kept.items() if peer != asker and record.until > now]
@@ -346,8 +356,10 @@ class Home:
                 known = self._topics[record.topic] = _Topic(now, self._parameters.hot)
             old = known.kept.get(record.subscriber)
             until = now + min(record.left, MOST_TERM)
+            if old is not None and (old.epoch, old.until) >= (record.epoch, until):
+                continue
             full = old is None and len(known.kept) >= self._parameters.records
-            if full or (old is not None and (old.epoch, old.until) >= (record.epoch, until)):
+            if full and not (record.led >= 0.0 and self._room(record.topic, known)):
                 continue
             led_since = now - record.led if record.led >= 0.0 else None
             known.kept[record.subscriber] = _Kept(record.epoch, until, record.label, led_since)
