@@ -12,7 +12,7 @@ Rules kept
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from topicweave.blocks.numbering import EventNumbers
 from topicweave.blocks.views import InterestView
@@ -48,6 +48,10 @@ class InterestNode(Node):
 
     def _interest_changed(self, before: Interest) -> None:
         """The interest is another than `before` now."""
+
+    def _carried(self) -> Collection[TopicId]:
+        """Topics that it takes part in for the sake of others, though it wants them not."""
+        return ()
 
     @abstractmethod
     def _spread(self, event: Event) -> int:
@@ -114,9 +118,14 @@ class InterestNode(Node):
 
     # The interest.
 
-    def _update_interest(self) -> None:
+    def _own_topics(self) -> Interest:
+        """What the node itself wants or publishes on."""
         publishes = self._publisher_interest is not None
-        interest = frozenset(self.subscriptions.union(self._publishing) if publishes else self.subscriptions)
+        return frozenset(self.subscriptions.union(self._publishing) if publishes else self.subscriptions)
+
+    def _update_interest(self) -> None:
+        wanted, carried = self._own_topics(), self._carried()
+        interest = wanted.union(carried) if carried else wanted
         if interest != self._interest:
             before, self._interest = self._interest, interest
             self._interest_version += 1
@@ -162,11 +171,15 @@ class ViewNode(InterestNode):
         self._enter_view(contacts)
 
     def _enter_view(self, contacts: Sequence[NodeId]) -> None:
-        self.view.set_interest(self._interest)
+        self._tell_view()
         self.view.start(contacts)
 
     def _interest_changed(self, before: Interest) -> None:
-        self.view.set_interest(self._interest)
+        self._tell_view()
+
+    def _tell_view(self) -> None:
+        """Others look for those who want a topic, not for those who carry it."""
+        self.view.set_interest(self._own_topics() if self._carried() else self._interest)
 
     def _others_wanting(self, topic: TopicId) -> int | None:
         """How many others want a topic; None while that is not known. Whoever does not take part in it looks for them from now on."""

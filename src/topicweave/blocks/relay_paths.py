@@ -153,6 +153,10 @@ class RelayPaths:
         """Whether some path of the topic leads through or up to this node."""
         return topic in self._children or topic in self._parents
 
+    def carried(self, by: Collection[NodeId]) -> list[TopicId]:
+        """The topics that some of these peers have asked for."""
+        return [topic for topic, children in self._children.items() if not children.keys().isdisjoint(by)]
+
     @property
     def topics(self) -> int:
         """How many topics this node has children for."""
@@ -161,6 +165,10 @@ class RelayPaths:
     def parent(self, topic: TopicId) -> NodeId | None:
         parent = self._parents.get(topic)
         return parent.peer if parent is not None else None
+
+    def has_parent(self, peer: NodeId) -> bool:
+        """Whether the path of some topic goes over this peer."""
+        return any(term.peer == peer for term in self._parents.values())
 
     def known_peers(self) -> set[NodeId]:
         peers = {term.peer for term in self._parents.values()}

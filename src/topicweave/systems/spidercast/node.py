@@ -224,12 +224,16 @@ class OverlayNode(TreeNode, ViewNode):
         for topic in sorted(before - self._interest):
             self._tree.topic_down(topic)
         for topic in sorted(self._interest - before):
-            self._tree.topic_up(topic)
+            self._took_up(topic)
         for task in self.tasks.values():
             task.interest_changed()
         update = InterestUpdate(*self._own_interest())
         for peer in self._known_versions:
             self.world.send(peer, update)
+
+    def _took_up(self, topic: TopicId) -> None:
+        """It takes part in a topic from now on."""
+        self._tree.topic_up(topic)
 
     def _receive_interest_query(self, sender: NodeId, _message: InterestQuery) -> None:
         if sender in self._known_versions:

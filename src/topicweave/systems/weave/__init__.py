@@ -1,9 +1,9 @@
 """Weave: our own overlay. Each topic of a node is covered once, by a node with a lower id."""
 
 from topicweave.systems.spidercast.messages import CONTROL_KINDS
-from topicweave.systems.spidercast.node import degree_limit
 from topicweave.systems.spidercast.parameters import PACES
 from topicweave.systems.system import System
+from topicweave.systems.weave.bounded import build, degree_limit
 from topicweave.systems.weave.node import WeaveNode
 from topicweave.systems.weave.parameters import WeaveParameters
 
@@ -12,7 +12,7 @@ WEAVE = System(
     summary="each topic is covered by one link to a lower id, so that it is in one piece over few links; few hops by a dial",
     source="Topicweave's own; docs/systems/weave.md",
     parameters=WeaveParameters,
-    build=WeaveNode,
+    build=build,
     connects_topics=True,
     degree_limit=degree_limit,
     paces=PACES,

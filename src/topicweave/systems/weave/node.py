@@ -9,6 +9,7 @@ from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import TimerKey, World
 from topicweave.systems.spidercast.messages import Connect, ConnectOk, Leave, Redirect
 from topicweave.systems.spidercast.node import OverlayNode
+from topicweave.systems.spidercast.selection import Selection
 from topicweave.systems.spidercast.task import REFUSED
 from topicweave.systems.weave import rules
 from topicweave.systems.weave.parameters import WeaveParameters
@@ -35,13 +36,17 @@ class WeaveNode(OverlayNode):
         # Until when those who were sent on are taken, should they come again; and until when those who sent this node on are left alone.
         self._sent_on: dict[NodeId, float] = {}
         self._refused: dict[NodeId, float] = {}
-        self._cover = LowerSelection(
-            node_id, view, parameters.most_links, parameters.lean, self._refused.keys()
-        )
-        shortcuts = ShortcutSelection(parameters.links, view, self._needed)
-        super().__init__(
-            world, node_id, subscriptions, view, parameters, {COVER: self._cover, SHORTCUT: shortcuts}
-        )
+        self._cover = self._make_cover(node_id, view, parameters)
+        selections = self._selections(node_id, view, parameters)
+        super().__init__(world, node_id, subscriptions, view, parameters, selections)
+
+    def _make_cover(self, own: NodeId, view: InterestView, parameters: WeaveParameters) -> LowerSelection:
+        return LowerSelection(own, view, parameters.most_links, parameters.lean, self._refused.keys())
+
+    def _selections(
+        self, own: NodeId, view: InterestView, parameters: WeaveParameters
+    ) -> dict[str, Selection]:
+        return {COVER: self._cover, SHORTCUT: ShortcutSelection(parameters.links, view, self._needed)}
 
     def known_peers(self) -> set[NodeId]:
         return super().known_peers().union(self._sent_on, self._refused)
@@ -108,10 +113,15 @@ class WeaveNode(OverlayNode):
         """Whether it was sent on a moment ago. There are too many of those to remember more: then as well."""
         return self._sent_on.pop(sender, None) is not None or len(self._sent_on) >= MOST_REMEMBERED
 
+    @property
+    def _most_at_ease(self) -> int:
+        """Who has so many links sends others on."""
+        return self.parameters.busy
+
     def _stand_in(self, sender: NodeId, message: Connect) -> NodeId | None:
         known = self.tasks[COVER].neighbours
         neighbours = {peer: (neighbour.degree, neighbour.interest) for peer, neighbour in known.items()}
-        peer = rules.stand_in(sender, message.interest & self._interest, neighbours, self.parameters.busy)
+        peer = rules.stand_in(sender, message.interest & self._interest, neighbours, self._most_at_ease)
         if peer is not None:
             # Until it says itself how many links it has, or all who come would be sent to the same one.
             known[peer].degree += 1

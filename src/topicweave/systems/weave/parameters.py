@@ -8,6 +8,7 @@ import msgspec
 
 from topicweave.systems.spidercast.parameters import Count, LinkParameters
 
+LEAST_BOUND = 6
 Lean = Annotated[float, msgspec.Meta(ge=0, le=1e3)]
 
 
@@ -26,3 +27,10 @@ class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     links and most have few, and ways are shorter."""
     improve: bool = True
     """Nodes that have what they need see whom they would take if they chose anew, and ask those. Without it, links stay as they were found."""
+    max_degree: Count = 0
+    """Nobody ever has more links than this, 6 or more; 0: no such bound. What cannot be joined within it is carried by nodes that do not want it: noise."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 0 < self.max_degree < LEAST_BOUND:
+            raise ValueError(f"max_degree must be 0 or at least {LEAST_BOUND}, got {self.max_degree}")

@@ -65,13 +65,14 @@ class LowerSelection:
                     self._coverage.remove(self._below[old])
 
     def removed(self, peer: NodeId, shared: Shared) -> None:
-        if self._below.pop(peer, None) is None:
+        known = self._below.pop(peer, None)
+        if known is None:
             return
         if peer in self._aim:
             self._aim.remove(peer)
         if self._replaced.pop(peer, None) is not None:
             return
-        self._coverage.remove(shared)
+        self._coverage.remove(known)
         for old in [old for old, new in self._replaced.items() if new == peer]:
             del self._replaced[old]
             self._coverage.add(self._below[old])
@@ -133,6 +134,10 @@ class LowerSelection:
     def covers(self, topic: TopicId) -> bool:
         """Whether some neighbour with a lower id wants a topic."""
         return topic in self._interest and self._coverage.count(topic) > 0
+
+    def uncovered(self) -> list[TopicId]:
+        """The topics that no neighbour with a lower id wants."""
+        return self._coverage.uncovered()
 
     def is_below(self, peer: NodeId) -> bool:
         return peer < self._id
