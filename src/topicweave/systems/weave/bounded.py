@@ -306,11 +306,14 @@ class BoundedNode(WeaveNode):
         self._meet(apart if self._beats % MEET_EVERY == 0 else new)
 
     def _meet(self, topics: Iterable[TopicId]) -> None:
+        """Tell the lowest subscriber that is known. The view may be wrong about that one, so another lower one hears of it every other time."""
         by_peer: dict[NodeId, list[TopicId]] = {}
         for topic in topics:
-            lowest = self.view.lowest(topic)
-            if lowest is not None and lowest < self.id:
-                by_peer.setdefault(lowest, []).append(topic)
+            known = self.view.subscribers(topic)
+            lower = sorted(known[known < self.id].tolist())
+            if lower:
+                told = lower[0] if self.world.random.random() < 0.5 else self.world.random.choice(lower)
+                by_peer.setdefault(told, []).append(topic)
         self._send_meet(by_peer)
 
     def _send_meet(self, topics: Mapping[NodeId, Sequence[TopicId]]) -> None:
