@@ -7,8 +7,9 @@ from typing import cast
 import pytest
 
 from tests.systems.overlays import asymmetric, graph_of, publish_everywhere, settle
+from topicweave.blocks.relay_paths import RelayRequest
 from topicweave.errors import BadInput
-from topicweave.model.ids import NodeId
+from topicweave.model.ids import NodeId, ring_id
 from topicweave.model.workload import Workload
 from topicweave.port import EventMessage
 from topicweave.sim.host import Host
@@ -16,6 +17,7 @@ from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
 from topicweave.systems.weave import WEAVE
 from topicweave.systems.weave.bounded import BoundedNode
+from topicweave.systems.weave.messages import Meet
 from topicweave.workloads import generate
 
 
@@ -49,6 +51,13 @@ def test_the_bound_holds_from_a_storm_of_joins_through_a_crash_and_everybody_is_
     expected, got = publish_everywhere(simulation)
     assert got == expected
     assert asymmetric(graph_of(simulation)) == []
+
+
+def test_links_come_to_rest() -> None:
+    simulation = settle("weave", demo(3), 3, until=120.0, max_degree=8)
+    before = set(graph_of(simulation).edges)
+    simulation.run(150.0)
+    assert set(graph_of(simulation).edges) == before
 
 
 def unwanted(bound: int) -> int:
@@ -93,3 +102,17 @@ def test_the_limit_that_campaigns_check_is_the_bound() -> None:
     simulation = settle("weave", demo(0), 0, until=1.0, max_degree=7)
     assert WEAVE.degree_limit is not None
     assert {WEAVE.degree_limit(simulation.node(node)) for node in simulation.up()} == {7}
+
+
+def test_strangers_are_not_carried_for_and_made_up_topics_are_not_kept() -> None:
+    simulation = settle("weave", demo(0), 0, until=20.0, max_degree=6)
+    node = cast(BoundedNode, simulation.node(simulation.up()[0]))
+    stranger = next(peer for peer in map(ring_id, "abc") if peer not in node.known_peers())
+    before = node.carried()
+    node.receive(stranger, RelayRequest(tuple(range(100, 200))))
+    node.receive(stranger, Meet(tuple(range(100_000))))
+    simulation.run(25.0)
+    assert node.carried() <= before
+    assert stranger not in {link.peer for link in node.links()}
+    simulation.run(40.0)
+    assert stranger not in node.known_peers()

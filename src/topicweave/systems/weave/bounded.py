@@ -5,6 +5,7 @@ Rules kept
 1. No node ever has more than `max_degree` neighbours, whatever for. Who is full names another to who asks.
 2. At most half of them are lower ones that the node chose. While it still looks for some, it keeps room for them.
 3. A full node that is asked lets its highest neighbour go, if that is higher than who asks: the higher an id, the more others there are to ask.
+   Nobody looks for better neighbours than those that do: links come to rest.
 4. Everybody but the lowest has a neighbour with a lower id, if only for that (the task `stem`). If all neighbours of a full node are lower than one who
    asks for that, it is sent on to one of them.
 5. A topic that cannot be joined is carried (`relays`). The nodes without a link for it say so to the lowest subscriber that they know, which
@@ -86,7 +87,8 @@ class BoundedSelection(LowerSelection):
         return super().choose([*excluded, *self._refused], rng)
 
     def look_for_better(self, excluded: Collection[NodeId]) -> bool:
-        return not self._node().full and super().look_for_better(excluded)
+        """Never: whom a better neighbour lets go for this node would look for another, and so on without end."""
+        return False
 
     @property
     def reserved(self) -> int:
