@@ -54,9 +54,10 @@ def test_the_bound_holds_from_a_storm_of_joins_through_a_crash_and_everybody_is_
 
 
 def test_links_come_to_rest() -> None:
-    simulation = settle("weave", demo(3), 3, until=120.0, max_degree=8)
+    workload = generate(100, 40, "rss", min_size=10, max_size=10, seed=0)
+    simulation = settle("weave", workload, 0, until=120.0, max_degree=12, heartbeat_period=2.0)
     before = set(graph_of(simulation).edges)
-    simulation.run(150.0)
+    simulation.run(160.0)
     assert set(graph_of(simulation).edges) == before
 
 
