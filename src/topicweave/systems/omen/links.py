@@ -12,7 +12,7 @@ import msgspec
 
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
-from topicweave.systems.omen.messages import Connect, Unlink
+from topicweave.systems.omen.messages import Connect, InterestUpdate, Unlink
 
 TIMER = "omen-connect"
 TRIES = 3
@@ -150,7 +150,11 @@ class OverlayLinks:
         self._stop_asking(sender)
         if sender == self._id:
             return
-        if not message.interest & self._own()[1] or not (sender in self.neighbours or self._has_room()):
+        strange = not message.interest & self._own()[1]
+        if strange or not (sender in self.neighbours or self._has_room()):
+            if strange:
+                # A home or gossip told it otherwise: it should not ask again.
+                self._world.send(sender, InterestUpdate(*self._own()))
             self._world.send(sender, Unlink())
             self.remove(sender)
             return

@@ -262,6 +262,7 @@ class OMenNode(TreeNode, ViewNode):
 
     def _receive_interest_update(self, sender: NodeId, message: InterestUpdate) -> None:
         self._detector.heard(sender)
+        self.view.said(sender, message.interest)
         self.links_kept.learn(sender, message.version, message.interest)
 
     # Gossip and the circle (Alg. 3, 4).
@@ -309,6 +310,7 @@ class OMenNode(TreeNode, ViewNode):
 
     def _link_up(self, peer: NodeId, interest: Interest) -> None:
         self._detector.watch(peer)
+        self.view.said(peer, interest)
         self._tree.link_up(peer, interest)
         # Should this node die next, its successors must know of the link: telling them comes before telling the coordinator.
         self._tell_links(self.local.successors)

@@ -14,7 +14,7 @@ Rules kept
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -291,14 +291,25 @@ class RappelNode(ViewNode):
             self._suspects = {peer: until for peer, until in self._suspects.items() if until > now}
         best = self.id if feed in self.subscriptions else None
         known = self.view.subscribers(feed)
-        if self._suspects:
-            known = np.array([peer for peer in known.tolist() if peer not in self._suspects], np.uint64)
+        passed_over = {*self._suspects, *self._denied(feed)}
+        if passed_over:
+            known = np.array([peer for peer in known.tolist() if peer not in passed_over], np.uint64)
         if len(known):
             # Unsigned differences wrap as the ring does.
             first = int(known[np.argmin(known - np.uint64(feed))])
             if best is None or clockwise(feed, first) < clockwise(feed, best):
                 return first
         return best
+
+    def _denied(self, feed: TopicId) -> Collection[NodeId]:
+        """Who said lately that it has no part in a feed's tree: homes and views may name it for longer."""
+        tree = self.trees.trees.get(feed)
+        if tree is None or not tree.denied:
+            return ()
+        now = self.world.now
+        for peer in [peer for peer, until in tree.denied.items() if until <= now]:
+            del tree.denied[peer]
+        return tree.denied.keys()
 
     def _did_not_answer(self, peer: NodeId) -> None:
         self._suspects[peer] = self.world.now + SUSPECT
@@ -343,13 +354,16 @@ class RappelNode(ViewNode):
         else:
             self.trees.search_root(self.trees.trees[feed], best)
 
-    def _receive_better_root(self, _sender: NodeId, message: BetterRoot) -> None:
+    def _receive_better_root(self, sender: NodeId, message: BetterRoot) -> None:
         tree = self.trees.trees.get(message.feed)
+        if tree is not None and sender == message.root:
+            tree.denied.pop(sender, None)
         if (
             tree is not None
             and tree.is_root
             and message.feed not in self.parameters.publishers
             and self._suspects.get(message.root, 0.0) <= self.world.now
+            and message.root not in self._denied(message.feed)
             and clockwise(message.feed, message.root) < clockwise(message.feed, self.id)
         ):
             self.trees.search_root(tree, message.root)

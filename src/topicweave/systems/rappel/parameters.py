@@ -84,6 +84,11 @@ class RappelParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return 3 * self.alpha**2 + 2 * self.alpha
 
     @property
+    def denied(self) -> float:
+        """For so long one that has no part in a feed's tree is not taken for its publisher."""
+        return 2.0 * self.ping_period
+
+    @property
     def silence(self) -> float:
         """After this long without a ping a fan or child is taken for gone (§3.3)."""
         return self.ping_period + self.ping_timeout

@@ -33,6 +33,7 @@ class Tree:
     __slots__ = (
         "ancestors",
         "children",
+        "denied",
         "feed",
         "joined_at",
         "lineage",
@@ -43,6 +44,7 @@ class Tree:
         "search",
         "since",
         "skip_rejoin",
+        "waited",
     )
 
     def __init__(self, feed: TopicId) -> None:
@@ -59,6 +61,10 @@ class Tree:
         self.joined_at = -1.0
         self.rejoin_at = 0.0
         self.skip_rejoin = False
+        self.denied: dict[NodeId, float] = {}
+        """Who was taken for the root to be and said no, and until when that is believed."""
+        self.waited = False
+        """Whether those who come before this node were given time to get a part in it."""
         self.lineage: Lineage | None = None
         """What the children are told; made when it is asked for."""
 

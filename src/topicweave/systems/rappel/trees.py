@@ -229,6 +229,7 @@ class FeedTrees:
         """Lead the tree."""
         former, tree.parent = tree.parent, None
         tree.search = None
+        tree.waited = False
         self._world.cancel_timer((JOIN, tree.feed))
         if former is not None:
             self._world.send(former, Left(tree.feed))
@@ -269,11 +270,14 @@ class FeedTrees:
                 self._ask(tree, peer)
                 return
         home = self._home(tree.feed)
-        if home == self._id:
+        hasty = home == self._id and bool(tree.denied) and not tree.waited
+        if home == self._id and not hasty:
             self.become_root(tree)
-        elif home is None or home == search.asked_root:
-            # Nobody to ask: start over in a while.
+        elif home is None or home == search.asked_root or hasty:
+            # Nobody to ask, or all who come before this node have no part in the tree, perhaps not yet: start over in a while.
             tree.search = None
+            tree.waited = True
+            tree.denied.clear()
             self._world.set_timer((JOIN, tree.feed), 2.0 * self._parameters.join_timeout)
         else:
             self._ask(tree, home, as_root=True)
@@ -328,6 +332,8 @@ class FeedTrees:
     def _receive_deny(self, sender: NodeId, message: JoinDeny) -> None:
         tree = self.trees.get(message.feed)
         if tree is not None and tree.search is not None and tree.search.target == sender:
+            if sender == tree.search.asked_root or tree.search.reason == "root":
+                tree.denied[sender] = self._world.now + self._parameters.denied
             self._give_up_target(tree)
 
     def _receive_change(self, sender: NodeId, message: ChangeParent) -> None:
@@ -340,7 +346,10 @@ class FeedTrees:
         if tree.search is not None and tree.search.reason != "periodic":
             return
         tree.search = Search("moved", self._world.now)
-        if message.to == self._id:
+        if message.to == self._id and tree.ancestors == (sender,) and self._elects(tree.feed):
+            # The root left the feed. Others may take it for the one to lead for as long as homes and views name it.
+            self.become_root(tree)
+        elif message.to == self._id:
             self._go_on(tree)
         else:
             self._ask(tree, message.to)
@@ -372,6 +381,7 @@ class FeedTrees:
         self._world.cancel_timer((JOIN, tree.feed))
         if former is not None and former != message.instead_of:
             self._world.send(former, Left(tree.feed))
+        tree.waited = False
         now = self._world.now
         if tree.joined_at < 0:
             tree.rejoin_at = now + self._parameters.rejoin_period * self._world.random.uniform(0.5, 1.0)
@@ -496,8 +506,11 @@ class FeedTrees:
         """
         if tree.is_root:
             return False
-        elected = tree.feed not in self._parameters.publishers
-        return self._home(tree.feed) == self._id or (elected and asked_by in tree.ancestors)
+        return self._home(tree.feed) == self._id or (self._elects(tree.feed) and asked_by in tree.ancestors)
+
+    def _elects(self, feed: TopicId) -> bool:
+        """Whether no publisher is given for a feed."""
+        return feed not in self._parameters.publishers
 
     def _forward_up(self, tree: Tree, sender: NodeId) -> None:
         # The ancestors of an orphan begin with the parent that failed.
