@@ -17,7 +17,6 @@ from topicweave.live.congestion import AGAIN, PATIENCE, REFILL, STILL, Congestio
 from topicweave.live.frames import HEADER, Kind
 from topicweave.live.settings import Limits
 from topicweave.live.swarm import run_swarm
-from topicweave.live.turns import Glance
 from topicweave.live.wire import number_frame
 from topicweave.model.event import Event
 from topicweave.model.ids import ring_id
@@ -220,7 +219,7 @@ def test_a_process_that_was_held_up_reads_what_came_before_it_takes_anybody_for_
             back.ping()
             while time.monotonic() < due + 0.5:
                 pass
-            one.transport._sweep(Glance(one.transport.loop.time() - 0.4))
+            one.transport.turns.after_all(one.transport.loop.time() - 0.4, one.transport._sweep)
             one.transport.pace = pace
             await eventually(lambda: link.connection.last_heard > due + 0.4)
             assert one.transport.link_to(other.id) is link

@@ -13,10 +13,9 @@ from topicweave.live import LiveNode
 from topicweave.live import publisher as publisher_module
 from topicweave.live import turns as turns_module
 from topicweave.live.authority import issue, new_swarm
-from topicweave.live.frames import Kind
 from topicweave.live.keyring import Keyring
 from topicweave.live.swarm import run_swarm
-from topicweave.live.turns import Glance, Turns
+from topicweave.live.turns import Deferred, LinkTurns
 from topicweave.model.event import Event
 
 EVENTS = 2000
@@ -82,7 +81,7 @@ def test_one_frame_of_many_events_is_taken_in_portions_and_whole_when_the_connec
             beats, before = Beats(there.world.keyring, monkeypatch), len(taken(there))
             link = there.transport.peers[nodes[0].id].link
             assert link is not None
-            there.transport.receiver.arrived(link, Kind.MESSAGES, _long_frame(nodes[0]))
+            link.data_received(_long_frame(nodes[0]))
             assert len(link.rest) == EVENTS - turns_module.SIGNED
             assert link.connection.held, "what comes after it waits"
             if ends:
@@ -109,16 +108,15 @@ def _long_frame(publisher: LiveNode) -> bytes:
     ]
     sign = publisher.world.keyring.sign
     codec = publisher.transport.codec
-    return codec.batch([codec.encode(Push(event=sign(event), hops=1)) for event in events])[5:]
+    return codec.batch([codec.encode(Push(event=sign(event), hops=1)) for event in events])
 
 
 def test_who_fell_behind_first_catches_up_first_a_portion_in_each_turn() -> None:
     async def test() -> None:
-        turns, seen = Turns(asyncio.get_running_loop(), 10), list[str]()
+        turns, seen = LinkTurns(asyncio.get_running_loop(), 10), list[str]()
 
         def work(name: str, left: int) -> None:
             seen.append(name)
-            turns.spend(10)
             if left:
                 turns.fall_behind(name, lambda: work(name, left - 1))
             else:
@@ -132,9 +130,7 @@ def test_who_fell_behind_first_catches_up_first_a_portion_in_each_turn() -> None
             turned += 1
             assert len(seen) <= turned, "one portion in a turn"
         assert seen == ["a", "a", "a", "b", "b"]
-        assert turns.enough
-        await asyncio.sleep(0)
-        assert not turns.enough
+        assert not turns.behind
 
     asyncio.run(test())
 
@@ -142,24 +138,34 @@ def test_who_fell_behind_first_catches_up_first_a_portion_in_each_turn() -> None
 def test_a_timer_finds_what_came_before_it_and_does_not_wait_for_what_came_after() -> None:
     async def test() -> None:
         loop = asyncio.get_running_loop()
-        turns = Turns(loop, 10)
-        assert turns.ready(Glance(loop.time()))
+        turns, fired = LinkTurns(loop, 10), list[str]()
+
+        def timer(name: str, late: float = 0.0) -> Deferred:
+            deferred = turns.after_all(loop.time() - late, lambda: fired.append(name))
+            assert deferred is not None
+            return deferred
+
+        async def settle() -> list[str]:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            return fired
+
+        assert turns.after_all(loop.time(), lambda: None) is None
         turns.fall_behind("a", lambda: None)
-        early = Glance(loop.time())
-        assert not turns.ready(early)
+        timer("early")
+        timer("cancelled").cancel()
         turns.fall_behind("b", lambda: None)
         turns.fall_behind("a", lambda: None)
-        later = Glance(loop.time())
-        assert not turns.ready(later)
+        timer("later")
+        assert await settle() == []
         turns.catch_up("a")
-        assert turns.ready(early), "b fell behind after it"
-        assert not turns.ready(later)
+        assert await settle() == ["early"], "b fell behind after it"
         turns.fall_behind("a", lambda: None)
         turns.catch_up("b")
-        assert turns.ready(later), "a fell behind again after it"
-        held_up = Glance(loop.time() - 1.0)
+        assert await settle() == ["early", "later"], "a fell behind again after it"
         turns.catch_up("a")
-        assert not turns.ready(held_up), "what came meanwhile is read first"
-        assert turns.ready(held_up)
+        timer("held up", late=1.0)
+        assert "held up" not in fired, "what came meanwhile is read first"
+        await eventually(lambda: "held up" in fired)
 
     asyncio.run(test())

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from topicweave.live.clock import GIVE_WAY
 from topicweave.live.connection import (
     Abort,
     Arrived,
@@ -37,7 +36,6 @@ from topicweave.live.connection import (
 from topicweave.live.frames import Kind, ProtocolError
 from topicweave.live.interests import HearingInterests, TellingInterests
 from topicweave.live.settings import Address
-from topicweave.live.turns import Glance
 from topicweave.live.wire import Bye, Hello, number_frame
 from topicweave.model.ids import NodeId
 from topicweave.port import Message
@@ -80,6 +78,8 @@ class PeerLink(asyncio.Protocol):
         """What came in the last frame and waits for its turn."""
         self.rest_bytes = 0
         """Of the frame that it came in."""
+        self.left = 0
+        """Messages that there is room for in this turn."""
         self.waits = False
         """Whether a turn is to come for the rest, and for what is unread."""
         self._transport: asyncio.Transport | None = None
@@ -104,6 +104,7 @@ class PeerLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.owner.counters.bytes_received += len(data)
+        self.left = self.owner.turns.portion
         if self.owner.turns.behind:
             self.give_way()
         self.tell(Bytes(data))
@@ -120,11 +121,8 @@ class PeerLink(asyncio.Protocol):
                 self.error = f"no memory for what it sends: {held} bytes that are not handled or not whole"
                 self.abort()
 
-    def _wake(self, look: Glance) -> None:
-        if self.owner.turns.ready(look):
-            self.tell(Tick())
-        else:
-            self.owner.loop.call_later(GIVE_WAY, self._wake, look)
+    def _tick(self) -> None:
+        self.tell(Tick())
 
     def _account(self, unread: int) -> None:
         self.owner.memory.settle("frames", self._unread, unread)
@@ -185,7 +183,7 @@ class PeerLink(asyncio.Protocol):
                 case Reading(wanted):
                     self._read(wanted)
                 case Wake(at):
-                    owner.loop.call_at(at, self._wake, Glance(at))
+                    owner.loop.call_at(at, owner.turns.after_all, at, self._tick)
                 case SaidBye(bye):
                     owner.said_bye(self, bye)
                 case Failed(reason, broken):
@@ -303,7 +301,7 @@ class PeerLink(asyncio.Protocol):
             self.tell(HoldReading(True))
 
     def _take_turn(self) -> None:
-        self.waits = False
+        self.waits, self.left = False, self.owner.turns.portion
         if self._transport is not None and not self.connection.over:
             self.owner.receiver.hand_on(self)
             self._let_go()

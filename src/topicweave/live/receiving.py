@@ -83,16 +83,18 @@ class Receiver:
 
     def hand_on(self, link: PeerLink) -> None:
         """What the link's last frame brought: as much as one turn has room for, all of it if there will be no other turn."""
-        turns = self._owner.turns
-        portion = turns.portion if link.attached else len(link.rest)
-        messages, link.rest = link.rest[:portion], link.rest[portion:]
+        messages = link.rest
+        if len(messages) > link.left and link.attached:
+            messages, link.rest = messages[: link.left], messages[link.left :]
+        else:
+            link.rest = ()
         if messages:
             assert link.peer is not None
-            turns.spend(len(messages))
+            link.left -= len(messages)
             before = self._owner.sender.passed_on
             self.received(link.peer, messages)
             link.feeds = self._owner.sender.passed_on > before
-        if link.attached and (link.rest or turns.enough):
+        if link.attached and (link.rest or (link.left <= 0 and link.connection.unread)):
             link.give_way()
         if self._owner.holds_up(link):
             link.hold(True)

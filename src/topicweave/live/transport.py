@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from topicweave.live.addresses import AddressBook
 from topicweave.live.admission import HalfOpen, reserved
 from topicweave.live.budgets import Reputation
-from topicweave.live.clock import GIVE_WAY, Clock
+from topicweave.live.clock import Clock
 from topicweave.live.connection import Rivalry, Terms, Tick, arbitrate
 from topicweave.live.counters import Counters
 from topicweave.live.dialling import Dialler
@@ -36,7 +36,7 @@ from topicweave.live.receiving import Events, Receiver
 from topicweave.live.sending import Peer, Sender
 from topicweave.live.settings import Address, Limits, Pace
 from topicweave.live.troubles import Troubles
-from topicweave.live.turns import PLAIN, SIGNED, Glance, Turns
+from topicweave.live.turns import PLAIN, SIGNED, LinkTurns
 from topicweave.live.wire import (
     MAGIC,
     VERSIONS,
@@ -106,7 +106,7 @@ class Transport:
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self.closed = False
-        self.turns = Turns(self.loop, PLAIN if keyring is None else SIGNED)
+        self.turns = LinkTurns(self.loop, PLAIN if keyring is None else SIGNED)
         self.sender = Sender(self)
         self.receiver = Receiver(self, events)
         self.dialler = Dialler(self)
@@ -431,15 +431,12 @@ class Transport:
 
     # Signs of life.
 
-    def _sweep(self, look: Glance | None = None) -> None:
+    def _sweep(self) -> None:
         if self.closed:
-            return
-        if look is not None and not self.turns.ready(look):
-            self._sweeper = self.loop.call_later(GIVE_WAY, self._sweep, look)
             return
         now, pace = self.loop.time(), self.pace
         following = now + pace.heartbeat / 2
-        self._sweeper = self.loop.call_at(following, self._sweep, Glance(following))
+        self._sweeper = self.loop.call_at(following, self.turns.after_all, following, self._sweep)
         for link in list(self._links):
             link.tell(Tick())
         self.check_certificates()

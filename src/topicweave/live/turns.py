@@ -1,6 +1,6 @@
 """Turns: how much of what peers send is handled before the event loop sees to everybody else.
 
-A signature takes a tenth of a millisecond, and a socket hands over thousands of events at once. What is beyond a portion waits for the next turn, in order,
+A signature takes a tenth of a millisecond, and a socket hands over thousands of events at once. What is beyond a portion waits for another turn, in order,
 so whoever asks for `/live` is served in between. Counted in messages, not in time.
 
 Links are served in the order in which they brought something, each until it has caught up: an announcement that came after an event is not looked at
@@ -15,7 +15,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Hashable
 
-from topicweave.live.clock import LATE
+from topicweave.live.clock import GIVE_WAY, LATE
 
 PLAIN = 1024
 """Messages of one turn."""
@@ -23,36 +23,34 @@ SIGNED = 64
 """The same where each event brings a signature to be verified."""
 
 
-class Glance:
-    """One timer's look at the time."""
+class Deferred:
+    """A timer that waits for what came before it."""
 
-    __slots__ = ("due", "noted")
+    __slots__ = ("call", "number")
 
-    def __init__(self, due: float = math.inf) -> None:
-        self.due = due
-        self.noted: int | None = None
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call: Callable[[], None] | None = call
+        self.number = 0
+
+    def cancel(self) -> None:
+        self.call = None
+
+    def run(self) -> None:
+        if self.call is not None:
+            self.call()
 
 
-class Turns:
-    """One node's. Whoever finds that it was `enough` falls behind, and is called in another turn."""
+class LinkTurns:
+    """One node's. Who has had a portion falls behind, and is called in another turn."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, portion: int) -> None:
         self._loop = loop
         self.portion = portion
-        self._done = 0
         self._waiting: deque[Callable[[], None]] = deque()
-        self._scheduled = False
         self._behind: dict[Hashable, int] = {}
         """Who has something to be handled, and the number it got when that began; the lowest first."""
         self._number = 0
-
-    @property
-    def enough(self) -> bool:
-        return self._done >= self.portion
-
-    def spend(self, messages: int) -> None:
-        self._done += messages
-        self._schedule()
+        self._deferred: deque[Deferred] = deque()
 
     @property
     def behind(self) -> bool:
@@ -61,34 +59,46 @@ class Turns:
 
     def fall_behind(self, who: Hashable, call: Callable[[], None]) -> None:
         """`call` in another turn, when those are done who fell behind earlier."""
+        if not self._waiting:
+            self._loop.call_soon(self._turn)
         if who in self._behind:
             self._waiting.appendleft(call)
         else:
             self._number += 1
             self._behind[who] = self._number
             self._waiting.append(call)
-        self._schedule()
 
     def catch_up(self, who: Hashable) -> None:
-        self._behind.pop(who, None)
+        if self._behind.pop(who, None) is not None and self._deferred:
+            self._loop.call_soon(self._release)
 
-    def ready(self, look: Glance) -> bool:
-        """Whether a timer may act; if not, it comes again after `GIVE_WAY`."""
-        if look.noted is None:
-            late, look.due = self._loop.time() - look.due > LATE, math.inf
-            if late:
-                return False  # The process was held up: read first what has come meanwhile.
-            look.noted = self._number
-        return look.noted < next(iter(self._behind.values()), math.inf)
+    def after_all(self, due: float, call: Callable[[], None]) -> Deferred | None:
+        """A timer is due: `call`, once all that came before is handled. None if that was at once."""
+        late = self._loop.time() - due > LATE
+        if not (late or self._behind):
+            call()
+            return None
+        deferred = Deferred(call)
+        if late:
+            # The process was held up, and what the timer waits for may have arrived meanwhile: read that first.
+            self._loop.call_later(GIVE_WAY, self._defer, deferred)
+        else:
+            self._defer(deferred)
+        return deferred
 
-    def _schedule(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._turn)
+    def _defer(self, deferred: Deferred) -> None:
+        if self._behind:
+            deferred.number = self._number
+            self._deferred.append(deferred)
+        else:
+            deferred.run()
+
+    def _release(self) -> None:
+        while self._deferred and self._deferred[0].number < next(iter(self._behind.values()), math.inf):
+            self._deferred.popleft().run()
 
     def _turn(self) -> None:
-        self._scheduled, self._done = False, 0
-        while self._waiting and not self.enough:
-            self._waiting.popleft()()
+        call = self._waiting.popleft()
         if self._waiting:
-            self._schedule()
+            self._loop.call_soon(self._turn)
+        call()

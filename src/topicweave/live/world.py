@@ -18,7 +18,7 @@ import msgspec
 from topicweave.live import catch_up_messages
 from topicweave.live.catch_up import Around, CatchUpService
 from topicweave.live.catch_up_messages import Aged, CatchUp, Measured
-from topicweave.live.clock import GIVE_WAY, Clock
+from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
 from topicweave.live.gate import Gate, Refusal
@@ -28,7 +28,7 @@ from topicweave.live.receiving import Events
 from topicweave.live.runs import run_from
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.live.transport import Transport
-from topicweave.live.turns import Glance
+from topicweave.live.turns import Deferred
 from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id
@@ -95,7 +95,7 @@ class LiveWorld(Events):
         self._topics = topics
         self._transport: Transport | None = None
         self.counters = Counters()
-        self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
+        self._timers: dict[TimerKey, asyncio.TimerHandle | Deferred] = {}
         self._cache_sizes = {ring_id(topic): size for topic, size in settings.caches.items()}
         self._logs = {ring_id(topic): limits for topic, limits in settings.logs.items()}
         self.retained: set[TopicId] = set(map(ring_id, settings.retained))
@@ -179,7 +179,7 @@ class LiveWorld(Events):
         timer = self._timers.get(key)
         if timer is not None:
             timer.cancel()
-        self._timers[key] = self._loop.call_later(delay, self._due, key, Glance(self._loop.time() + delay))
+        self._timers[key] = self._loop.call_later(delay, self._due, key, self._loop.time() + delay)
 
     def cancel_timer(self, key: TimerKey) -> None:
         timer = self._timers.pop(key, None)
@@ -207,7 +207,7 @@ class LiveWorld(Events):
                 self.own_epoch = epoch
                 node.resume(epoch, disk.store.sequences())
         self.own_epoch = self.own_epoch or 1 + int(self.now * 1e6)
-        self._look(Glance())
+        self._look()
 
     def power_off(self) -> None:
         """No more timers, nothing more is sent."""
@@ -558,21 +558,21 @@ class LiveWorld(Events):
 
     # Time.
 
-    def _due(self, key: TimerKey, look: Glance) -> None:
-        if self._transport is not None and not self._transport.turns.ready(look):
-            self._timers[key] = self._loop.call_later(GIVE_WAY, self._due, key, look)
-            return
+    def _due(self, key: TimerKey, due: float) -> None:
+        assert self._transport is not None
+        if (deferred := self._transport.turns.after_all(due, lambda: self._fire(key))) is not None:
+            self._timers[key] = deferred
+
+    def _fire(self, key: TimerKey) -> None:
         self._timers.pop(key, None)
         if self.node is not None and not self._stopped:
             self.guarded(self.node.timer, key)
 
-    def _look(self, look: Glance) -> None:
-        if self._stopped:
+    def _look(self) -> None:
+        if self._stopped or self._transport is None:
             return
-        if self._transport is not None and not self._transport.turns.ready(look):
-            self._loop.call_later(GIVE_WAY, self._look, look)
-            return
-        self._loop.call_later(LOOK_EVERY, self._look, Glance())
+        due = self._loop.time() + LOOK_EVERY
+        self._loop.call_at(due, self._transport.turns.after_all, due, self._look)
         self.guarded(self.catch_up.look)
         self.guarded(self._look_for_gaps)
         self.gate.account()
