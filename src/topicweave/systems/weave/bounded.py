@@ -3,7 +3,8 @@
 Rules kept
 ----------
 1. No node ever has more than `max_degree` neighbours, whatever for. Who is full names another to who asks.
-2. At most half of them are lower ones that the node chose. While it still looks for some, it keeps room for them.
+2. At most half of them are lower ones that the node chose. For each of those a full node lets its highest neighbour go, if that has a higher id than its
+   own. So the links downwards of a node hang on lower ones alone, and come to rest from the lowest node upwards.
 3. A full node that is asked lets its highest neighbour go, if that is higher than who asks: the higher an id, the more others there are to ask.
    Nobody looks for better neighbours than those that do: links come to rest.
 4. Everybody but the lowest has a neighbour with a lower id, if only for that (the task `stem`). If all neighbours of a full node are lower than one who
@@ -25,8 +26,8 @@ from topicweave.port import Node, Receivers, World
 from topicweave.systems.spidercast.messages import Connect, ConnectOk, Leave, Redirect
 from topicweave.systems.spidercast.node import degree_limit as unbounded_limit
 from topicweave.systems.spidercast.selection import Selection, Shared
-from topicweave.systems.weave.messages import MOST_TOPICS, Meet
-from topicweave.systems.weave.node import COVER, WeaveNode
+from topicweave.systems.weave.messages import MOST_TOPICS, Carries, Meet
+from topicweave.systems.weave.node import COVER, MOST_REMEMBERED, WeaveNode
 from topicweave.systems.weave.parameters import LEAST_BOUND, WeaveParameters
 from topicweave.systems.weave.relays import DownwardRouter, relay_paths
 from topicweave.systems.weave.selection import LowerSelection
@@ -36,12 +37,14 @@ AT_EASE = 24
 """With a bound from this on, a low id counts as much as without one. With the least bound it counts for nothing: all would ask the same few."""
 MOST_REFUSALS = 16
 """Who was sent on by so many lately asks nobody."""
+MOST_DOUBLINGS = 5
+"""Of the time for which who sent the node on is left alone."""
 MEET_EVERY = 5
 """Heartbeats."""
 
 
 class BoundedSelection(LowerSelection):
-    """As many lower neighbours as there is room for. What a neighbour only carries for this node is not covered by it."""
+    """As many lower neighbours as there is room for. What a neighbour only carries is not covered by it."""
 
     def __init__(
         self,
@@ -58,7 +61,8 @@ class BoundedSelection(LowerSelection):
         self._node = node
 
     def limit(self) -> int:
-        return self._most
+        """One more than there may be: who is full asks as well, and then lets somebody go."""
+        return self._most + 1
 
     def reset(self, interest: Interest) -> None:
         super().reset(interest & self._node().own_topics())
@@ -67,8 +71,8 @@ class BoundedSelection(LowerSelection):
         super().added(peer, self.counted(peer, shared))
 
     def counted(self, peer: NodeId, shared: Shared) -> Shared:
-        carrier = self._node().relays.parent
-        return tuple(topic for topic in shared if topic in self._interest and carrier(topic) != peer)
+        carries = self._node().carried_by(peer)
+        return tuple(topic for topic in shared if topic in self._interest and topic not in carries)
 
     def recount(self, peer: NodeId, shared: Shared) -> None:
         """Who carries what has changed."""
@@ -81,7 +85,7 @@ class BoundedSelection(LowerSelection):
         return super().serves(peer, shared) or node.relays.has_parent(peer) or node.lower() == [peer]
 
     def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
-        if self._node().full or len(self._refused) >= MOST_REFUSALS or len(self._below) >= self._most_below:
+        if len(self._refused) >= MOST_REFUSALS or len(self._below) >= self._most_below:
             self._wish = None
             return None
         return super().choose([*excluded, *self._refused], rng)
@@ -89,11 +93,6 @@ class BoundedSelection(LowerSelection):
     def look_for_better(self, excluded: Collection[NodeId]) -> bool:
         """Never: whom a better neighbour lets go for this node would look for another, and so on without end."""
         return False
-
-    @property
-    def reserved(self) -> int:
-        """Links that it may still ask for."""
-        return max(0, self._most_below - len(self._below))
 
 
 class StemSelection:
@@ -110,7 +109,7 @@ class StemSelection:
         return True
 
     def limit(self) -> int:
-        return self._most
+        return self._most + 1
 
     def reset(self, interest: Interest) -> None: ...
 
@@ -157,6 +156,11 @@ class BoundedNode(WeaveNode):
         self._met: dict[TopicId, float] = {}
         """Until when no more is said of a topic that others let be carried."""
         self._bound = parameters.max_degree
+        self._refusals = 0
+        """Since a link downwards came or went."""
+        self._lower_ones: set[NodeId] = set()
+        self._carriers: dict[NodeId, Interest] = {}
+        """What lower neighbours carry and do not want."""
         self.relays = relay_paths(
             *(world, node_id, self._route, self._to_be_carried, parameters.heartbeat_period, self._asked_for)
         )
@@ -173,7 +177,7 @@ class BoundedNode(WeaveNode):
         return {**selections, STEM: StemSelection(own, view, parameters.max_degree, self.lower)}
 
     def receivers(self) -> Receivers:
-        return {**super().receivers(), Meet: self._receive_meet}
+        return {**super().receivers(), Meet: self._receive_meet, Carries: self._receive_carries}
 
     def start(self, contacts: Sequence[NodeId]) -> None:
         super().start(contacts)
@@ -197,35 +201,36 @@ class BoundedNode(WeaveNode):
 
     def lower(self) -> list[NodeId]:
         """The neighbours with a lower id."""
-        return [peer for peer in self._known_versions if peer < self.id]
+        return sorted(self._lower_ones)
 
     def _link_changed(self, peer: NodeId) -> None:
         super()._link_changed(peer)
         self._router = None
+        if peer < self.id and (peer in self._lower_ones) != (peer in self._known_versions):
+            self._lower_ones ^= {peer}
+            self._refusals = 0
         if peer not in self._known_versions:
+            self._carriers.pop(peer, None)
             self.relays.lost(peer)
 
     @property
     def _most_at_ease(self) -> int:
         return min(self.parameters.busy, self._bound)
 
-    def _has_room(self) -> bool:
-        """For somebody who asks: it keeps room for those that it looks for itself."""
-        lower = self.lower()
-        looking = not self.tasks[COVER].content() and self._cover.reserved
-        alone = not lower and not self.tasks[STEM].content()
-        return self.degree + (looking or alone) < self._bound
-
     def _receive_connect(self, sender: NodeId, message: Connect) -> None:
+        self._decide(sender, message)
+        if sender in self._known_versions and self.carried():
+            self.world.send(sender, Carries(tuple(sorted(self.carried()))[:MOST_TOPICS]))
+
+    def _decide(self, sender: NodeId, message: Connect) -> None:
         if (
             sender in self._known_versions
             or sender == self.id
-            or self._has_room()
-            or (message.task in (COVER, STEM) and (not self.full or self._make_room(sender)))
+            or not self.full
+            or (message.task in (COVER, STEM) and self._make_room(sender))
         ):
             super()._receive_connect(sender, message)
-        elif message.task == STEM:
-            below = [peer for peer in self._known_versions if peer < sender]
+        elif message.task == STEM and (below := [peer for peer in self._known_versions if peer < sender]):
             self.world.send(sender, Redirect(STEM, self.world.random.choice(below)))
         elif message.task == COVER:
             other = self._stand_in(sender, message)
@@ -234,11 +239,22 @@ class BoundedNode(WeaveNode):
             self.world.send(sender, Leave(message.task))
 
     def _receive_connect_ok(self, sender: NodeId, message: ConnectOk) -> None:
-        if sender in self._known_versions or not self.full or (message.task == STEM and self._make_room()):
+        task = self._task(message.task)
+        if task is None:
+            return
+        asked = message.task in (COVER, STEM) and sender < self.id and task.awaits(sender)
+        if sender in self._known_versions or not self.full or (asked and self._make_room()):
             super()._receive_connect_ok(sender, message)
-        elif task := self._task(message.task):
+        else:
             task.refused(sender, ask_again=False)
             self.world.send(sender, Leave(message.task))
+
+    def _remember_refusal(self, peer: NodeId) -> None:
+        """Links come to rest from the lowest node upwards: at first it pays to ask again soon, later it does not."""
+        self._refusals += 1
+        if len(self._refused) < MOST_REMEMBERED:
+            rounds = min(self._refusals // MOST_REFUSALS, MOST_DOUBLINGS)
+            self._refused[peer] = self.world.now + self.parameters.quarantine * 2.0**rounds
 
     def _make_room(self, newcomer: NodeId | None = None) -> bool:
         """Let the highest neighbour go, if it is higher than this node and the newcomer."""
@@ -263,6 +279,26 @@ class BoundedNode(WeaveNode):
 
     def _carried(self) -> Collection[TopicId]:
         return self.relays.carried(self._known_versions)
+
+    def carried_by(self, peer: NodeId) -> Interest:
+        return self._carriers.get(peer, frozenset())
+
+    def _interest_changed(self, before: Interest) -> None:
+        super()._interest_changed(before)
+        self._tell_what_is_carried()
+
+    def _tell_what_is_carried(self) -> None:
+        message = Carries(tuple(sorted(self.carried()))[:MOST_TOPICS])
+        for peer in self._known_versions:
+            if peer > self.id:
+                self.world.send(peer, message)
+
+    def _receive_carries(self, sender: NodeId, message: Carries) -> None:
+        if sender in self._lower_ones:
+            self._carriers[sender] = frozenset(message.topics[:MOST_TOPICS])
+            cover = self.tasks[COVER]
+            if sender in cover.neighbours:
+                self._cover.recount(sender, cover.neighbours[sender].shared)
 
     def _took_up(self, topic: TopicId) -> None:
         if topic in self._own_topics():
@@ -290,9 +326,6 @@ class BoundedNode(WeaveNode):
         now = self.world.now
         cover = self.tasks[COVER]
         self._update_interest()
-        for peer in self.lower():
-            if peer in cover.neighbours:
-                self._cover.recount(peer, cover.neighbours[peer].shared)
         for memory in (self._called, self._met):
             for topic in [topic for topic, until in memory.items() if until <= now]:
                 del memory[topic]
@@ -306,6 +339,8 @@ class BoundedNode(WeaveNode):
         self._apart = dict.fromkeys(apart)
         self.relays.request(new)
         self._meet(apart if self._beats % MEET_EVERY == 0 else new)
+        if self._beats % MEET_EVERY == 0 and self.carried():
+            self._tell_what_is_carried()
 
     def _meet(self, topics: Iterable[TopicId]) -> None:
         """Tell the lowest subscriber that is known. The view may be wrong about that one, so another lower one hears of it every other time."""

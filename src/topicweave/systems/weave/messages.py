@@ -13,3 +13,9 @@ class Meet(Message, frozen=True, array_like=True, tag="weave-meet"):
     """I have no link for these topics and let others carry them: so should their lowest subscriber. Pass it on downwards."""
 
     topics: tuple[TopicId, ...]
+
+
+class Carries(Message, frozen=True, array_like=True, tag="weave-carries"):
+    """Of the topics that I take part in, I want these not: I carry them for others, and may let them go."""
+
+    topics: tuple[TopicId, ...]
