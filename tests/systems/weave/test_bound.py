@@ -15,6 +15,7 @@ from topicweave.port import EventMessage
 from topicweave.sim.host import Host
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
+from topicweave.systems.spidercast.messages import ConnectOk
 from topicweave.systems.weave import WEAVE
 from topicweave.systems.weave.bounded import BoundedNode
 from topicweave.systems.weave.messages import Meet
@@ -117,3 +118,13 @@ def test_strangers_are_not_carried_for_and_made_up_topics_are_not_kept() -> None
     assert stranger not in {link.peer for link in node.links()}
     simulation.run(40.0)
     assert stranger not in node.known_peers()
+
+
+def test_who_was_not_asked_takes_nobodys_place() -> None:
+    simulation = settle("weave", demo(0), 0, until=20.0, max_degree=6)
+    nodes = [cast(BoundedNode, simulation.node(node)) for node in simulation.up()]
+    node = next(node for node in nodes if node.full and max(link.peer for link in node.links()) > node.id)
+    before = {link.peer for link in node.links()}
+    for task in ("cover", "stem", "bridge"):
+        node.receive(0, ConnectOk(task, 1, 1, 0, frozenset(node.subscriptions)))
+    assert {link.peer for link in node.links()} == before
