@@ -14,8 +14,10 @@ from topicweave.model.event import Event, EventId
 from topicweave.model.ids import clockwise
 from topicweave.model.workload import Workload
 from topicweave.sim.churn import Change, Churn
-from topicweave.systems.rappel import RAPPEL
-from topicweave.systems.rappel.messages import JoinOK, Lineage, Ping, Update, Void
+from topicweave.systems.rappel import RAPPEL, RappelNode
+from topicweave.systems.rappel.messages import JoinForward, JoinOK, Lineage, Ping, Update, Void
+from topicweave.systems.rappel.tree import Tree
+from topicweave.testing import NEWS, Bench
 from topicweave.testing.invariants import NoiseLog
 from topicweave.workloads import generate
 
@@ -275,3 +277,35 @@ def test_an_unwanted_update_is_neither_delivered_nor_passed_on(settled: Lab) -> 
 def test_wrong_settings_are_refused_in_words(changes: dict[str, object], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         RAPPEL.settings(**changes)
+
+
+def searching_root() -> tuple[Bench[RappelNode], Tree]:
+    """Node 1 leads the tree of NEWS and has asked 1000 for a place in its tree."""
+    bench: Bench[RappelNode] = Bench("rappel")
+    node = bench.add(1, NEWS)
+    bench.run_for(10.0)
+    tree = node.trees.trees[NEWS]
+    assert tree.is_root
+    node.trees.search_root(tree, 1000)
+    return bench, tree
+
+
+def test_a_deep_tree_is_searched_to_its_end() -> None:
+    """Trees that hang below each other are deep: a root that gave up half-way would stay one."""
+    bench, tree = searching_root()
+    for peer in range(1000, 1200):
+        bench.tell(peer, 1, JoinForward(NEWS, peer + 1))
+    bench.tell(1200, 1, JoinOK(Lineage(NEWS, (1200, 1000), (0.0,) * 5)))
+    assert tree.parent == 1200
+
+
+def test_a_search_that_is_led_in_circles_ends() -> None:
+    bench, tree = searching_root()
+    for _ in range(100):
+        bench.tell(1000, 1, JoinForward(NEWS, 1001))
+        bench.tell(1001, 1, JoinForward(NEWS, 1000))
+    assert tree.search is None
+    bench, tree = searching_root()
+    for peer in range(1000, 1400):
+        bench.tell(peer, 1, JoinForward(NEWS, peer + 1))
+    assert tree.search is None

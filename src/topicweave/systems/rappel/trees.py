@@ -46,8 +46,9 @@ from topicweave.systems.rappel.tree import Search, Tree
 
 JOIN = "ra-join"
 MOST_HOPS = 50
-"""A search that was led to so many nodes starts over at the publisher."""
+"""A search that was led to so many nodes, and then to one that it asked already, starts over at the publisher: it goes round in circles."""
 DEEPEST = 255
+"""So does one that was led to so many: no tree is deeper."""
 _FARTHEST = 3600.0
 
 
@@ -321,7 +322,9 @@ class FeedTrees:
         self._met(sender)
         if tree is None or tree.search is None or tree.search.target != sender:
             return
-        if message.to == self._id or tree.search.hops >= MOST_HOPS:
+        hops = tree.search.hops
+        circling = hops >= DEEPEST or (hops >= MOST_HOPS and message.to in tree.search.tried)
+        if message.to == self._id or circling:
             self._give_up_target(tree)
         elif message.to == tree.parent and tree.search.reason == "periodic":
             # Led back to where it is.
