@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,14 +26,15 @@ ATTACKER = ring_id("attacker")
 class Swarm(VirtualNetwork):
     """Nodes that gossip as live ones do, after their time to settle."""
 
-    def __init__(self, system: System, seed: int) -> None:
+    def __init__(self, system: System, seed: int, **changes: Any) -> None:
         super().__init__(seed)
+        settings = system.settings(**changes)
         self.nodes: dict[NodeId, Node] = {}
         interest = frozenset(TOPICS)
         for number, node_id in enumerate(NODES):
             world = self.world(node_id)
             view = Membership(capacity=100).view(world, node_id, interest, None)
-            node = self.nodes[node_id] = system.build(world, node_id, interest, view, system.settings())
+            node = self.nodes[node_id] = system.build(world, node_id, interest, view, settings)
             world.host(node)
             node.start(NODES[max(0, number - 3) : number])
         self.run_for(max(30.0, system.settles_within))
@@ -46,10 +48,12 @@ class Swarm(VirtualNetwork):
         }
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_no_message_makes_a_node_fail_and_all_are_served_again(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "changes"), [*((name, {}) for name in SYSTEMS), ("weave", {"max_degree": 6})]
+)
+def test_no_message_makes_a_node_fail_and_all_are_served_again(name: str, changes: dict[str, Any]) -> None:
     system = SYSTEMS[name]
-    network = Swarm(system, seed=1)
+    network = Swarm(system, 1, **changes)
     types = network.nodes[NODES[0]].message_types
     hostile = HostileMessages(types, [*NODES, ATTACKER], TOPICS, seed=2)
     rng = random.Random(3)
