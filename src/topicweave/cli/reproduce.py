@@ -13,6 +13,8 @@ from topicweave.cli.options import Format, Workers, on_disk
 from topicweave.cli.spark import Conf, Elsewhere, Runs, Verbose
 
 if TYPE_CHECKING:
+    from topicweave.papers.reproducing import Reproduction
+    from topicweave.papers.results import Number
     from topicweave.papers.scoreboard import PaperBoard
 
 
@@ -78,7 +80,7 @@ def reproduce(
     from topicweave.cli.output import print_json
     from topicweave.papers.catalogue import choose_papers
     from topicweave.papers.reproducing import Reproduction, results_folder
-    from topicweave.papers.results import add_results, read_results
+    from topicweave.papers.results import read_results
     from topicweave.papers.scoreboard import scoreboard
     from topicweave.report.files import make_folder
     from topicweave.runs.store import beside
@@ -88,25 +90,33 @@ def reproduce(
     make_folder(out)
     folder, store = results or results_folder(at, out), runs or beside(out)
     again = Reproduction.of(chosen, at, range(seed, seed + seeds), read_results(folder))
-    failures: dict[Any, str] = {}
-    found = again.finished(store, of_all=finished)
-    if not finished:
-        found |= _run(again.todo(), store, failures, (workers, master, conf, verbose))
-    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
-    later, lost = again.numbers(found, failures, today)
-    numbers = add_results(folder, later)
-    if finished:  # then what has numbers is judged on these, whatever code they are of
-        there = {number.study for number in numbers if number.scale == at}
-        lost = {name: why for name, why in lost.items() if name not in there}
+    numbers, lost = _numbers(again, finished, folder, store, (workers, master, conf, verbose))
     boards = scoreboard(numbers, again.papers(), at)
     told = _keep(boards, at, lost, out)
     if format == "json":
         print_json(told)
         return
-    _show(boards, at, lost)
-    for day, studies in again.of_other_code(numbers).items():
-        typer.echo(f"of other code than this one, made on {day}: {', '.join(studies)}")
+    _show(boards, at, lost, again.of_other_code(numbers))
     typer.echo(f"results: {folder}; scoreboard: {out / 'scoreboard.md'}")
+
+
+def _numbers(
+    again: Reproduction, finished: bool, folder: Path, store: Path, how: tuple[Any, ...]
+) -> tuple[list[Number], Mapping[str, str]]:
+    """All results, continued by what is run here, and why some are missing."""
+    from topicweave.papers.results import add_results
+
+    failures: dict[Any, str] = {}
+    found = again.finished(store, of_all=finished)
+    if not finished:
+        found |= _run(again.todo(), store, failures, how)
+    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
+    later, lost = again.numbers(found, failures, today)
+    numbers = add_results(folder, later)
+    if finished:  # then what has numbers is judged on these, whatever code they are of
+        there = {number.study for number in numbers if number.scale == again.scale}
+        lost = {name: why for name, why in lost.items() if name not in there}
+    return numbers, lost
 
 
 def _run(
@@ -140,7 +150,10 @@ def _keep(boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str], out
     return told
 
 
-def _show(boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str]) -> None:
+def _show(
+    boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str], other: Mapping[str, Sequence[str]]
+) -> None:
+    """other: studies whose numbers are of other code, by day"""
     from rich.table import Table
 
     from topicweave.cli.output import show
@@ -159,3 +172,5 @@ def _show(boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str]) -> 
         typer.echo("Claims are judged at --scale paper.")
     for name, why in lost.items():
         typer.echo(f"not judged: {name}: {why}", err=True)
+    for day, studies in other.items():
+        typer.echo(f"of other code than this one, made on {day}: {', '.join(studies)}")
