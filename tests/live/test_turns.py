@@ -98,6 +98,30 @@ def test_one_frame_of_many_events_is_taken_in_portions_and_whole_when_the_connec
     run(test)
 
 
+def test_an_error_in_a_turn_costs_the_link_and_holds_up_no_timer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = new_swarm(tmp_path / "swarm")
+    keys = [str(issue(authority, f"node-{number}")) for number in range(2)]
+
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, secure(keys[0], cache=0), keys=keys) as nodes:
+            await eventually(lambda: linked(*nodes))
+            await until_served(nodes, "a")
+            there = nodes[1]
+            link = there.transport.peers[nodes[0].id].link
+            assert link is not None
+            link.data_received(_long_frame(nodes[0]))
+            assert there.transport.turns.behind
+            with monkeypatch.context() as patch:
+                patch.setattr(there.transport.receiver, "received", lambda *_: 1 / 0)
+                await eventually(lambda: link.closing)
+            assert not there.transport.turns.behind
+            await eventually(lambda: linked(*nodes))
+
+    run(test)
+
+
 def _long_frame(publisher: LiveNode) -> bytes:
     """Of events that the publisher signed, as no node of ours would send it."""
     assert publisher.world.keyring is not None

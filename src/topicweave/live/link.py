@@ -302,12 +302,17 @@ class PeerLink(asyncio.Protocol):
 
     def _take_turn(self) -> None:
         self.waits, self.left = False, self.owner.turns.portion
-        if self._transport is not None and not self.connection.over:
-            self.owner.receiver.hand_on(self)
-            self._let_go()
-            self._weigh()
-        if not self.waits:
-            self.owner.turns.catch_up(self)
+        try:
+            if self._transport is not None and not self.connection.over:
+                self.owner.receiver.hand_on(self)
+                self._let_go()
+                self._weigh()
+        except Exception:
+            self.abort()  # As the event loop does when reading fails.
+            raise
+        finally:
+            if not self.waits:
+                self.owner.turns.catch_up(self)
 
     def _read(self, wanted: bool) -> None:
         transport = self._transport

@@ -69,8 +69,10 @@ class LinkTurns:
             self._waiting.append(call)
 
     def catch_up(self, who: Hashable) -> None:
-        if self._behind.pop(who, None) is not None and self._deferred:
-            self._loop.call_soon(self._release)
+        self._behind.pop(who, None)
+        lowest = next(iter(self._behind.values()), math.inf)
+        while self._deferred and self._deferred[0].number < lowest:
+            self._loop.call_soon(self._deferred.popleft().run)
 
     def after_all(self, due: float, call: Callable[[], None]) -> Deferred | None:
         """A timer is due: `call`, once all that came before is handled. None if that was at once."""
@@ -92,10 +94,6 @@ class LinkTurns:
             self._deferred.append(deferred)
         else:
             deferred.run()
-
-    def _release(self) -> None:
-        while self._deferred and self._deferred[0].number < next(iter(self._behind.values()), math.inf):
-            self._deferred.popleft().run()
 
     def _turn(self) -> None:
         call = self._waiting.popleft()
