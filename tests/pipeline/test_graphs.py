@@ -251,7 +251,7 @@ def test_sessions_survive_as_kaplan_and_meier_say() -> None:
             expected = kaplan_meier(sessions)
             assert found.seconds.tolist() == list(expected)
             assert found.longer.tolist() == pytest.approx(list(expected.values()))
-            assert (found.ended.sum(), found.lasting.sum()) == (
+            assert (int(found.ended.sum()), int(found.lasting.sum())) == (
                 sum(ended for _, ended in sessions),
                 sum(not ended for _, ended in sessions),
             )
