@@ -63,6 +63,7 @@ class Machine:
         folder.mkdir()
         self._number = number
         self._ports = ports
+        self._started = 0
         environment = {
             **{
                 name: value
@@ -93,6 +94,9 @@ class Machine:
         shell = self._shell.stdin
         assert shell is not None
         shell.write(f"{line}\nended=$?; echo; echo ended $ended\n")
+        if line.endswith("&"):
+            self._started += 1
+            shell.write(f"( (tail --pid=$! -f /dev/null; echo gone {self._started}) & )\n")
         shell.flush()
         printed = self._until("ended ", line)
         assert printed[-1] == "ended 0\n", f"{line}: {self._errors()}"
@@ -106,7 +110,9 @@ class Machine:
             printed.append(said)
             if said.startswith(beginning):
                 return printed
-        pytest.fail(f"{line}: the shell ended: {self._errors()}")
+            if beginning == "{" and said == f"gone {self._started}\n":
+                break
+        pytest.fail(f"{line}: it ended: {self._errors()}")
 
     def _errors(self) -> str:
         return (self.folder / "log").read_text()[-3000:]
@@ -142,6 +148,7 @@ def install(desk: Machine, line: str) -> None:
     if "requirements/node.txt" in line:
         lend_libraries(desk.folder / "tw")
     else:
+        line = line.replace("python3 -m venv", f"{sys.executable} -m venv")
         desk.run(line.replace("pip install", "pip install --no-index --quiet"))
 
 
