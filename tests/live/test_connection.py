@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import ExitStack
 
 import pytest
 
@@ -325,6 +326,22 @@ def test_an_address_where_nobody_answers_is_dialled_more_and_more_rarely() -> No
     assert dials <= 9, "not 699"
     targets.reached(victim)
     assert targets.may(victim, now)
+
+
+def test_dials_that_have_not_ended_count_like_those_that_failed() -> None:
+    """A victim that is slow to refuse is not dialled by all who are said to be there meanwhile."""
+    targets, victim = Targets(), Address("127.0.0.1", 80)
+    with ExitStack() as underway:
+        for _ in range(3):
+            assert targets.may(victim, 0.0)
+            underway.enter_context(targets.trying(victim))
+        assert not targets.may(victim, 0.0)
+        for port in range(1, 2000):
+            if targets.may(Address("127.0.0.1", port), 0.0):
+                underway.enter_context(targets.trying(Address("127.0.0.1", port)))
+        assert not targets.may(Address("127.0.0.1", 3000), 0.0)
+    assert targets.may(victim, 0.0)
+    assert targets.may(Address("127.0.0.1", 3000), 0.0)
 
 
 def test_many_ports_of_one_host_are_bounded_too() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from topicweave.live.link import PeerLink
@@ -35,9 +37,13 @@ class Targets:
         self._failures: OrderedDict[Address, tuple[int, float]] = OrderedDict()
         self._hosts: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._members: OrderedDict[Address, None] = OrderedDict()
+        self._trying: Counter[Address | str] = Counter()
 
     def may(self, address: Address, now: float) -> bool:
         failures, last = self._failures.get(address, (0, 0.0))
+        underway = self._trying[address]
+        if underway and failures + underway >= PATIENT_AFTER:
+            return False
         if failures >= PATIENT_AFTER:
             pause = min(FIRST_PAUSE * 2.0 ** (failures - PATIENT_AFTER), LONGEST_PAUSE)
             if now < last + pause:
@@ -45,7 +51,20 @@ class Targets:
         if address in self._members:
             return True
         spent, at = self._hosts.get(address.host, (0.0, now))
-        return spent - (now - at) * HOST_RATE < HOST_BURST
+        return self._trying[address.host] + spent - (now - at) * HOST_RATE < HOST_BURST
+
+    @contextmanager
+    def trying(self, address: Address) -> Iterator[None]:
+        """A dial that has not ended yet: it may fail, like those before it."""
+        both = (address, address.host)
+        self._trying.update(both)
+        try:
+            yield
+        finally:
+            self._trying.subtract(both)
+            for ended in both:
+                if not self._trying[ended]:
+                    del self._trying[ended]
 
     def failed(self, address: Address, now: float) -> None:
         failures, _ = self._failures.pop(address, (0, 0.0))
@@ -112,7 +131,8 @@ class Dialler:
                 if address is None or not self.targets.may(address, owner.loop.time()):
                     break
                 try:
-                    link = await self.connect(address, peer.id)
+                    with self.targets.trying(address):
+                        link = await self.connect(address, peer.id)
                 except (OSError, ssl.SSLError, TimeoutError) as error:
                     owner.counters.dials_failed += 1
                     self.targets.failed(address, owner.loop.time())
