@@ -1,10 +1,10 @@
 # Every target sees to its own set-up; what is already in place is not done again.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-live test-real-data lint format demo bench bench-live lock clean
+.PHONY: help setup test test-all test-long test-live test-real-data lint format demo bench bench-live lock clean
 
 BIN := .venv/bin
-# What `make test-all` adds, by marker; LONG="bench or seeds" adds less.
+# What `make test-all` adds, by marker.
 LONG := bench or cluster or fuzz or live or seeds or upgrade
 # Files of tests side by side, those that share a Spark in one process (tests/conftest.py).
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
@@ -21,6 +21,10 @@ test: ## what a change has to pass; PYTEST_ARGS="-k ring" goes to pytest, PYTHON
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(PYTEST_ARGS)
 
 test-all: test ## and the long ones: benchmarks, a Spark cluster, fuzzing, swarms of live nodes, more seeds, an upgrade
+	@$(MAKE) --no-print-directory test-long
+
+test-long: ## only the long ones; LONG="fuzz or seeds" runs some of them
+	@sh scripts/setup.sh --need-java --test-tools
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m "$(LONG)" $(PYTEST_ARGS)
 
 test-live: ## only the swarms of live nodes: fifty per system, kill -9, ten thousand connections; minutes
