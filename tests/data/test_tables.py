@@ -117,6 +117,20 @@ def test_separators(tmp_path: Path, separator: str, word: str, name: str) -> Non
     assert understood.shape == f"columns between {word}, with a header"
 
 
+@pytest.mark.parametrize("arrow", ["->", " -> ", " => ", "=>"])
+def test_arrows(tmp_path: Path, arrow: str) -> None:
+    """Blanks around an arrow separate nothing: `->` is nobody's topic."""
+    rows = [("ann", "x"), ("bob", "x"), ("bob", "y"), ("carol", "z")]
+    text = "".join(f"{node}{arrow}{topic}\n" for node, topic in rows)
+    found, understood = read(tmp_path, text)
+    assert found == {"ann": ["x"], "bob": ["x", "y"], "carol": ["z"]}
+    assert understood.shape == "columns between arrows, without a header"
+    lists = f"ann{arrow}x, y\nbob{arrow}x\ncarol{arrow}y, z\n"
+    assert read(tmp_path, lists)[0] == {"ann": ["x", "y"], "bob": ["x"], "carol": ["y", "z"]}
+    names = f"c->d,{arrow}\nann,x\nbob,x\n"
+    assert read(tmp_path, names, header=True, node="1", topic="2")[0] == {"ann": ["x"], "bob": ["x"]}
+
+
 def test_other_signs_can_be_given(tmp_path: Path) -> None:
     assert read(tmp_path, "ann~x\nbob~x\n", delimiter="~")[0] == {"ann": ["x"], "bob": ["x"]}
     assert read(tmp_path, "a b,x\nc d,x\n", delimiter="comma")[0] == {"a b": ["x"], "c d": ["x"]}
@@ -337,6 +351,7 @@ def test_missing_names_are_counted_and_said(tmp_path: Path) -> None:
         ("my.csv", 'user,topic\nann,"x\nbob,x\neve,y\n', "line 2: a quote that is not closed: 'ann,\"x'"),
         ("my.csv", '# so\nuser,topic\nann,x\nbob,"x\ncid,"y\n', "line 4: a quote that is not closed"),
         ("my.csv", "<!DOCTYPE html>\n<html><body>a, b</body></html>\n", "an HTML page, not a table"),
+        ("my.dot", "digraph {\n a -> b;\n b -> c;\n}\n", "a drawing (DOT), not a table"),
         ("my.csv", f"user,topic\nann,{'x' * 5_000_000}\nbob,y\n", "line 2: a name of 5,000,000 bytes"),
         ("my.csv", f'user,topic\nann,"{"x y " * 5000}"\nbob,y\n', "line 2: a name of 19,999 bytes"),
         ("my.csv", "", "empty; need a line for each subscription"),

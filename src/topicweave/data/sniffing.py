@@ -1,6 +1,6 @@
 """How a text file of subscriptions is written: separator, quotes, header, columns or lists.
 
-DuckDB's CSV sniffer finds separator, quote and types from a sample of the lines. It knows neither runs of blanks nor `::`, wants
+DuckDB's CSV sniffer finds separator, quote and types from a sample of the lines. It knows neither runs of blanks nor `::` nor arrows, wants
 every line of one length, and takes the first line of an all-text file for a header. Those three cases are decided here.
 """
 
@@ -31,7 +31,11 @@ SEPARATORS = {
     WHITESPACE: "blanks",
     ":": "colons",
     " ": "blanks",
+    "->": "arrows",
+    "=>": "arrows",
 }
+ARROWS = ("->", "=>")
+"""Between them and the names there may be blanks, which must not be taken for the separators."""
 
 MISSING = ("", "NaN", "nan", "null", "NULL", "None", "NA", "N/A", "#N/A", "<NA>", "\\N")
 """Words that programs write for a name that is not there."""
@@ -150,6 +154,7 @@ def sniff(
     for number, line in enumerate(lines, start=first_line):
         if len(line) > LONGEST_NAME and (size := max(map(len, re.split(r"[,;|:\s]", line)))) > LONGEST_NAME:
             raise too_long(f"{path}, line {number}", size)
+    delimiter = delimiter or _arrow(lines)
     found = _by_duckdb(lines, delimiter) if delimiter is None or len(delimiter) == 1 else None
     if found is None or len(found["types"]) < 2 or (delimiter is None and _better(lines, found)):
         found = _by_counting(path, lines, delimiter)
@@ -176,6 +181,13 @@ def split(line: str, delimiter: str, quote: str) -> list[str]:
     if len(delimiter) > 1 or not quote or quote not in line:
         return line.split(delimiter)
     return next(csv.reader([line], delimiter=delimiter, quotechar=quote), [])
+
+
+def _arrow(lines: Sequence[str]) -> str | None:
+    """The arrow that nearly every line has one of."""
+    return next(
+        (arrow for arrow in ARROWS if sum(line.count(arrow) == 1 for line in lines) >= 0.9 * len(lines)), None
+    )
 
 
 def _by_duckdb(lines: Sequence[str], delimiter: str | None) -> dict[str, Any] | None:
@@ -255,7 +267,8 @@ def _lists(rows: list[list[str]], delimiter: str, header: bool) -> tuple[str, bo
     cells = [row[1] for row in below if len(row) == 2]
     for sign in ",;|":
         several = sum(
-            _is_list(cell, sign, sure=header or delimiter == ":", decimals=delimiter == ";") for cell in cells
+            _is_list(cell, sign, sure=header or delimiter in (":", *ARROWS), decimals=delimiter == ";")
+            for cell in cells
         )
         if several >= 0.3 * len(cells):
             return sign, True

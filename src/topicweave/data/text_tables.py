@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,6 +142,8 @@ def _refuse_markup(path: Path, start: str) -> None:
         raise BadInput(f"{path}: an HTML page, not a table; download the file itself, not the page about it")
     if head.startswith("<?xml"):
         raise BadInput(f"{path}: XML, not a table; of OPML give the folder that holds the files")
+    if re.match(r"(strict\s+)?(di)?graph\b[^\n]*\{", head):
+        raise BadInput(f"{path}: a drawing (DOT), not a table; give its edges, a node and a topic per line")
 
 
 def _first_lines(text: str) -> list[str]:
