@@ -356,6 +356,12 @@ def test_missing_names_are_counted_and_said(tmp_path: Path) -> None:
         ("my.csv", f'user,topic\nann,"{"x y " * 5000}"\nbob,y\n', "line 2: a name of 19,999 bytes"),
         ("my.csv", "", "empty; need a line for each subscription"),
         ("my.csv", "a\nb\nc\n", "line 1: one column, 'a'; need a node and a topic"),
+        (
+            "my.csv",
+            "a,b\nc;d\ne|f\ng\th\ni j\nk:l\n",
+            "no separator that most lines have; need a node and a topic",
+        ),
+        ("my.csv", "# so\nuser,topic\nann\nbob\n", "line 3: one column, 'ann'; need a node and a topic"),
         ("my.csv", "user,topic\na,x\nb,y,z\nc,x\n", "line 3: 3 columns, not 2; 1 line wrong"),
         ("my.json", '{"ann": ["x"', "line 1: Input data was truncated"),
         ("my.json", "[1, 2]", "JSON without subscriptions"),

@@ -157,7 +157,7 @@ def sniff(
     delimiter = delimiter or _arrow(lines)
     found = _by_duckdb(lines, delimiter) if delimiter is None or len(delimiter) == 1 else None
     if found is None or len(found["types"]) < 2 or (delimiter is None and _better(lines, found)):
-        found = _by_counting(path, lines, delimiter)
+        found = _by_counting(path, lines, first_line, delimiter)
     delimiter, quote, types = found["delimiter"], found["quote"], found["types"]
     rows = [split(line, delimiter, quote) for line in lines]
     above_lists = _names_lists(rows) if header is None else header
@@ -228,10 +228,11 @@ def _better(lines: Sequence[str], found: dict[str, Any]) -> bool:
     return not even(found["delimiter"], found["quote"]) and any(even(other, '"') for other in SEPARATORS)
 
 
-def _by_counting(path: Path, lines: Sequence[str], delimiter: str | None) -> dict[str, Any]:
+def _by_counting(path: Path, lines: Sequence[str], first_line: int, delimiter: str | None) -> dict[str, Any]:
     """The first separator that gives most lines the same number of fields, or failing that one that most lines have."""
     best: tuple[float, str] = (0.0, "")
-    for candidate in [delimiter] if delimiter else SEPARATORS:
+    candidates = [delimiter] if delimiter else [*SEPARATORS]
+    for candidate in candidates:
         counts = Counter(len(split(line, candidate, '"')) for line in lines)
         width, often = counts.most_common(1)[0]
         if width > 1 and often >= 0.9 * len(lines):
@@ -243,8 +244,13 @@ def _by_counting(path: Path, lines: Sequence[str], delimiter: str | None) -> dic
         between = (
             SEPARATORS.get(delimiter or "", repr(delimiter)) if delimiter else "comma, tab, ; | : or blanks"
         )
+        for number, line in enumerate(lines, first_line):
+            if all(len(split(line, candidate, '"')) == 1 for candidate in candidates):
+                raise BadInput(
+                    f"{path}, line {number}: one column, {_shown(line)}; need a node and a topic, with {between} between them"
+                )
         raise BadInput(
-            f"{path}, line 1: one column, {_shown(lines[0])}; need a node and a topic, with {between} between them"
+            f"{path}: no separator that most lines have; need a node and a topic, with {between} between them"
         )
     return {"delimiter": best[1], "quote": '"', "types": []}
 
