@@ -108,7 +108,7 @@ class Shelf:
         return new
 
     def _make_room(self, feed: str) -> None:
-        of_it = "FROM items WHERE feed = ?1 ORDER BY number DESC LIMIT -1 OFFSET ?2"
+        of_it = "FROM items WHERE feed = ? ORDER BY number DESC LIMIT -1 OFFSET ?"
         self._db.execute(
             f"UPDATE items SET title = NULL, link = NULL, summary = NULL WHERE number IN (SELECT number {of_it})",
             (feed, KEPT),

@@ -63,9 +63,10 @@ class _Threaded(logging.Handler):
             self._lines.task_done()
 
     def _finish(self) -> None:
-        done = threading.Thread(target=self._lines.join, daemon=True)
-        done.start()
-        done.join(LAST_WORDS)
+        """`Queue.join` with an end: from Python 3.12 on no thread can be started here."""
+        written = self._lines.all_tasks_done
+        with written:
+            written.wait_for(lambda: not self._lines.unfinished_tasks, LAST_WORDS)
 
 
 def set_up_logs(level: str, as_json: bool) -> None:

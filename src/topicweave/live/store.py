@@ -118,8 +118,8 @@ class Store:
     def facts_below(self, prefix: str) -> dict[str, bytes]:
         """Those whose names begin so, without that beginning."""
         rows = self._db.execute(
-            "SELECT substr(name, ?2), value FROM facts WHERE substr(name, 1, ?2 - 1) = ?1 ORDER BY name",
-            (prefix, len(prefix) + 1),
+            "SELECT substr(name, ?), value FROM facts WHERE substr(name, 1, ?) = ? ORDER BY name",
+            (len(prefix) + 1, len(prefix), prefix),
         )
         return dict(rows.fetchall())
 
@@ -180,8 +180,8 @@ class Store:
         most = -1 if last is None else last
         rows = self._db.execute(
             f"SELECT publisher, topic, epoch, sequence, payload, hops, arrived FROM ({numbered})"
-            " WHERE ?1 < 0 OR place <= ?1 ORDER BY number",
-            (most,),
+            " WHERE ? < 0 OR place <= ? ORDER BY number",
+            (most, most),
         )
         for *row, hops, arrived in rows:
             yield Logged(_event(row), hops, arrived)
@@ -218,8 +218,8 @@ class Store:
         self._write(
             "DELETE FROM events WHERE number IN (SELECT number FROM ("
             " SELECT number, arrived, row_number() OVER newer AS place, sum(length(payload)) OVER newer AS bytes"
-            " FROM events WHERE topic = ?1 WINDOW newer AS (ORDER BY number DESC))"
-            " WHERE (place > ?2 OR bytes > ?3 OR arrived < ?4) AND place > ?5)",
+            " FROM events WHERE topic = ? WINDOW newer AS (ORDER BY number DESC))"
+            " WHERE (place > ? OR bytes > ? OR arrived < ?) AND place > ?)",
             (_signed(topic), events, size, since, int(spare_last)),
         )
 
