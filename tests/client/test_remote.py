@@ -287,3 +287,9 @@ def test_it_needs_msgspec_and_websockets_and_nothing_heavier() -> None:
             assert done.stdout.splitlines() == ["light", "client errors []"]
 
     run(test)
+
+
+def test_a_study_is_found_where_there_is_no_websockets() -> None:
+    """A cluster's nodes have what the pipeline needs, and no more."""
+    program = "import sys; sys.modules['websockets'] = None; from topicweave.papers.catalogue import find_study; find_study('omen/fig6')"
+    subprocess.run([sys.executable, "-c", program], check=True)
