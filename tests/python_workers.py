@@ -1,11 +1,9 @@
 """Spark's Python workers for tests: they begin with all libraries loaded, and with these out of the garbage collector's sight.
 
-After every task a worker collects garbage, all of it. Of our many tasks on a handful of rows that is most of what they cost: what a worker
-loads by itself adds up. So they look at young objects only; Python looks at the others when there are many, as always.
+After every task a worker collects garbage, all of it. What is loaded ahead and frozen is not looked at each time.
 """
 
 import gc
-from types import SimpleNamespace
 
 import numpy as np
 import pandas  # noqa: F401
@@ -20,5 +18,4 @@ from topicweave.pipeline.measuring.kernels import numbered_pairs
 if __name__ == "__main__":
     numbered_pairs(np.arange(2), np.arange(2))  # Numba's own start
     gc.freeze()
-    daemon.gc = SimpleNamespace(collect=lambda: gc.collect(1))  # type: ignore[assignment,attr-defined]  # all that it uses of it
     daemon.manager()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -42,23 +44,30 @@ class Beats:
         self._loop.call_soon(self._beat)
 
 
+@contextlib.asynccontextmanager
+async def signed_pair(directory: Path) -> AsyncIterator[tuple[LiveNode, LiveNode]]:
+    """Two nodes with keys, linked, that serve each other the topic "a"."""
+    authority = new_swarm(directory / "swarm")
+    keys = [str(issue(authority, f"node-{number}")) for number in range(2)]
+    async with run_swarm([["a"]] * 2, secure(keys[0], cache=0), keys=keys) as (here, there):
+        await eventually(lambda: linked(here, there))
+        await until_served([here, there], "a")
+        yield here, there
+
+
 def test_a_flood_of_signed_events_leaves_turns_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher_module, "TURN", 1 << 30)  # it does not pause
-    authority = new_swarm(tmp_path / "swarm")
-    keys = [str(issue(authority, f"node-{number}")) for number in range(2)]
 
     async def test() -> None:
-        async with run_swarm([["a"]] * 2, secure(keys[0], cache=0), keys=keys) as nodes:
-            await eventually(lambda: linked(*nodes))
-            await until_served(nodes, "a")
-            assert nodes[1].world.keyring is not None
-            beats, before = Beats(nodes[1].world.keyring, monkeypatch), len(taken(nodes[1]))
+        async with signed_pair(tmp_path) as (here, there):
+            assert there.world.keyring is not None
+            beats, before = Beats(there.world.keyring, monkeypatch), len(taken(there))
             for number in range(EVENTS):
-                await nodes[0].publish("a", b"%d" % number)
-            await eventually(lambda: len(taken(nodes[1], before)) == EVENTS)
-            assert [payload for _, payload in taken(nodes[1], before)] == [b"%d" % n for n in range(EVENTS)]
+                await here.publish("a", b"%d" % number)
+            await eventually(lambda: len(taken(there, before)) == EVENTS)
+            assert [payload for _, payload in taken(there, before)] == [b"%d" % n for n in range(EVENTS)]
             assert beats.all >= EVENTS
             assert beats.most <= 2 * turns_module.SIGNED
 
@@ -69,19 +78,13 @@ def test_a_flood_of_signed_events_leaves_turns_to_others(
 def test_one_frame_of_many_events_is_taken_in_portions_and_whole_when_the_connection_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: bool
 ) -> None:
-    authority = new_swarm(tmp_path / "swarm")
-    keys = [str(issue(authority, f"node-{number}")) for number in range(2)]
-
     async def test() -> None:
-        async with run_swarm([["a"]] * 2, secure(keys[0], cache=0), keys=keys) as nodes:
-            await eventually(lambda: linked(*nodes))
-            await until_served(nodes, "a")
-            there = nodes[1]
+        async with signed_pair(tmp_path) as (here, there):
             assert there.world.keyring is not None
             beats, before = Beats(there.world.keyring, monkeypatch), len(taken(there))
-            link = there.transport.peers[nodes[0].id].link
+            link = there.transport.peers[here.id].link
             assert link is not None
-            link.data_received(_long_frame(nodes[0]))
+            link.data_received(_long_frame(here))
             assert len(link.rest) == EVENTS - turns_module.SIGNED
             assert link.connection.held, "what comes after it waits"
             if ends:
@@ -92,7 +95,7 @@ def test_one_frame_of_many_events_is_taken_in_portions_and_whole_when_the_connec
             await eventually(lambda: len(taken(there, before)) == EVENTS)
             assert [payload for _, payload in taken(there, before)] == [b"%d" % n for n in range(EVENTS)]
             if not ends:
-                await nodes[0].publish("a", b"last")
+                await here.publish("a", b"last")
                 await eventually(lambda: ("a", b"last") in taken(there, before))
 
     run(test)
@@ -101,23 +104,17 @@ def test_one_frame_of_many_events_is_taken_in_portions_and_whole_when_the_connec
 def test_an_error_in_a_turn_costs_the_link_and_holds_up_no_timer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    authority = new_swarm(tmp_path / "swarm")
-    keys = [str(issue(authority, f"node-{number}")) for number in range(2)]
-
     async def test() -> None:
-        async with run_swarm([["a"]] * 2, secure(keys[0], cache=0), keys=keys) as nodes:
-            await eventually(lambda: linked(*nodes))
-            await until_served(nodes, "a")
-            there = nodes[1]
-            link = there.transport.peers[nodes[0].id].link
+        async with signed_pair(tmp_path) as (here, there):
+            link = there.transport.peers[here.id].link
             assert link is not None
-            link.data_received(_long_frame(nodes[0]))
+            link.data_received(_long_frame(here))
             assert there.transport.turns.behind
             with monkeypatch.context() as patch:
                 patch.setattr(there.transport.receiver, "received", lambda *_: 1 / 0)
                 await eventually(lambda: link.closing)
             assert not there.transport.turns.behind
-            await eventually(lambda: linked(*nodes))
+            await eventually(lambda: linked(here, there))
 
     run(test)
 

@@ -1,7 +1,7 @@
 """How a text file of subscriptions is written: separator, quotes, header, columns or lists.
 
 DuckDB's CSV sniffer finds separator, quote and types from a sample of the lines. It knows neither runs of blanks nor `::` nor arrows, wants
-every line of one length, and takes the first line of an all-text file for a header. Those three cases are decided here.
+every line of one length, and takes the first line of an all-text file for a header. These are decided here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEPARATORS = {
     "->": "arrows",
     "=>": "arrows",
 }
-ARROWS = ("->", "=>")
+ARROWS = tuple(sign for sign, name in SEPARATORS.items() if name == "arrows")
 """Between them and the names there may be blanks, which must not be taken for the separators."""
 
 MISSING = ("", "NaN", "nan", "null", "NULL", "None", "NA", "N/A", "#N/A", "<NA>", "\\N")
