@@ -9,24 +9,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 from unittest.mock import patch
 
 from benchmarks.sheet import Column, Sheet
 from topicweave.systems.presets import Preset
 
-SYSTEMS = ("spidercast", "rappel", "omen", "gossipsub", "vitis", "magnet", "rvr", "strawman", "scribe")
-SETTLED, MEASURED = 60.0, 20.0
+SYSTEMS = (
+    "spidercast",
+    "rappel",
+    "omen",
+    "gossipsub",
+    "weave",
+    "vitis",
+    "magnet",
+    "rvr",
+    "strawman",
+    "scribe",
+)
+
+
+class Rest(NamedTuple):
+    """Nodes and topics, from when on a swarm counts as at rest, and for how long it is watched."""
+
+    nodes: int
+    topics: int
+    popularity: str
+    size: int
+    settled: float = 60.0
+    measured: float = 20.0
+    systems: tuple[str, ...] = SYSTEMS
+
+
 WORKLOADS = {
-    "300 nodes, 10 of 100 topics": (300, 100, "rss", 10),
-    "250 nodes, 50 of 8,000 topics": (250, 8000, "zipf:0.8", 50),
-    "300 nodes, 20 of 1,000 topics": (300, 1000, "zipf:0.8", 20),
+    "300 nodes, 10 of 100 topics": Rest(300, 100, "rss", 10),
+    "250 nodes, 50 of 8,000 topics": Rest(250, 8000, "zipf:0.8", 50),
+    "300 nodes, 20 of 1,000 topics": Rest(300, 1000, "zipf:0.8", 20),
+    # They renew their topics every 300 s.
+    "24 nodes, 5,000 of 40,000 topics": Rest(24, 40_000, "uniform", 5000, 300.0, 300.0, ("spidercast",)),
 }
-QUICK = {"40 nodes, 10 of 100 topics": (40, 100, "rss", 10)}
+QUICK = {"40 nodes, 10 of 100 topics": Rest(40, 100, "rss", 10, systems=SYSTEMS[:2])}
 
 
-def at_rest(
-    system: str, nodes: int, topics: int, popularity: str, size: int, preset: Preset = "lan"
-) -> tuple[float, ...]:
+def at_rest(system: str, rest: Rest, preset: Preset = "lan") -> tuple[float, ...]:
     """Frames, messages and bytes per node and second, messages and bytes of membership, links per node, seconds until repaired."""
     from topicweave.blocks.membership import DIRECTORY
     from topicweave.measures.control import control_measures
@@ -37,8 +62,15 @@ def at_rest(
     from topicweave.testing.toys import recorder
     from topicweave.workloads.catalogue import build
 
+    nodes, end = rest.nodes, rest.settled + rest.measured
     workload = build(
-        "spidercast", 0, nodes=nodes, topics=topics, popularity=popularity, min_size=size, max_size=size
+        "spidercast",
+        0,
+        nodes=nodes,
+        topics=rest.topics,
+        popularity=rest.popularity,
+        min_size=rest.size,
+        max_size=rest.size,
     )
     found = find_system(system)
     telemetry = recorder(workload)
@@ -51,14 +83,13 @@ def at_rest(
         telemetry=telemetry,
         latency=parse_latency("50ms", workload, 0),
     )
-    simulation.run(SETTLED)
+    simulation.run(rest.settled)
     simulation.flush_control()
-    end = SETTLED + MEASURED
     with counted_frames() as frames:
         simulation.run(end)
     simulation.flush_control()
     rates = control_measures(
-        telemetry.tables().control, node_seconds=nodes * MEASURED, start=SETTLED, end=end
+        telemetry.tables().control, node_seconds=nodes * rest.measured, start=rest.settled, end=end
     )
     kinds = simulation.membership_kinds
     links = sum(simulation.node(index).degree for index in simulation.up()) / nodes
@@ -66,7 +97,7 @@ def at_rest(
     membership = (
         sum(rates.get(f"control_{sort}.{kind}", 0.0) for kind in kinds) for sort in ("messages", "bytes")
     )
-    per_second = len(frames) / (nodes * MEASURED)
+    per_second = len(frames) / (nodes * rest.measured)
     return per_second, rates["control_messages"], rates["control_bytes"], *membership, links, mended
 
 
@@ -104,6 +135,6 @@ def run(quick: bool) -> list[Sheet]:
         Column("repair s", ".0f", "less"),
     )
     for name, workload in (QUICK if quick else WORKLOADS).items():
-        for system in SYSTEMS[:2] if quick else SYSTEMS:
-            sheet.add(name, system, *at_rest(system, *workload))
+        for system in workload.systems:
+            sheet.add(name, system, *at_rest(system, workload))
     return [sheet]
