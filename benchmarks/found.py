@@ -26,6 +26,7 @@ from topicweave.workloads.catalogue import build
 SYSTEMS = ("spidercast", "rappel", "gossipsub", "omen", "ring-per-topic")
 JOINING, MENDED, WATCHED, ARRIVING = 10.0, 30.0, 15.0, 10.0
 CRASHED = 0.1
+LATER = 120.0
 
 
 class Found(NamedTuple):
@@ -65,10 +66,25 @@ def served(simulation: Simulation, rng: random.Random) -> tuple[float, int]:
 
 def found(system: str, nodes: int, view: int, settled: float, **model: int) -> Found:
     with seldom_collected():
-        return _found(system, nodes, view, settled, **model)
+        simulation, messages, octets = _joined(system, nodes, view, settled, **model)
+        rng = random.Random(2)
+        before = served(simulation, rng)
+        for index in rng.sample(simulation.up(), round(CRASHED * nodes)):
+            simulation.stop(index, orderly=False)
+        simulation.run(simulation.now + MENDED)
+        return Found(*before, *served(simulation, rng), messages, octets)
 
 
-def _found(system: str, nodes: int, view: int, settled: float, **model: int) -> Found:
+def growth(system: str, nodes: int, view: int) -> tuple[float, float]:
+    """Messages and bytes of membership per node and second, of all sizes at the same time after the start: nodes renew what they announced in waves."""
+    with seldom_collected():
+        return _joined(system, nodes, view, LATER)[1:]
+
+
+def _joined(
+    system: str, nodes: int, view: int, settled: float, **model: int
+) -> tuple[Simulation, float, float]:
+    """A swarm so many seconds after its start, and what membership took per node in the last of them."""
     workload = build("rare", 1, nodes=nodes, **model)
     known = find_system(system)
     telemetry = recorder(workload)
@@ -91,17 +107,11 @@ def _found(system: str, nodes: int, view: int, settled: float, **model: int) -> 
     rates = control_measures(
         telemetry.tables().control, node_seconds=nodes * WATCHED, start=start, end=settled
     )
-    membership = [
+    messages, octets = (
         sum(rates.get(f"control_{sort}.{kind}", 0.0) for kind in simulation.membership_kinds)
         for sort in ("messages", "bytes")
-    ]
-    rng = random.Random(2)
-    before = served(simulation, rng)
-    for index in rng.sample(simulation.up(), round(CRASHED * nodes)):
-        simulation.stop(index, orderly=False)
-    simulation.run(simulation.now + MENDED)
-    after = served(simulation, rng)
-    return Found(*before, *after, *membership)
+    )
+    return simulation, messages, octets
 
 
 def run(quick: bool) -> list[Sheet]:
@@ -125,4 +135,16 @@ def run(quick: bool) -> list[Sheet]:
         for system in SYSTEMS[:1] if quick else SYSTEMS:
             outcome = measured(found, system, nodes, 100, settled)
             sheet.add(nodes, system, *outcome.value, outcome.cpu)
-    return [sheet]
+    grown = Sheet(
+        "growth",
+        f"Membership per node and second, from {LATER - WATCHED:.0f} to {LATER:.0f} s after the start",
+        2,
+        Column("nodes", ",d"),
+        Column("system"),
+        Column("messages", ".1f", "less"),
+        Column("bytes", ",.0f", "less"),
+    )
+    for nodes in (60,) if quick else (300, 1000, 3000):
+        for system in SYSTEMS[:1] if quick else SYSTEMS:
+            grown.add(nodes, system, *growth(system, nodes, 100))
+    return [sheet, grown]
