@@ -326,6 +326,26 @@ def test_who_begins_to_lead_says_so_again_soon_and_then_as_seldom_as_others() ->
     assert len(said[TOPIC]) <= len(said[TOPIC + 1]) + 3, "and as seldom as others, but for the first few"
 
 
+@pytest.mark.parametrize("known", [PARAMETERS.enough, 0])
+def test_topics_that_were_announced_together_are_not_renewed_in_waves(known: int) -> None:
+    """Whether the node goes on asking for contacts or not."""
+    network = VirtualNetwork(seed=1)
+    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: known)
+    announcer.set_topics(frozenset(range(1000)))
+    said = Counter[int]()
+    for second in range(420):
+        network.run(until=float(second))
+        for announcement in announcer.due():
+            said[second // 10] += len(announcement.topics)
+            for topic in announcement.topics:
+                announcer.told(Told(5, topic, (), 0, PARAMETERS.renew))
+    assert said[0] >= 1000
+    later = [said[part] for part in range(12, 42)]
+    mean = sum(later) / len(later)
+    assert 1000 * 10 / PARAMETERS.renew <= mean <= 1.25 * 1000 * 10 / PARAMETERS.renew
+    assert 0.5 * mean < min(later) <= max(later) < 1.5 * mean
+
+
 def test_more_parts_than_a_home_keeps_records_become_one() -> None:
     """Everybody leads itself. Whoever is introduced to a lower leader follows that one."""
     swarm = Swarm(

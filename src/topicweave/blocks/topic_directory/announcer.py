@@ -3,7 +3,7 @@
 Rules kept
 ----------
 1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases to lead its part of it. Renewals are
-   spread over time; what is due goes together. That it leads, a node says again after one lifetime of a label, then in growing pauses up to its renewals, however late
+   spread over time, so that nodes which joined together do not go on in waves: the first one comes at any moment of its term. What is due goes together. That it leads, a node says again after one lifetime of a label, then in growing pauses up to its renewals, however late
    the home wants others: its word may have gone to one that is not the home any more. One that had no room for it says so.
 2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses. A home
    that said how many there are is not asked for more than those.
@@ -45,11 +45,13 @@ class _Own:
         "led_since",
         "next_ask",
         "pause",
+        "renews",
         "said_pause",
     )
 
     def __init__(self, due: float) -> None:
         self.due = due  # when to announce it
+        self.renews = False  # it was announced
         self.asked = -1.0  # when a question went out that was not answered yet
         self.attempt = 0
         self.next_ask = 0.0
@@ -149,7 +151,8 @@ class Announcer:
             if asks or own.due <= now:
                 flags = (WANTS_CONTACTS if asks else 0) | (LEADS if own.leads else 0)
                 said.setdefault(own.attempt if asks else 0, {})[topic] = flags
-                own.due = now + self._until_next(own) * self._world.random.uniform(0.75, 1.0)
+                if own.due <= now:
+                    own.due = now + self._until_next(own) * self._share(own)
         for topic, (own, until) in list(self._sought.items()):
             if until <= now:
                 del self._sought[topic]
@@ -159,6 +162,14 @@ class Announcer:
             said.setdefault(0, {})[topic] = WITHDRAWS
         self._dropped.clear()
         return [self._announcement(topics, attempt) for attempt, topics in said.items()]
+
+    def _share(self, own: _Own) -> float:
+        """Of a term, until the next announcement: so many begin a term at any moment, if they go on like this."""
+        share = self._world.random.uniform(0.75, 1.0)
+        if own.renews:
+            return share
+        own.renews = True
+        return share if own.leads else share * self._world.random.random()
 
     def _until_next(self, own: _Own) -> float:
         if not own.leads:
