@@ -250,6 +250,7 @@ class Announcer:
                 # Few may be on their way to become more: ask again, ever more seldom.
                 own.pause = min(max(2 * own.pause, self._parameters.ask_timeout), self.renewal)
                 # In the end it goes with the next announcement.
-                own.next_ask = own.due if own.pause >= self.renewal else now + own.pause
+                pause = own.pause * self._world.random.uniform(0.5, 1.5)
+                own.next_ask = own.due if own.pause >= self.renewal else now + pause
         own.audience = answer.audience
         return True
