@@ -26,6 +26,7 @@ def run(system: str, seed: int = 0) -> Patterned:
         fresh=10,
         zones=4,
         names=QUICK,
+        settle=90.0,  # until then nodes ask for the others that want their topics, and the ring is not at rest
         observe=20.0,
     )
 

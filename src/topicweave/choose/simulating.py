@@ -64,8 +64,8 @@ def simulate(
     5.00 s: ann got b'hello' from ann
     2
     >>> swarm.run(until=10.0)
-    5.05 s: bob got b'hello' from ann
     5.05 s: eve got b'hello' from ann
+    5.05 s: bob got b'hello' from ann
     >>> swarm.measures()["hit_ratio"]
     1.0
     """
