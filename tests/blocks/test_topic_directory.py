@@ -107,6 +107,21 @@ def test_an_answer_names_somebody_lower_if_there_is_one() -> None:
         keeper.announced(announcement(asker, WITHDRAWS), now=1.0)
 
 
+def test_half_of_an_answer_names_lower_ones_if_there_are_so_many() -> None:
+    """When a tenth of the nodes crash, a home names some that it does not know to be gone."""
+    keeper = home()
+    for subscriber in (1, 2, 3, 4, 5, *range(50, 100)):
+        keeper.announced(announcement(subscriber), now=0.0)
+    named = set()
+    for _ in range(40):
+        told = keeper.announced(announcement(6, WANTS_CONTACTS), now=1.0)[0]
+        lower = {contact.id for contact in told.contacts if contact.id < 6}
+        assert len(told.contacts) == PARAMETERS.contacts
+        assert len(lower) >= PARAMETERS.contacts // 2
+        named |= lower
+    assert named == {1, 2, 3, 4, 5}
+
+
 def test_records_end_with_their_term_a_withdrawal_or_a_report() -> None:
     keeper = home()
     for subscriber in (5, 6, 7):
@@ -516,6 +531,26 @@ def test_who_is_known_to_want_a_topic_is_introduced_however_often() -> None:
     for number in range(200):
         node.receive(999, Carry(number, told=(Told(node.id, topic, (contact,), 9, parted=True),)))
     assert introduced == [other.id] * 200
+
+
+def test_a_system_is_told_when_a_home_names_somebody() -> None:
+    """Once per message, when the view knows all of them; not by an answer that names nobody."""
+    swarm = Swarm(Workload.from_lists({f"n{number}": ["shared", "more"] for number in range(3)}))
+    swarm.run(10.0)
+    node = swarm.nodes()[0]
+    known: list[bool] = []
+    node.view.serve(
+        Parts(
+            *(30.0, lambda _: None, lambda: (), lambda _topic, _peer, _label: None),
+            named=lambda: known.append(777 in node.view.peers()),
+        )
+    )
+    one, other = sorted(node.subscriptions)
+    contact = TopicContact(777, None, 60)
+    told = (Told(node.id, one, (contact,), 9), Told(node.id, other, (contact,), 9))
+    node.receive(999, Carry(1, told=told))
+    node.receive(999, Carry(2, told=(Told(node.id, one, (), 9),)))
+    assert known == [True]
 
 
 def test_what_one_message_names_is_learned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -231,6 +231,8 @@ class TopicDirectory:
             if parted and self._parts is not None:
                 for contact in believed:
                     self._parts.introduced(topic, contact.id, contact.label)
+        if self._parts is not None and any(contacts for _, contacts, _ in named):
+            self._parts.named()
 
     def _receive_want(self, sender: NodeId, message: WantRecords) -> None:
         if 0 <= message.start < RING_SIZE and sender in self.ring.contacts():

@@ -6,7 +6,7 @@ Rules kept
    take random places, but never that of a leader.
 2. It takes at most `hot` announcements of a topic per second; only leaders of parts are always heard, also when they say that they lead no more: a
    part that is none would be introduced for as long as its record lasts. Its answer says when to come again: to a leader for whom there is no room, soon.
-3. An answer names at most `contacts` subscribers, drawn at random, and one with a lower id than the asker's if there is one. Who is new is also named to some of those who were there, so that either side may call.
+3. An answer names at most `contacts` subscribers, drawn at random; half of them have a lower id than the asker's, if there are so many. Who is new is also named to some of those who were there, so that either side may call.
 4. A label names a part of a topic; only who bears it (the leader) makes it count, once it has led for two lifetimes of a label. Where two such
    parts are, random members of them are introduced to each other, a few at a time.
 5. Every asker has a budget, and so has every topic.
@@ -188,7 +188,7 @@ class Home:
     def _choose(self, known: _Topic, asker: NodeId, now: float) -> list[TopicContact]:
         fresh = [peer for peer, record in known.kept.items() if peer != asker and record.until > now]
         drawn = self._random.sample(fresh, min(self._parameters.contacts, len(fresh)))
-        chosen = rules.with_a_lower(drawn, fresh, asker)
+        chosen = rules.with_lower_ones(drawn, fresh, asker, self._random)
         return [_contact(peer, known.kept[peer], now) for peer in chosen]
 
     def _may_ask(self, asker: NodeId, now: float) -> bool:

@@ -22,3 +22,5 @@ class Parts:
     """Told of a peer in another part of a topic, and of that part's label."""
     suited: Callable[[TopicId], bool] = lambda _topic: True
     """Whether some of the subscribers that the node knows, or is linked to, are of use to it. If not, it asks for more, however many it knows."""
+    named: Callable[[], None] = lambda: None
+    """Told that homes named subscribers: who waits for some may ask them."""

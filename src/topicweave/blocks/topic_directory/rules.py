@@ -161,18 +161,25 @@ def pairs_to_introduce(
     ]
 
 
-def with_a_lower(drawn: Sequence[NodeId], all_of_them: Collection[NodeId], asker: NodeId) -> list[NodeId]:
-    """The drawn contacts; if none of them is lower than the asker, the one next below it takes the last place, if there is one.
+def with_lower_ones(
+    drawn: Sequence[NodeId], all_of_them: Collection[NodeId], asker: NodeId, rng: random.Random
+) -> list[NodeId]:
+    """The drawn contacts; half of them are lower than the asker, if there are so many. Those that are missing are drawn from the lower ones.
 
-    Systems that agree on a topic's lowest subscriber would otherwise leave its second lowest alone until chance names the lowest.
+    Systems that agree on a topic's lowest subscriber would otherwise leave its second lowest alone until chance names the lowest. One lower contact would not
+    do: when many crash together, a home names some that it does not know to be gone.
 
-    >>> with_a_lower([7, 9], [2, 3, 7, 9], asker=5), with_a_lower([2, 9], [2, 3, 9], asker=5), with_a_lower([7], [7], asker=5)
-    ([7, 3], [2, 9], [7])
+    >>> rng = random.Random(1)
+    >>> sorted(with_lower_ones([7, 9, 11, 13], [2, 3, 7, 9, 11, 13], 5, rng)), with_lower_ones([2, 9], [2, 3, 9], 5, rng), with_lower_ones([7], [7], 5, rng)
+    ([2, 3, 7, 9], [2, 9], [7])
     """
-    below = max((peer for peer in all_of_them if peer < asker), default=None)
-    if below is None or any(peer < asker for peer in drawn):
+    lower = [peer for peer in drawn if peer < asker]
+    others = [peer for peer in all_of_them if peer < asker and peer not in lower]
+    more = rng.sample(others, max(0, min(len(drawn) // 2 - len(lower), len(others))))
+    if not more:
         return list(drawn)
-    return [*drawn[:-1], below]
+    higher = [peer for peer in drawn if peer > asker]
+    return [*lower, *more, *higher[: len(higher) - len(more)]]
 
 
 class Bucket:

@@ -98,6 +98,7 @@ class OverlayNode(TreeNode, ViewNode):
                     self._beacons.leading,
                     self._introduced,
                     self._suited,
+                    self._named,
                 )
             )
         for block in (self._detector, self._tree, self._beacons, self):
@@ -212,6 +213,10 @@ class OverlayNode(TreeNode, ViewNode):
     def _suited(self, topic: TopicId) -> bool:
         """Whether the node knows subscribers of a topic that it can make use of: here, whoever it is."""
         return True
+
+    def _named(self) -> None:
+        for task in self.tasks.values():
+            task.look_again()
 
     def _unanswered(self, peer: NodeId) -> None:
         self.view.lost(peer)

@@ -274,6 +274,10 @@ class MaintenanceTask:
         """Whether this one was asked to connect and has not answered."""
         return peer in self._awaited
 
+    def in_vain(self, peer: NodeId) -> bool:
+        """Whether this one was asked lately, and will not help: it did not answer in time, or not with what was hoped for."""
+        return peer in self._asked_to_connect and self._world.now >= self._awaited.get(peer, 0.0)
+
     def refused(self, peer: NodeId, ask_again: bool) -> None:
         """Who was asked to connect said no; if it may be asked again, that is up to the selection."""
         self._awaited.pop(peer, None)
@@ -437,6 +441,11 @@ class MaintenanceTask:
     def _sleep(self, seconds: float) -> None:
         self._wake_at = self._world.now + seconds
         self._world.set_timer(self._timer, seconds)
+
+    def look_again(self) -> None:
+        """More peers are known than before."""
+        if self._stuck:
+            self.wake()
 
     def wake(self) -> None:
         """Act soon: at once would let one departure make all its neighbours act in the same instant."""

@@ -18,6 +18,8 @@ from topicweave.systems.weave.selection import LowerSelection, ShortcutSelection
 COVER, SHORTCUT = "cover", "shortcut"
 MOST_REMEMBERED = 1024
 """Of those who sent this node on, and of those that it sent on."""
+SENT_ON = 3
+"""For how many quarantines a node takes who comes again."""
 
 
 class WeaveNode(OverlayNode):
@@ -49,7 +51,7 @@ class WeaveNode(OverlayNode):
         return {COVER: self._cover, SHORTCUT: ShortcutSelection(parameters.links, view, self._needed)}
 
     def known_peers(self) -> set[NodeId]:
-        return super().known_peers().union(self._sent_on, self._refused)
+        return super().known_peers().union(self._sent_on, self._refused, self._cover.known_peers())
 
     def _needed(self) -> Collection[NodeId] | None:
         """The neighbours of the tasks that come before shortcuts; None while they still ask for some."""
@@ -58,11 +60,12 @@ class WeaveNode(OverlayNode):
         return [peer for name, task in self.tasks.items() if name != SHORTCUT for peer in task.neighbours]
 
     def _suited(self, topic: TopicId) -> bool:
-        """Only a lower id is of use. The lowest subscriber of a topic goes on asking, ever more seldom: a lower one may come."""
+        """Only a lower id is of use, and none that was just asked in vain. The lowest subscriber of a topic goes on asking, ever more seldom: a lower one may come."""
         if self._cover.covers(topic):
             return True
-        lowest = self.view.lowest(topic)
-        return lowest is not None and self._cover.is_below(lowest)
+        known = self.view.subscribers(topic)
+        in_vain = self.tasks[COVER].in_vain
+        return not all(in_vain(peer) for peer in known[known < self.id].tolist())
 
     def _maintain(self, key: TimerKey) -> None:
         super()._maintain(key)
@@ -70,10 +73,12 @@ class WeaveNode(OverlayNode):
         for memory in (self._sent_on, self._refused):
             for peer in [peer for peer, until in memory.items() if until <= now]:
                 del memory[peer]
+        self._cover.forget_ways_back(now)
 
     def peer_lost(self, peer: NodeId) -> None:
         super().peer_lost(peer)
         self._refused.pop(peer, None)
+        self._cover.lost(peer)
 
     def _better_neighbours(self) -> None:
         super()._better_neighbours()
@@ -105,7 +110,7 @@ class WeaveNode(OverlayNode):
         elif message.task != COVER or self._comes_again(sender):
             super()._receive_connect(sender, message)
         else:
-            self._sent_on[sender] = self.world.now + 3 * self.parameters.quarantine
+            self._sent_on[sender] = self.world.now + SENT_ON * self.parameters.quarantine
             other = self._stand_in(sender, message)
             self.world.send(sender, Leave(COVER) if other is None else Redirect(COVER, other))
 
@@ -130,12 +135,21 @@ class WeaveNode(OverlayNode):
     def _receive_redirect(self, sender: NodeId, message: Redirect) -> None:
         if message.task != COVER or not self.tasks[COVER].awaits(sender):
             super()._receive_redirect(sender, message)
-        elif self._cover.is_below(message.peer) and not self._cover.wishes_for(sender):
-            self._remember_refusal(sender)
-            super()._receive_redirect(sender, message)
-        else:
-            # Somebody with a higher id would be of no use, and who only looks for better neighbours takes none that are worse.
+        elif self._cover.wishes_for(sender) or not self._cover.is_below(message.peer):
+            # Who only looks for better neighbours takes none that are worse, and somebody with a higher id would be of no use.
             self._turned_down(sender)
+        else:
+            self._sent_on_by(sender, message)
+
+    def _sent_on_by(self, sender: NodeId, message: Redirect) -> None:
+        """Ask the one that was named. If neither that one nor others are of help, go back: who sent this node on takes it then."""
+        again = self._cover.sent_on(sender, self.world.now + SENT_ON * self.parameters.quarantine)
+        self._remember_refusal(sender)
+        if not self._cover.is_of_no_help(message.peer):
+            super()._receive_redirect(sender, message)
+        cover = self.tasks[COVER]
+        cover.refused(sender, ask_again=again)
+        cover.wake()
 
     def _receive_leave(self, sender: NodeId, message: Leave) -> None:
         if not message.gone and message.task == COVER and self.tasks[COVER].awaits(sender):

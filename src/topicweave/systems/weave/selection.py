@@ -11,6 +11,8 @@ from topicweave.systems.spidercast.rules import Coverage, most_overlapping
 from topicweave.systems.spidercast.selection import Shared
 from topicweave.systems.weave import rules
 
+MOST_WAYS_BACK = 32
+
 
 class LowerSelection:
     """Each topic covered once, by a peer with a lower id. Implements `Selection`.
@@ -38,6 +40,8 @@ class LowerSelection:
         self._aim: list[NodeId] = []
         self._wish: NodeId | None = None
         """One of those that it aims at and is not linked to."""
+        self._ways_back: dict[NodeId, tuple[Interest, float]] = {}
+        """Who sent the node on to another; what it had been asked for; until when it takes who comes again."""
 
     def enabled(self) -> bool:
         return True
@@ -96,9 +100,48 @@ class LowerSelection:
                 peer = rules.cover(self._view, self._id, uncovered, others, self._lean, rng)
                 if peer is not None:
                     return peer
+            if (peer := self._way_back(uncovered, excluded)) is not None:
+                return peer
         if self._wish in excluded:
             self._wish = None
         return self._wish
+
+    def sent_on(self, peer: NodeId, until: float) -> bool:
+        """A peer that was asked named another. Should that one be of no help, and nobody else either, the peer is asked again: it lives, and it wants what is
+        lacking. The view may have forgotten it by then.
+
+        Whether that may be: once, until then.
+        """
+        if peer in self._ways_back or len(self._ways_back) >= MOST_WAYS_BACK:
+            return False
+        asked_for = self._view.interest_of(peer).intersection(self._coverage.uncovered())
+        self._ways_back[peer] = (asked_for, until)
+        return True
+
+    def _way_back(self, uncovered: Collection[TopicId], excluded: Collection[NodeId]) -> NodeId | None:
+        for peer, (topics, until) in self._ways_back.items():
+            if peer not in excluded and not topics.isdisjoint(uncovered):
+                self._ways_back[peer] = (frozenset(), until)
+                return peer
+        return None
+
+    def forget_ways_back(self, now: float) -> None:
+        """Those that are too old."""
+        for peer in [peer for peer, (_, until) in self._ways_back.items() if until <= now]:
+            del self._ways_back[peer]
+
+    def lost(self, peer: NodeId) -> None:
+        """A peer is gone."""
+        self._ways_back.pop(peer, None)
+
+    def known_peers(self) -> Collection[NodeId]:
+        """Those who are not neighbours and something is kept of."""
+        return self._ways_back.keys()
+
+    def is_of_no_help(self, peer: NodeId) -> bool:
+        """Whether it is known that this one wants nothing of what is lacking."""
+        interest = self._view.interest_of(peer)
+        return bool(interest) and interest.isdisjoint(self._coverage.uncovered())
 
     def exchange(self, shared: Mapping[NodeId, Shared], excluded: Collection[NodeId]) -> NodeId | None:
         return None
