@@ -361,6 +361,28 @@ def test_topics_that_were_announced_together_are_not_renewed_in_waves(known: int
     assert 0.5 * mean < min(later) <= max(later) < 1.5 * mean
 
 
+@pytest.mark.parametrize(("audience", "asks"), [(3, (14, 20)), (2, (3, 5)), (0, (3, 5))])
+def test_who_knows_all_that_there_are_asks_seldom_until_it_loses_one(
+    audience: int, asks: tuple[int, int]
+) -> None:
+    network = VirtualNetwork(seed=1)
+    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: 2)
+    announcer.set_topics(frozenset({TOPIC}))
+    asked, said = list[float](), list[float]()
+    for second in range(1200):
+        network.run(until=float(second))
+        for one in announcer.due():
+            said.append(second)
+            if one.flags[0] & WANTS_CONTACTS:
+                asked.append(second)
+                announcer.told(Told(5, TOPIC, (), audience, PARAMETERS.renew))
+    least, most = asks
+    assert least <= sum(moment > 300 for moment in asked) <= most
+    assert max(later - earlier for earlier, later in pairwise(said)) <= PARAMETERS.renew + PARAMETERS.tick
+    announcer.lacks(TOPIC)
+    assert announcer.due()[0].flags[0] & WANTS_CONTACTS
+
+
 def test_more_parts_than_a_home_keeps_records_become_one() -> None:
     """Everybody leads itself. Whoever is introduced to a lower leader follows that one."""
     swarm = Swarm(

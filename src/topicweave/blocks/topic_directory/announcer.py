@@ -5,8 +5,8 @@ Rules kept
 1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases to lead its part of it. Renewals are
    spread over time, so that nodes which joined together do not go on in waves: the first one comes at any moment of its term. What is due goes together. That it leads, a node says again after one lifetime of a label, then in growing pauses up to its renewals, however late
    the home wants others: its word may have gone to one that is not the home any more. One that had no room for it says so.
-2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses. A home
-   that said how many there are is not asked for more than those.
+2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses, in the end
+   with each renewal. Who knows as many as the home said there are asks with each fourth: a home tells of newcomers by itself, and its word may get lost.
 3. A topic that is only published on is asked about, not announced.
 """
 
@@ -28,6 +28,8 @@ from topicweave.port import World
 
 MOST_LEADERS = 255
 MOST_ATTEMPTS = 4
+KNOWS_ALL = 4
+"""Renewals between two questions of a node that knows all others, as far as the home does."""
 SOUGHT_FOR = 60.0
 """Seconds for which a topic that was published on is asked about."""
 
@@ -210,7 +212,7 @@ class Announcer:
             if now - own.asked < timeout:
                 return False
             own.attempt = min(own.attempt + 1, MOST_ATTEMPTS)
-        elif not look or now < own.next_ask:
+        elif not look or now < own.next_ask or (own.pause >= self.renewal and now < own.due):
             return False
         if self._known(topic) >= self._parameters.enough and self.suited(topic):
             own.asked, own.attempt = -1.0, 0
@@ -249,8 +251,11 @@ class Announcer:
                 own.asked, own.attempt = -1.0, 0
                 # Few may be on their way to become more: ask again, ever more seldom.
                 own.pause = min(max(2 * own.pause, self._parameters.ask_timeout), self.renewal)
-                # In the end it goes with the next announcement.
-                pause = own.pause * self._world.random.uniform(0.5, 1.5)
-                own.next_ask = own.due if own.pause >= self.renewal else now + pause
+                if own.pause < self.renewal:
+                    own.next_ask = now + own.pause * self._world.random.uniform(0.5, 1.5)
+                elif self._known(answer.topic) < answer.audience:
+                    own.next_ask = own.due
+                else:
+                    own.next_ask = now + (KNOWS_ALL - 1) * self.renewal
         own.audience = answer.audience
         return True
