@@ -10,7 +10,6 @@ import pytest
 from tests.seeds import seeds
 from tests.systems.overlays import parted_topics
 from topicweave.blocks.membership import Membership
-from topicweave.blocks.topic_directory import DirectoryParameters
 from topicweave.sim.churn import Churn
 from topicweave.sim.faults import Partition
 from topicweave.sim.simulation import Simulation
@@ -100,8 +99,7 @@ def test_what_an_introduction_joined_stays_joined(system: str) -> None:
     )
     simulation.run(60.0)
     assert parted_topics(simulation)
-    # A leader says that it leads within each renewal, and its first word may go to one that is the home no more.
-    simulation.run(60.0 + 2 * DirectoryParameters().renew)
+    simulation.run(150.0)
     for _ in range(6):
         assert parted_topics(simulation) == []
         simulation.run(simulation.now + 10.0)
