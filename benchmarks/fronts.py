@@ -32,15 +32,37 @@ FEWEST = 4
 """Of systems, in a picture."""
 
 SETTINGS: Mapping[str, Sequence[str]] = {
-    "weave": ("", "busy=14", "links=7", "links=12", "lean=0", "improve=false"),
-    "spidercast": ("k_greedy=1", "k_greedy=2", "", "k_greedy=4", "k_greedy=2:k_random=1"),
-    "omen": ("",),
-    "ring-per-topic": ("",),
-    "rappel": ("",),
-    "gossipsub": ("d=3:d_low=2:d_high=5:d_out=1", "d=4:d_low=3:d_high=8:d_out=1", ""),
-    "vitis": ("table_size=10", "", "table_size=25"),
-    "magnet": ("",),
+    "rappel": ("", "alpha=3", "alpha=10", "beta=3", "beta=10", "utility=interest"),
+    "gossipsub": (
+        "",
+        "d=3:d_low=2:d_high=5:d_out=1",
+        "d=4:d_low=3:d_high=8:d_out=1",
+        "d=8:d_low=6:d_high=12:d_out=3",
+        "flood_publish=false",
+        "d=3:d_low=2:d_high=5:d_out=1:flood_publish=false",
+    ),
+    "vitis": ("", "table_size=10", "table_size=20", "table_size=25", "small_world=3", "gateway_hops=3"),
+    "magnet": (
+        "",
+        "oscar.fingers=5",
+        "oscar.fingers=12",
+        "oscar.fingers=17",
+        "samples.size=20",
+        "improvements=0",
+    ),
+    "omen": ("", "rho=1", "rho=3", "rho=6", "builder=greedy", "bridges=false"),
+    "spidercast": (
+        "",
+        "k_greedy=1",
+        "k_greedy=2",
+        "k_greedy=4",
+        "k_greedy=2:k_random=1",
+        "k_greedy=3:k_random=1",
+    ),
+    "ring-per-topic": ("", "bridges=8"),
+    "weave": ("", "busy=14", "busy=1000", "links=7", "links=12", "lean=0", "improve=false"),
 }
+"""A ring per topic has no dial: what its nodes link to is given."""
 MEASURES = (
     "degree_mean",
     "degree_p95",
