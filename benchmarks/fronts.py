@@ -50,7 +50,14 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "samples.size=20",
         "improvements=0",
     ),
-    "omen": ("", "rho=1", "rho=3", "rho=6", "builder=greedy", "bridges=false"),
+    "omen": (
+        "",
+        "bridges=false",
+        "finds=coordinators",
+        "finds=coordinators:rho=1",
+        "finds=coordinators:rho=3",
+        "finds=coordinators:builder=greedy",
+    ),
     "spidercast": (
         "",
         "k_greedy=1",
