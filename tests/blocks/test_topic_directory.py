@@ -13,7 +13,7 @@ import pytest
 from tests.blocks.directory_swarm import Swarm
 from topicweave.blocks.interest_index import InterestIndex
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, carrier, rules
-from topicweave.blocks.topic_directory.announcer import Announcer
+from topicweave.blocks.topic_directory.announcer import SLOTS, Announcer
 from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, _Waiting, loads
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
@@ -341,24 +341,41 @@ def test_who_begins_to_lead_says_so_again_soon_and_then_as_seldom_as_others() ->
     assert len(said[TOPIC]) <= len(said[TOPIC + 1]) + 3, "and as seldom as others, but for the first few"
 
 
-@pytest.mark.parametrize("known", [PARAMETERS.enough, 0])
-def test_topics_that_were_announced_together_are_not_renewed_in_waves(known: int) -> None:
-    """Whether the node goes on asking for contacts or not."""
+def renewed(announcers: int, topics: int, known: int) -> tuple[list[int], list[int]]:
+    """In each ten seconds after three minutes, of nodes that join together: how many topics are announced, and in how many seconds a node announces some."""
     network = VirtualNetwork(seed=1)
-    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: known)
-    announcer.set_topics(frozenset(range(1000)))
-    said = Counter[int]()
-    for second in range(420):
+    said, spoke = Counter[int](), Counter[int]()
+    nodes = [
+        Announcer(network.world(number), number, PARAMETERS, known=lambda _topic: known)
+        for number in range(announcers)
+    ]
+    for node in nodes:
+        node.set_topics(frozenset(range(topics)))
+    for second in range(480):
         network.run(until=float(second))
-        for announcement in announcer.due():
-            said[second // 10] += len(announcement.topics)
-            for topic in announcement.topics:
-                announcer.told(Told(5, topic, (), 0, PARAMETERS.renew))
-    assert said[0] >= 1000
-    later = [said[part] for part in range(12, 42)]
-    mean = sum(later) / len(later)
-    assert 1000 * 10 / PARAMETERS.renew <= mean <= 1.25 * 1000 * 10 / PARAMETERS.renew
-    assert 0.5 * mean < min(later) <= max(later) < 1.5 * mean
+        for number, node in enumerate(nodes):
+            announcements = node.due()
+            spoke[second // 10] += bool(announcements)
+            for announcement in announcements:
+                said[second // 10] += len(announcement.topics)
+                for topic in announcement.topics:
+                    node.told(Told(number, topic, (), 9, PARAMETERS.renew))
+    return [said[part] for part in range(18, 48)], [spoke[part] for part in range(18, 48)]
+
+
+@pytest.mark.parametrize("known", [PARAMETERS.enough, 0])
+def test_nodes_that_joined_together_do_not_renew_in_waves(known: int) -> None:
+    """Whether they go on asking for contacts or not."""
+    said, _ = renewed(400, 2, known)
+    mean = sum(said) / len(said)
+    assert 800 * 10 / PARAMETERS.renew <= mean <= 1.25 * 800 * 10 / PARAMETERS.renew
+    assert 0.6 * mean < min(said) <= max(said) < 1.4 * mean
+
+
+def test_topics_of_a_node_are_renewed_about_together() -> None:
+    """What is said in the same second travels in the same messages."""
+    _, spoke = renewed(1, 1000, PARAMETERS.enough)
+    assert sum(spoke) <= SLOTS * (10 * len(spoke) / PARAMETERS.renew + 1)
 
 
 @pytest.mark.parametrize(("audience", "asks"), [(3, (14, 20)), (2, (3, 5)), (0, (3, 5))])

@@ -3,7 +3,8 @@
 Rules kept
 ----------
 1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases to lead its part of it. Renewals are
-   spread over time, so that nodes which joined together do not go on in waves: the first one comes at any moment of its term. What is due goes together. That it leads, a node says again after one lifetime of a label, then in growing pauses up to its renewals, however late
+   spread over time, so that nodes which joined together do not go on in waves: the first one comes at any moment of its term. But a node renews in `SLOTS` moments of a
+   term only: what is due together travels together. That it leads, a node says again after one lifetime of a label, then in growing pauses up to its renewals, however late
    the home wants others: its word may have gone to one that is not the home any more. One that had no room for it says so.
 2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses, in the end
    with each renewal. Who knows as many as the home said there are asks with each fourth: a home tells of newcomers by itself, and its word may get lost.
@@ -28,6 +29,8 @@ from topicweave.port import World
 
 MOST_LEADERS = 255
 MOST_ATTEMPTS = 4
+SLOTS = 8
+"""Moments of a term in which a node renews its topics."""
 KNOWS_ALL = 4
 """Renewals between two questions of a node that knows all others, as far as the home does."""
 SOUGHT_FOR = 60.0
@@ -89,13 +92,14 @@ class Announcer:
         self._sought: dict[TopicId, tuple[_Own, float]] = {}
         self._dropped: dict[TopicId, None] = {}
         self._next_look = 0.0
+        self._phase, self._pace = world.random.random(), world.random.uniform(0.5, 1.5)
 
     def restart(self) -> None:
         now = self._world.now
         self._epoch = max(self._epoch + 1, int(now * 1e3))
         for own in self._topics.values():
             own.due, own.asked, own.attempt, own.next_ask, own.pause = now, -1.0, 0, 0.0, 0.0
-            own.leads, own.led_since = False, -1.0
+            own.leads, own.led_since, own.renews = False, -1.0, False
 
     def set_topics(self, topics: Interest) -> None:
         now = self._world.now
@@ -154,7 +158,7 @@ class Announcer:
                 flags = (WANTS_CONTACTS if asks else 0) | (LEADS if own.leads else 0)
                 said.setdefault(own.attempt if asks else 0, {})[topic] = flags
                 if own.due <= now:
-                    own.due = now + self._until_next(own) * self._share(own)
+                    own.due = self._next_due(own, now)
         for topic, (own, until) in list(self._sought.items()):
             if until <= now:
                 del self._sought[topic]
@@ -165,13 +169,15 @@ class Announcer:
         self._dropped.clear()
         return [self._announcement(topics, attempt) for attempt, topics in said.items()]
 
-    def _share(self, own: _Own) -> float:
-        """Of a term, until the next announcement: so many begin a term at any moment, if they go on like this."""
-        share = self._world.random.uniform(0.75, 1.0)
-        if own.renews:
-            return share
-        own.renews = True
-        return share if own.leads else share * self._world.random.random()
+    def _next_due(self, own: _Own, now: float) -> float:
+        """When to announce a topic again. Nodes are spread, also those that joined together; a node's topics meet in few moments of a term."""
+        share = self._world.random.uniform(0.7, 1.0 - 1.0 / SLOTS)
+        if own.leads:
+            return now + self._until_next(own) * share
+        if not own.renews:
+            own.renews, share = True, share * self._world.random.random()
+        moment, slot = now + self._until_next(own) * share, self.renewal / SLOTS
+        return moment + (self._phase * slot - moment) % slot
 
     def _until_next(self, own: _Own) -> float:
         if not own.leads:
@@ -252,7 +258,7 @@ class Announcer:
                 # Few may be on their way to become more: ask again, ever more seldom.
                 own.pause = min(max(2 * own.pause, self._parameters.ask_timeout), self.renewal)
                 if own.pause < self.renewal:
-                    own.next_ask = now + own.pause * self._world.random.uniform(0.5, 1.5)
+                    own.next_ask = now + own.pause * self._pace
                 elif self._known(answer.topic) < answer.audience:
                     own.next_ask = own.due
                 else:
