@@ -67,7 +67,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "k_greedy=3:k_random=1",
     ),
     "ring-per-topic": ("", "bridges=8"),
-    "weave": ("", "busy=14", "busy=1000", "links=7", "links=12", "lean=0", "improve=false"),
+    "weave": ("", "busy=1000", "links=7", "links=12", "lean=0", "improve=false"),
 }
 """A ring per topic has no dial: what its nodes link to is given."""
 MEASURES = (

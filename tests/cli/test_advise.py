@@ -13,7 +13,7 @@ from topicweave.systems.registry import SYSTEMS, find_system
 
 FEW = [
     "--systems",
-    "spidercast,spidercast:k_greedy=2,random,gossipsub",
+    "spidercast,spidercast:k_greedy=2,random:random=2,gossipsub",
     "--events",
     20,
     "--settle",
@@ -36,7 +36,7 @@ def test_the_answer_is_a_configuration_that_a_node_takes(workload: Path, out: Pa
     told = json.loads(ended.stdout)
     assert told["system"] == "spidercast"
     assert told["parameters"] == {"k_greedy": 2}  # the fewest links that still reach everybody
-    assert "random" not in told["fitting"]
+    assert "random:random=2" not in told["fitting"]
     assert told["constraints"] == ["--max-noise 0", "--no-relays", "--min-hit 1"]
     settings = load_settings(out / "node.toml", environment={}, flags={"insecure": True})
     assert (settings.system, settings.preset) == ("spidercast", "lan")
@@ -47,7 +47,7 @@ def test_the_answer_comes_with_its_evidence_and_its_price(workload: Path, out: P
     ended = call("advise", workload, *FEW, "--workers", 1, "--out", out)
     assert ended.exit_code == 0
     assert "Take spidercast:k_greedy=2: of the 3 (of 4) that keep to all constraints" in ended.stdout
-    assert "✗ random: hit ratio" in ended.stdout
+    assert "✗ random:random=2: hit ratio" in ended.stdout
     assert "What that gives up" in ended.stdout
     assert "topicweave node --config" in ended.stdout
 
