@@ -6,14 +6,12 @@ import doctest
 import math
 import random
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 
 from tests.blocks.directory_swarm import Swarm
 from topicweave.blocks.interest_index import InterestIndex
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, carrier, rules
-from topicweave.blocks.topic_directory.announcer import SLOTS, Announcer
 from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, _Waiting, loads
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
@@ -30,7 +28,6 @@ from topicweave.blocks.topic_directory.messages import (
 )
 from topicweave.model.ids import RING_SIZE, successor
 from topicweave.model.workload import Workload
-from topicweave.testing import VirtualNetwork
 from topicweave.workloads.catalogue import build
 
 PARAMETERS = DirectoryParameters()
@@ -317,87 +314,6 @@ def test_a_home_that_crashes_is_replaced_by_its_successors() -> None:
     swarm.run(10.0)
     assert first.id in second.view.subscribers(TOPIC).tolist()
     assert second.id in first.view.subscribers(TOPIC).tolist()
-
-
-def test_who_begins_to_lead_says_so_again_soon_and_then_as_seldom_as_others() -> None:
-    """Its word may have gone to one that is not the home any more."""
-    network = VirtualNetwork(seed=1)
-    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: PARAMETERS.enough)
-    announcer.lifetime = 8.0
-    announcer.set_topics(frozenset({TOPIC, TOPIC + 1}))
-    announcer.leading = lambda: [TOPIC]
-    announcer.told(Told(5, TOPIC, (), 4000, 1000.0))
-    said: dict[int, list[float]] = {TOPIC: [], TOPIC + 1: []}
-    for second in range(400):
-        network.run(until=float(second))
-        for one in announcer.due():
-            for topic, flags in zip(one.topics, one.flags, strict=True):
-                if topic != TOPIC or flags & LEADS:
-                    said[topic].append(second)
-    pauses = [later - earlier for earlier, later in pairwise(said[TOPIC])]
-    assert pauses[0] <= announcer.lifetime + PARAMETERS.tick
-    assert pauses[0] < pauses[1] < pauses[2]
-    assert max(pauses) <= PARAMETERS.renew + PARAMETERS.tick, "however many others there are"
-    assert len(said[TOPIC]) <= len(said[TOPIC + 1]) + 3, "and as seldom as others, but for the first few"
-
-
-def renewed(announcers: int, topics: int, known: int) -> tuple[list[int], list[int]]:
-    """In each ten seconds after three minutes, of nodes that join together: how many topics are announced, and in how many seconds a node announces some."""
-    network = VirtualNetwork(seed=1)
-    said, spoke = Counter[int](), Counter[int]()
-    nodes = [
-        Announcer(network.world(number), number, PARAMETERS, known=lambda _topic: known)
-        for number in range(announcers)
-    ]
-    for node in nodes:
-        node.set_topics(frozenset(range(topics)))
-    for second in range(480):
-        network.run(until=float(second))
-        for number, node in enumerate(nodes):
-            announcements = node.due()
-            spoke[second // 10] += bool(announcements)
-            for announcement in announcements:
-                said[second // 10] += len(announcement.topics)
-                for topic in announcement.topics:
-                    node.told(Told(number, topic, (), 9, PARAMETERS.renew))
-    return [said[part] for part in range(18, 48)], [spoke[part] for part in range(18, 48)]
-
-
-@pytest.mark.parametrize("known", [PARAMETERS.enough, 0])
-def test_nodes_that_joined_together_do_not_renew_in_waves(known: int) -> None:
-    """Whether they go on asking for contacts or not."""
-    said, _ = renewed(400, 2, known)
-    mean = sum(said) / len(said)
-    assert 800 * 10 / PARAMETERS.renew <= mean <= 1.25 * 800 * 10 / PARAMETERS.renew
-    assert 0.6 * mean < min(said) <= max(said) < 1.4 * mean
-
-
-def test_topics_of_a_node_are_renewed_about_together() -> None:
-    """What is said in the same second travels in the same messages."""
-    _, spoke = renewed(1, 1000, PARAMETERS.enough)
-    assert sum(spoke) <= SLOTS * (10 * len(spoke) / PARAMETERS.renew + 1)
-
-
-@pytest.mark.parametrize(("audience", "asks"), [(3, (14, 20)), (2, (3, 5)), (0, (3, 5))])
-def test_who_knows_all_that_there_are_asks_seldom_until_it_loses_one(
-    audience: int, asks: tuple[int, int]
-) -> None:
-    network = VirtualNetwork(seed=1)
-    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: 2)
-    announcer.set_topics(frozenset({TOPIC}))
-    asked, said = list[float](), list[float]()
-    for second in range(1200):
-        network.run(until=float(second))
-        for one in announcer.due():
-            said.append(second)
-            if one.flags[0] & WANTS_CONTACTS:
-                asked.append(second)
-                announcer.told(Told(5, TOPIC, (), audience, PARAMETERS.renew))
-    least, most = asks
-    assert least <= sum(moment > 300 for moment in asked) <= most
-    assert max(later - earlier for earlier, later in pairwise(said)) <= PARAMETERS.renew + PARAMETERS.tick
-    announcer.lacks(TOPIC)
-    assert announcer.due()[0].flags[0] & WANTS_CONTACTS
 
 
 def test_more_parts_than_a_home_keeps_records_become_one() -> None:
