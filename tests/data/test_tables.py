@@ -352,6 +352,11 @@ def test_missing_names_are_counted_and_said(tmp_path: Path) -> None:
         ("my.csv", '# so\nuser,topic\nann,x\nbob,"x\ncid,"y\n', "line 4: a quote that is not closed"),
         ("my.csv", "<!DOCTYPE html>\n<html><body>a, b</body></html>\n", "an HTML page, not a table"),
         ("my.dot", "digraph {\n a -> b;\n b -> c;\n}\n", "a drawing (DOT), not a table"),
+        (
+            "my.md",
+            "# Weave\n\nIt is one overlay for all topics, woven by\nits nodes. Nobody is in charge.\nIt mends itself\n",
+            "sentences, not a table",
+        ),
         ("my.csv", f"user,topic\nann,{'x' * 5_000_000}\nbob,y\n", "line 2: a name of 5,000,000 bytes"),
         ("my.csv", f'user,topic\nann,"{"x y " * 5000}"\nbob,y\n', "line 2: a name of 19,999 bytes"),
         ("my.csv", "", "empty; need a line for each subscription"),

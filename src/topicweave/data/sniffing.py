@@ -154,7 +154,7 @@ def sniff(
     for number, line in enumerate(lines, start=first_line):
         if len(line) > LONGEST_NAME and (size := max(map(len, re.split(r"[,;|:\s]", line)))) > LONGEST_NAME:
             raise too_long(f"{path}, line {number}", size)
-    delimiter = delimiter or _arrow(lines)
+    given, delimiter = delimiter, delimiter or _arrow(lines)
     found = _by_duckdb(lines, delimiter) if delimiter is None or len(delimiter) == 1 else None
     if found is None or len(found["types"]) < 2 or (delimiter is None and _better(lines, found)):
         found = _by_counting(path, lines, first_line, delimiter)
@@ -163,6 +163,10 @@ def sniff(
     above_lists = _names_lists(rows) if header is None else header
     lists, in_a_cell = _lists(rows, delimiter, above_lists)
     if lists:
+        if given is None and SEPARATORS.get(lists) == "blanks" and _are_sentences(rows):
+            raise BadInput(
+                f"{path}: sentences, not a table; need a node and its topics per line (if it is: --delimiter says what is between them)"
+            )
         return Dialect(
             delimiter, quote, ("1st name", "others"), above_lists, True, lists=lists, in_a_cell=in_a_cell
         )
@@ -279,6 +283,12 @@ def _lists(rows: list[list[str]], delimiter: str, header: bool) -> tuple[str, bo
         if several >= 0.3 * len(cells):
             return sign, True
     return "", False
+
+
+def _are_sentences(rows: list[list[str]]) -> bool:
+    """Whether words end as in sentences; lists between blanks have such names seldom, but for the first: `ann: x y`."""
+    ends = sum(any(re.search(r"\w[.,;:!?]$", word) for word in row[1:]) for row in rows)
+    return ends >= 0.3 * len(rows)
 
 
 def _is_list(cell: str, sign: str, *, sure: bool, decimals: bool) -> bool:
