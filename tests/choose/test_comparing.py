@@ -337,3 +337,12 @@ def test_a_simulated_swarm_loses_what_it_is_told_to() -> None:
         swarm.run(until=20.0)
         got[loss] = swarm.measures()["duplicates"]
     assert got["60%"] < got["0%"]
+
+
+def test_systems_are_counted_at_the_same_time_though_they_settle_at_different_times() -> None:
+    asked: dict[str, Any] = {"systems": ["spidercast", "broker"], "seeds": 1, "events": 3, "crash": 0.0}
+    heard = topicweave.compare(LISTS, **asked)
+    told = topicweave.compare(LISTS, membership="full", **asked)
+    moments = [entry.measures["settle_seconds"] for entry in heard.entries]
+    assert moments == [60.0, 60.0]
+    assert all(entry.measures["settle_seconds"] < 60.0 for entry in told.entries), "an oracle asks nothing"

@@ -177,6 +177,14 @@ def test_one_that_has_settled_by_then_is_not_waited_for() -> None:
     assert number(result, "settled_after") <= 20.0
 
 
+def test_what_settles_early_is_counted_at_the_same_time_as_others() -> None:
+    early = trial("spidercast", settle=20.0, settle_limit=200.0, counted_from=45.0, crash=0.0)
+    assert number(early, "settled_after") <= 20.0
+    assert number(early, "settle_seconds") == 45.0
+    late = trial("rappel", settle=5.0, settle_limit=600.0, counted_from=10.0, crash=0.0)
+    assert number(late, "settle_seconds") > 10.0
+
+
 def test_a_drawn_churn_begins_when_the_overlay_has_settled() -> None:
     result = trial("rappel", settle=5.0, settle_limit=600.0, churn="30/5")
     assert number(result, "settle_seconds") > 5.0

@@ -22,6 +22,8 @@ MOST_TIMES = 10.0
 """Of the time that a system takes as a rule, an overlay is waited for so many."""
 BY_GOSSIP = 2.0
 """So much longer it takes to settle where nodes must first hear of each other."""
+COUNTED_FROM = 60.0
+"""Virtual seconds after which traffic is counted, at the soonest: in the first minute membership asks most, and systems settle at different times."""
 
 
 class Conditions(TypedDict, total=False):
@@ -135,6 +137,12 @@ class Question:
         slow = not membership.oracle and (not membership.directory or system.needs == "peers")
         least = system.settles(self.preset) * (BY_GOSSIP if slow else 1.0)
         return least, MOST_TIMES * least
+
+    @property
+    def counted_from(self) -> float:
+        """When events begin, at the soonest. Oracles ask nothing; what the user says is neither more nor less."""
+        oracle = Membership.parse(self.membership).oracle
+        return 0.0 if oracle or self.settle is not None else COUNTED_FROM
 
     def command(self, source: str) -> str:
         """What to type to get the same results; where they go and how fast is not part of it."""

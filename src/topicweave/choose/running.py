@@ -114,6 +114,7 @@ def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: 
         seed=seed,
         settle=settle,
         settle_limit=limit,
+        counted_from=question.counted_from,
         events=question.events,
         latency=question.latency,
         loss=question.loss,

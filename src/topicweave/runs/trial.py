@@ -63,6 +63,8 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     """Virtual seconds until the overlay is looked at, or more: until it has settled."""
     settle_limit: float = 0.0
     """How long to wait for that at most; 0: not at all. Where nodes come and go meanwhile (`trace`), nothing settles."""
+    counted_from: float = 0.0
+    """Virtual seconds before which an overlay is not looked at, though it may have settled: so that systems compare."""
     events: int = 200
     latency: str = "50ms"
     loss: float = 0.0
@@ -91,6 +93,7 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
             settled_after = settle(simulation, self.settle, self.settle_limit)
         else:
             simulation.run(self.settle)
+        simulation.run(max(simulation.now, self.counted_from))
         if self.churn != "trace":
             now = simulation.now
             simulation.plan([Change(now + change.time, change.node, change.up) for change in churn.changes])
