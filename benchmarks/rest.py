@@ -39,6 +39,8 @@ class Rest(NamedTuple):
     settled: float = 60.0
     measured: float = 20.0
     systems: tuple[str, ...] = SYSTEMS
+    proofs: bool = False
+    """Whether subscribers prove what they say, as those with keys do."""
 
 
 WORKLOADS = {
@@ -47,6 +49,9 @@ WORKLOADS = {
     "300 nodes, 20 of 1,000 topics": Rest(300, 1000, "zipf:0.8", 20),
     # They renew their topics every 300 s.
     "24 nodes, 5,000 of 40,000 topics": Rest(24, 40_000, "uniform", 5000, 300.0, 300.0, ("spidercast",)),
+    "24 nodes, 5,000 of 40,000 topics, with proofs": Rest(
+        24, 40_000, "uniform", 5000, 300.0, 300.0, ("spidercast",), proofs=True
+    ),
 }
 QUICK = {"40 nodes, 10 of 100 topics": Rest(40, 100, "rss", 10, systems=SYSTEMS[:2])}
 
@@ -57,6 +62,7 @@ def at_rest(system: str, rest: Rest, preset: Preset = "lan") -> tuple[float, ...
     from topicweave.measures.control import control_measures
     from topicweave.runs.trial import crash_and_probe
     from topicweave.sim.latency_choice import parse_latency
+    from topicweave.sim.proofs import SimulatedProofs
     from topicweave.sim.simulation import Simulation
     from topicweave.systems.registry import find_system
     from topicweave.testing.toys import recorder
@@ -83,6 +89,8 @@ def at_rest(system: str, rest: Rest, preset: Preset = "lan") -> tuple[float, ...
         telemetry=telemetry,
         latency=parse_latency("50ms", workload, 0),
     )
+    if rest.proofs:
+        simulation.use_proofs(SimulatedProofs())
     simulation.run(rest.settled)
     simulation.flush_control()
     with counted_frames() as frames:

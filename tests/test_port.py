@@ -81,6 +81,14 @@ class NoWorld:
     def deliver(self, event: Event) -> None:
         raise AssertionError
 
+    vouches_by = b""
+
+    def vouch(self, _statement: bytes) -> bytes:
+        return b""
+
+    def vouched(self, _by: NodeId, _statement: bytes, _proof: bytes) -> bool:
+        return True
+
 
 class PlainNode(Node):
     def __init__(self, world: World, blocks: Sequence[Recorder], links: Sequence[Link] = ()) -> None:

@@ -29,6 +29,9 @@ from topicweave.model.ids import NodeId, TopicId
 
 TimerKey = tuple[Any, ...]
 
+PROOF_LASTS = 7200.0
+"""Seconds for which a proof is good."""
+
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
     """Base of all messages: immutable, since the simulator passes them by reference.
@@ -43,6 +46,13 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
         """Peers the receiver may contact because of this message.
 
         The live world sends their addresses along; the simulator needs none.
+        """
+        return ()
+
+    def vouchers(self) -> Iterable[tuple[NodeId, bytes]]:
+        """Who vouched for something that the message says, with which proof (`World.vouch`).
+
+        The live world sends their certificates along.
         """
         return ()
 
@@ -85,6 +95,16 @@ class World(Protocol):
 
     def deliver(self, event: Event) -> None:
         """Hand an event to the application."""
+
+    @property
+    def vouches_by(self) -> bytes:
+        """Names the key by which this node vouches for what it says; empty where nothing is proven."""
+
+    def vouch(self, statement: bytes) -> bytes:
+        """A proof that this node said so, now. It is good for `PROOF_LASTS` seconds."""
+
+    def vouched(self, by: NodeId, statement: bytes, proof: bytes) -> bool:
+        """Whether a node said so, and lately; with an empty proof, whether what nobody vouches for counts, too."""
 
 
 class Onward(NamedTuple):

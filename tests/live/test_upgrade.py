@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import tarfile
 import urllib.request
@@ -13,6 +14,7 @@ import pytest
 
 from tests.live.together import eventually, run
 from tests.live.wheels import ROOT, SOURCES, copy_sources, installed
+from topicweave.live.authority import issue, new_swarm
 from topicweave.live.wire import VERSIONS
 
 pytestmark = [pytest.mark.upgrade, pytest.mark.timeout(600)]
@@ -45,23 +47,22 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 class Member:
     """One node of the swarm, with a data folder that outlives its process."""
 
-    def __init__(self, folder: Path, system: str, name: str) -> None:
+    def __init__(self, folder: Path, system: str, name: str, keys: Path | None = None) -> None:
         self.folder = folder / name
         self.folder.mkdir()
-        self._system, self._name = system, name
+        self._system, self._name, self._keys = system, name, keys
         self._process: subprocess.Popen[str] | None = None
         self._log: IO[str] = (self.folder / "log").open("w")
         self.command, self.listen, self.http = Path(), "127.0.0.1:0", ""
 
-    def start(self, command: Path, join: str) -> None:
+    def start(self, command: Path, join: str, **settings: str) -> None:
         """With another version, at the same address."""
         self.command = command
+        who = ["--insecure", "--name", self._name] if self._keys is None else ["--keys", str(self._keys)]
         words = [
-            "--insecure",
+            *who,
             "--system",
             self._system,
-            "--name",
-            self._name,
             "--data",
             str(self.folder / "data"),
         ]
@@ -80,6 +81,7 @@ class Member:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
+            env={**os.environ, **settings},
         )
         assert self._process.stdout
         said = json.loads(self._process.stdout.readline() or "{}")
@@ -134,35 +136,60 @@ def members(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Mem
         member.close()
 
 
+@pytest.fixture
+def members_with_keys(tmp_path: Path) -> Iterator[list[Member]]:
+    authority = new_swarm(tmp_path / "swarm")
+    made = [Member(tmp_path, "spidercast", name, issue(authority, name)) for name in NAMES]
+    yield made
+    for member in made:
+        member.close()
+
+
 def test_two_versions_are_spoken() -> None:
     assert len(VERSIONS) >= 2
 
 
-@pytest.mark.parametrize("members", ["spidercast", "vitis"], indirect=True)
-def test_nodes_are_upgraded_one_after_another_and_nothing_is_lost(
-    members: list[Member], commands: dict[str, Path]
-) -> None:
+def upgrade(members: list[Member], commands: dict[str, Path], **settings: str) -> list[str]:
+    """One after another, with these settings; returns what was said."""
     said: list[str] = []
     for number, member in enumerate(members):
         member.start(commands["earlier"], members[0].listen if number else "")
-
-    def everybody_speaks_and_hears(when: str) -> None:
-        for number, member in enumerate(members):
-            text = f"{when} {number}"
-            member.publish(text)
-            said.append(text)
-        for member in members:
-            assert sorted(member.has(len(said))) == sorted(said), when
-
-    everybody_speaks_and_hears("earlier")
+    everybody_speaks_and_hears(members, said, "earlier")
     for number, member in enumerate(members):
         member.stop()
         other = members[(number + 1) % len(members)]
         missed = f"while {number} is away"
         other.publish(missed)
         said.append(missed)
-        member.start(commands["this"], other.listen)
-        everybody_speaks_and_hears(f"with {number} upgraded")
+        member.start(commands["this"], other.listen, **settings)
+        everybody_speaks_and_hears(members, said, f"with {number} upgraded")
+    return said
+
+
+def everybody_speaks_and_hears(members: list[Member], said: list[str], when: str) -> None:
+    for number, member in enumerate(members):
+        text = f"{when} {number}"
+        member.publish(text)
+        said.append(text)
+    for member in members:
+        assert sorted(member.has(len(said))) == sorted(said), when
+
+
+@pytest.mark.parametrize("members", ["spidercast", "vitis"], indirect=True)
+def test_nodes_are_upgraded_one_after_another_and_nothing_is_lost(
+    members: list[Member], commands: dict[str, Path]
+) -> None:
+    upgrade(members, commands)
+
+
+def test_nodes_with_keys_are_upgraded_with_contacts_that_nobody_signed_and_then_do_without(
+    members_with_keys: list[Member], commands: dict[str, Path]
+) -> None:
+    said = upgrade(members_with_keys, commands, TOPICWEAVE_UNPROVEN_CONTACTS="true")
+    for number, member in enumerate(members_with_keys):
+        member.stop()
+        member.start(commands["this"], members_with_keys[number - 1].listen)
+    everybody_speaks_and_hears(members_with_keys, said, "signed")
 
 
 @pytest.mark.parametrize("members", ["spidercast"], indirect=True)

@@ -22,6 +22,8 @@ from topicweave.port import Receivers, Timers, World
 GONE = 20.0
 """Seconds for which one that could not be reached is not taken from a home's answer: it may not have heard of that yet."""
 MOST_REPORTED = 64
+MOST_SAID = 256
+"""Peers whose own word is remembered."""
 
 
 class DirectoryView(GossipView):
@@ -48,6 +50,8 @@ class DirectoryView(GossipView):
         self._profiles: dict[NodeId, Interest] = {}  # as gossip has them, of those that a home named, too
         self._contacts = NamedContacts()
         self._gone: dict[NodeId, float] = {}
+        self._said: dict[NodeId, Interest] = {}  # what peers told the owner themselves, where it counts
+        self.directory.said = lambda peer, topic: topic in self._said.get(peer, ())
         sampling.listen(self._candidates)
 
     # What the system tells and asks.
@@ -66,6 +70,7 @@ class DirectoryView(GossipView):
         shared = self._interest & self.interest_of(peer)
         topics = dict.fromkeys([*self._contacts.remove(peer), *sorted(shared)])
         super().lost(peer)
+        self._said.pop(peer, None)
         self._gone[peer] = self.world.now + GONE
         self.directory.unreachable(peer, list(topics)[:MOST_REPORTED])
 
@@ -85,6 +90,12 @@ class DirectoryView(GossipView):
         wrong = [topic for topic in self._contacts.topics(peer) if topic not in interest]
         if self._contacts.remove(peer, wrong):
             self._put(peer)
+        if self.world.vouches_by:
+            # Who speaks for itself needs no proof.
+            self._said.pop(peer, None)
+            if len(self._said) >= MOST_SAID:
+                del self._said[next(iter(self._said))]
+            self._said[peer] = interest
 
     def seek(self, topic: TopicId) -> None:
         self.directory.seek(topic)

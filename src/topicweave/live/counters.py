@@ -39,6 +39,7 @@ MEANINGS = {
     "store_failures": "writes that the data folder did not take; they are tried again",
     "undurable_events": "events handed over without being kept, while the data folder took nothing",
     "unproven_addresses": "addresses not believed because their owner's signature was missing or wrong",
+    "unproven_contacts": "times that a node was not believed to want topics, or to want them no more, because its own proof was wrong",
     "unroutable": "messages to peers whose address nobody knows",
     "unverifiable_events": "events refused because their publisher's certificate is unknown, expired or revoked",
     "withheld_events": "events not passed to a peer whose certificate does not allow their topic",
@@ -91,6 +92,7 @@ class Counters:
     store_failures: int
     undurable_events: int
     unproven_addresses: int
+    unproven_contacts: int
     unroutable: int
     unverifiable_events: int
     withheld_events: int

@@ -1,4 +1,4 @@
-"""Who is who, and who said what: certificates of the swarm and signatures of events and addresses.
+"""Who is who, and who said what: certificates of the swarm and signatures of events, addresses and subscriptions.
 
 Rules kept
 ----------
@@ -7,7 +7,8 @@ Rules kept
    under, by the first 8 bytes of the certificate's BLAKE2b digest.
 3. The certificate's Ed25519 key also signs the node's events: over a fixed prefix, publisher, topic, epoch, sequence and payload, so
    that none of them can be changed and no signature can be used for something else. A signed event's payload is the certificate's name, the signature
-   (64 bytes) and what the application gave: to systems it is all payload. Addresses are signed in the same way, under a prefix of their own.
+   (64 bytes) and what the application gave: to systems it is all payload. Addresses are signed in the same way, under a prefix of their own; and so is what a
+   node vouches for (`World.vouch`): the certificate's name, the time (4 bytes) and the signature. That ends after `PROOF_LASTS` seconds.
 4. Certificates of publishers travel like addresses: before the first of their events on each link. What does not bear the
    swarm's signature, has expired or was revoked is not believed.
 """
@@ -36,12 +37,16 @@ from topicweave.live.settings import Address
 from topicweave.live.wire import AddressOf
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, ring_id
+from topicweave.port import PROOF_LASTS
 
 KEY_ID, SIGNATURE = 8, 64
 SEAL = KEY_ID + SIGNATURE
 """Bytes in front of a signed event's payload."""
 CONTEXT = b"topicweave event v2\0"
 ADDRESS_CONTEXT = b"topicweave address v1\0"
+CONTACT_CONTEXT = b"topicweave contact v1\0"
+PROOF = KEY_ID + 4 + SIGNATURE
+"""Bytes of a proof of what a node said."""
 MOST_VERIFIED = 16_384
 MOST_SIGNATURES = 8192
 """Of its own events a node remembers so many: who lacks some is sent them without another signing."""
@@ -295,6 +300,31 @@ class Keyring:
             and _fits(credential, record.signature[KEY_ID:], _address_bytes(record))
         )
 
+    # What nodes vouch for.
+
+    def vouch(self, statement: bytes, wall: float) -> bytes:
+        issued = struct.pack(">I", int(wall))
+        signature: bytes = self._key.sign(_vouched_bytes(self.id, issued, statement))
+        return self.own.key_id + issued + signature
+
+    def vouched(self, by: NodeId, statement: bytes, proof: bytes, wall: float) -> Verdict:
+        """Whether a node said so, lately."""
+        if len(proof) != PROOF:
+            return "forged"
+        issued = proof[KEY_ID : KEY_ID + 4]
+        age = wall - int.from_bytes(issued, "big")
+        if not -CLOCK_SLACK <= age <= PROOF_LASTS + CLOCK_SLACK:
+            return "expired"
+        credential = self.credential(by, proof[:KEY_ID])
+        if credential is None:
+            return "unknown-key"
+        if problem := self.problem(credential, wall):
+            return problem
+        if not _fits(credential, proof[KEY_ID + 4 :], _vouched_bytes(by, issued, statement)):
+            return "forged"
+        self._credentials.move_to_end(by)
+        return "good"
+
     def learn_revoked(self, data: bytes) -> bool:
         """Whether a list of revoked certificates is newer than what is known; it must be the authority's."""
         return self.revocations.learn(data, self._ca_key)
@@ -319,6 +349,10 @@ def _remember(table: OrderedDict[Any, Any], key: Any, value: Any, limit: int) ->
 
 def _signed_bytes(event: Event, body: bytes) -> bytes:
     return CONTEXT + struct.pack(">QQQQ", *event.id) + body
+
+
+def _vouched_bytes(node: NodeId, issued: bytes, statement: bytes) -> bytes:
+    return CONTACT_CONTEXT + struct.pack(">Q", node) + issued + statement
 
 
 def _address_bytes(record: AddressOf) -> bytes:

@@ -75,6 +75,10 @@ class Sender:
             for introduced in message.introduces():
                 if len(peer.addresses) < MOST_TOLD:
                     peer.addresses[introduced] = None
+        if type(message) in codec.proving and self._owner.keyring is not None:
+            for node, proof in message.vouchers():
+                if len(peer.credentials) < MOST_TOLD:
+                    peer.credentials[node, proof[:8]] = None
         mentioned = codec.mentioned(message)
         if mentioned and peer.may_mention(mentioned):
             peer.interests.update(mentioned)

@@ -216,6 +216,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The folder that `topicweave keys issue` made."""
     insecure: bool = False
     """No keys: no TLS, no signatures, on loopback only."""
+    unproven_contacts: bool = False
+    """With keys: believe homes of topics also where subscribers did not sign what is said of them. For the time in which a swarm holds nodes of versions whose wire format is
+    5 or 6."""
     data: str = ""
     """The folder that outlives the process."""
     cache: int = 100

@@ -28,7 +28,7 @@ from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.port import EventMessage, Message
 
 MAGIC = "topicweave"
-VERSIONS = (5, 6)
+VERSIONS = (5, 6, 7)
 """The versions of the wire format that this code speaks."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -232,6 +232,8 @@ class Codec:
             type_ for type_ in self.types if type_.introduces is not Message.introduces
         )
         """Those that may name peers whose addresses must be told first."""
+        self.proving = frozenset(type_ for type_ in self.types if type_.vouchers is not Message.vouchers)
+        """Those that may bring proofs, for which certificates must be told first."""
         # A broadcast sends one object many times; it is encoded once.
         self._last: Message | None = None
         self._last_bytes = b""

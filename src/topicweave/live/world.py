@@ -29,6 +29,7 @@ from topicweave.live.runs import run_from
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.live.transport import Transport
 from topicweave.live.turns import Deferred
+from topicweave.live.vouching import Vouching
 from topicweave.live.wire import VerdictOn, verdicts_frame
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id
@@ -58,7 +59,7 @@ Observer = Callable[[NodeId, EventMessage, bool], None]
 """Told of every arriving message that carries an event: sender, message, whether its topic is wanted."""
 
 
-class LiveWorld(Events):
+class LiveWorld(Vouching, Events):
     """`hand_out(events, again)` gets what the application is to have, in batches; `announce(missed)` what it will not have."""
 
     def __init__(
@@ -74,7 +75,7 @@ class LiveWorld(Events):
         self.memory = Memory(settings.limits.max_memory)
         self.random = rng
         self.node: Node | None = None
-        self.keyring = keyring
+        self.keyring, self._unproven = keyring, settings.unproven_contacts
         self.observers: list[Observer] = []
         self.on_sent: Callable[[NodeId, EventMessage], None] | None = None
         """Told when an event message of this node's own was taken for a peer."""
@@ -88,8 +89,7 @@ class LiveWorld(Events):
         """Peers with whom membership keeps in touch."""
         self.own_epoch = 0
         """Of the events that this node publishes."""
-        self._settings = settings
-        self._clock = clock
+        self._settings, self._clock = settings, clock
         self._loop = asyncio.get_running_loop()
         self._announce = announce
         self._topics = topics
@@ -119,14 +119,13 @@ class LiveWorld(Events):
         self.catch_up = CatchUpService(self.log, self.gate, rng, self.memory, around)
         self._next_comparison = 0.0
         self._arriving: EventMessage | None = None
-        self._publishing = False
+        self._publishing = self._stopped = False
         self._quick: list[EventMessage] = []
         """Own events that were sent to their targets, and that the node was not told of yet."""
         self._impermanent: set[EventId] = set()
         self._unsent: dict[EventId, list[tuple[NodeId, EventMessage]]] = {}
         self._last_plain: EventMessage | None = None
         self._last_sealed: EventMessage | None = None
-        self._stopped = False
 
     # The port.
 
@@ -357,6 +356,7 @@ class LiveWorld(Events):
             if type(message) in _CATCH_UP:
                 self.catch_up.receive(sender, message)
             else:
+                self._sender = sender
                 node.receive(sender, message)
         except Exception as error:
             self._failed_on(sender, (message,), error)

@@ -64,6 +64,19 @@ class Host:
     def deliver(self, event: Event) -> None:
         self._network.delivered(self, event)
 
+    @property
+    def vouches_by(self) -> bytes:
+        proofs = self._network.proofs
+        return proofs.key_of(self.name) if proofs is not None else b""
+
+    def vouch(self, statement: bytes) -> bytes:
+        proofs = self._network.proofs
+        return proofs.make(self.name, statement, self.now) if proofs is not None else b""
+
+    def vouched(self, by: NodeId, statement: bytes, proof: bytes) -> bool:
+        proofs = self._network.proofs
+        return proofs is None or proofs.holds(by, statement, proof, self.now)
+
     # The simulator's side.
 
     @property

@@ -15,6 +15,7 @@ from topicweave.port import EventMessage, Message
 from topicweave.sim.faults import FaultyLinks
 from topicweave.sim.kernel import Kernel
 from topicweave.sim.latency import Latency
+from topicweave.sim.proofs import SimulatedProofs
 from topicweave.telemetry.schema import event_key
 from topicweave.telemetry.writer import Telemetry
 
@@ -46,6 +47,8 @@ class Network:
         self.kernel = kernel
         self.faults = FaultyLinks(rng)
         self.hosts: dict[NodeId, Host] = {}
+        self.proofs: SimulatedProofs | None = None
+        """By which nodes vouch for what they say; None: they do not."""
         self.observers: list[DeliveryObserver] = []
         self.reception_observers: list[ReceptionObserver] = []
         self._delay = latency.delay

@@ -23,6 +23,7 @@ from topicweave.sim.host import Host
 from topicweave.sim.kernel import Kernel
 from topicweave.sim.latency import Constant, Latency
 from topicweave.sim.network import Network
+from topicweave.sim.proofs import SimulatedProofs
 from topicweave.systems.system import System
 from topicweave.telemetry.writer import Telemetry
 
@@ -159,6 +160,10 @@ class Simulation:
     def end_churn(self) -> None:
         """From now on nobody comes or goes as planned."""
         self._still = True
+
+    def use_proofs(self, proofs: SimulatedProofs) -> None:
+        """Let nodes vouch for what they say, as those with keys do; before the first of them starts."""
+        self._network.proofs = proofs
 
     def snapshot(self) -> None:
         """Write the links of all nodes that are up, and the control traffic since the last snapshot."""

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
 from topicweave.port import Block, EventMessage, InFormat, Message, Node, TimerKey
+from topicweave.sim.proofs import SimulatedProofs
 
 M = TypeVar("M", bound=Message)
 
@@ -65,6 +66,8 @@ class VirtualNetwork:
         self.lose: Callable[[Sent], bool] = lambda sent: False
         self.earlier: set[NodeId] = set()
         """Nodes of an earlier wire format: the others are told that these know no kind that came later."""
+        self.proofs: SimulatedProofs | None = None
+        """By which nodes vouch for what they say; None: they do not."""
         self.record = record
         self.log: list[Sent] = []
         self.messages = 0
@@ -209,6 +212,16 @@ class VirtualWorld:
 
     def deliver(self, event: Event) -> None:
         self.delivered.append(event)
+
+    @property
+    def vouches_by(self) -> bytes:
+        return self.net.proofs.key_of(self.id) if self.net.proofs is not None else b""
+
+    def vouch(self, statement: bytes) -> bytes:
+        return self.net.proofs.make(self.id, statement, self.now) if self.net.proofs is not None else b""
+
+    def vouched(self, by: NodeId, statement: bytes, proof: bytes) -> bool:
+        return self.net.proofs is None or self.net.proofs.holds(by, statement, proof, self.now)
 
     # The network's side.
 

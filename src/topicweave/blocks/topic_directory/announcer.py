@@ -9,6 +9,9 @@ Rules kept
 2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses, in the end
    with each renewal. Who knows as many as the home said there are asks with each fourth: a home tells of newcomers by itself, and its word may get lost.
 3. A topic that is only published on is asked about, not announced.
+4. Where nodes have keys, a proof goes with the first announcement of a topic, with withdrawals, with a question that is asked again, where a home lacks it, and again before it
+   ends; the first of these comes at any moment of its term. Renewals go without. A question asks for proofs of those whom the home names unless all that it named were proven to this
+   node already.
 """
 
 from __future__ import annotations
@@ -17,14 +20,17 @@ from collections.abc import Callable, Iterable
 
 from topicweave.blocks.topic_directory.messages import (
     LEADS,
+    PROOFS,
     SEEKS,
     WANTS_CONTACTS,
     WITHDRAWS,
     Announcement,
+    Proof,
     Told,
 )
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
-from topicweave.model.ids import Interest, NodeId, TopicId
+from topicweave.blocks.topic_directory.proofs import ProofMaker, groups
+from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId
 from topicweave.port import World
 
 MOST_LEADERS = 255
@@ -35,6 +41,10 @@ KNOWS_ALL = 4
 """Renewals between two questions of a node that knows all others, as far as the home does."""
 SOUGHT_FOR = 60.0
 """Seconds for which a topic that was published on is asked about."""
+PROVE_EVERY = 6300.0
+"""Seconds after which a proof is made anew, at the latest."""
+PROVE_PAUSE, MOST_PROVE_PAUSE = 3.0, 60.0
+"""Seconds before a home that lacks a proof gets it: at first, and in the end. Each time it is twice as long."""
 
 
 class _Own:
@@ -45,11 +55,16 @@ class _Own:
         "asked",
         "attempt",
         "audience",
+        "doubts",
         "due",
         "leads",
         "led_since",
+        "needs_proofs",
         "next_ask",
         "pause",
+        "prove_pause",
+        "proven",
+        "proves",
         "renews",
         "said_pause",
     )
@@ -66,6 +81,11 @@ class _Own:
         self.leads = False  # as announced
         self.led_since = -1.0
         self.said_pause = 0.0  # between the last two times that it said that it leads
+        self.proven = -PROVE_PAUSE  # when a proof was made last
+        self.prove_pause = PROVE_PAUSE
+        self.proves = 0.0  # when to make one
+        self.needs_proofs = True  # of those whom the home names
+        self.doubts = 0.0  # when to ask at once for proofs that were missing, if some are
 
 
 class Announcer:
@@ -87,6 +107,10 @@ class Announcer:
         self.leading: Callable[[], Iterable[TopicId]] = lambda: ()
         self.suited: Callable[[TopicId], bool] = lambda _topic: True
         self.lifetime = 30.0
+        self.nodes: Callable[[], int] = lambda: 1
+        """How many nodes there are, about."""
+        self._proofs = ProofMaker(world, node_id)
+        self._key = b""
         self._epoch = 0
         self._topics: dict[TopicId, _Own] = {}
         self._sought: dict[TopicId, tuple[_Own, float]] = {}
@@ -100,6 +124,7 @@ class Announcer:
         for own in self._topics.values():
             own.due, own.asked, own.attempt, own.next_ask, own.pause = now, -1.0, 0, 0.0, 0.0
             own.leads, own.led_since, own.renews = False, -1.0, False
+            own.proven, own.proves, own.prove_pause = -PROVE_PAUSE, 0.0, PROVE_PAUSE
 
     def set_topics(self, topics: Interest) -> None:
         now = self._world.now
@@ -149,25 +174,31 @@ class Announcer:
         if look:
             self._next_look = now + 2 * self._parameters.tick
             self._look_who_leads(now)
+            self._look_at_key()
         said: dict[int, dict[TopicId, int]] = {}
         for topic, own in self._topics.items():
             if own.asked < 0.0 and own.due > now and not (look and now >= own.next_ask):
                 continue  # Most of them, most of the time.
             asks = self._asks(topic, own, now, look or own.due <= now)
             if asks or own.due <= now:
-                flags = (WANTS_CONTACTS if asks else 0) | (LEADS if own.leads else 0)
+                flags = (self._asking(own) if asks else 0) | (LEADS if own.leads else 0)
                 said.setdefault(own.attempt if asks else 0, {})[topic] = flags
                 if own.due <= now:
                     own.due = self._next_due(own, now)
+                    if now < own.proves:
+                        own.due = min(own.due, own.proves)
         for topic, (own, until) in list(self._sought.items()):
             if until <= now:
                 del self._sought[topic]
             elif self._asks(topic, own, now, look):
-                said.setdefault(own.attempt, {})[topic] = SEEKS | WANTS_CONTACTS
+                said.setdefault(own.attempt, {})[topic] = SEEKS | self._asking(own)
         for topic in self._dropped:
             said.setdefault(0, {})[topic] = WITHDRAWS
         self._dropped.clear()
         return [self._announcement(topics, attempt) for attempt, topics in said.items()]
+
+    def _asking(self, own: _Own) -> int:
+        return WANTS_CONTACTS | (PROOFS if self._key and own.needs_proofs else 0)
 
     def _next_due(self, own: _Own, now: float) -> float:
         """When to announce a topic again. Nodes are spread, also those that joined together; a node's topics meet in few moments of a term."""
@@ -190,6 +221,58 @@ class Announcer:
         if not self._topics:
             return []
         return [self._announcement(dict.fromkeys(self._topics, WITHDRAWS), 0)]
+
+    # Proofs.
+
+    def proofs(self, announcement: Announcement) -> list[Proof]:
+        """Those that go with an announcement of this node's."""
+        if not self._key:
+            return []
+        now, span = self._world.now, RING_SIZE // max(1, self.nodes())
+        wanted, withdrawn = [], []
+        for topic, flags in zip(announcement.topics, announcement.flags, strict=True):
+            own = self._topics.get(topic)
+            if flags & WITHDRAWS:
+                withdrawn.append(topic)
+            elif own is not None and (own.proves <= now or announcement.attempt):
+                wanted.append(topic)
+        made = [self._proofs.make(self._epoch, group, withdraws=True) for group in groups(withdrawn, span)]
+        for group in groups(wanted, span):
+            made.append(self._proofs.make(self._epoch, group))
+            # Nodes that joined together do not prove themselves in waves.
+            pause, first = PROVE_EVERY * self._world.random.uniform(0.9, 1.0), self._world.random.random()
+            for topic in group:
+                own = self._topics[topic]
+                own.proves = now + pause * (first if own.proven < 0.0 else 1.0)
+                own.proven = now
+                own.due = min(own.due, own.proves)
+        return made
+
+    def lacking(self, topics: Iterable[TopicId]) -> None:
+        """A home has no proof of these."""
+        now = self._world.now
+        for topic in topics:
+            own = self._topics.get(topic)
+            if own is not None and own.proves > now and now - own.proven >= own.prove_pause:
+                own.proves = own.due = now
+                own.prove_pause = min(2 * own.prove_pause, MOST_PROVE_PAUSE)
+
+    def proven(self, topic: TopicId, all_of_them: bool) -> None:
+        """Of those whom a home named all were proven, or some were not."""
+        own = self._own(topic)
+        if own is None or own.needs_proofs != all_of_them:
+            return
+        own.needs_proofs = not all_of_them
+        if own.needs_proofs and self._world.now >= own.doubts:
+            own.doubts = self._world.now + self.renewal
+            self.lacks(topic)
+
+    def _look_at_key(self) -> None:
+        """What was proven under another certificate is proven anew, with the next renewals."""
+        if self._key != self._world.vouches_by:
+            self._key = self._world.vouches_by
+            for own in self._topics.values():
+                own.proves = 0.0
 
     def _announcement(self, topics: dict[TopicId, int], attempt: int) -> Announcement:
         places: dict[NodeId, int] = {}

@@ -6,11 +6,12 @@ Rules kept
 2. Each hop acknowledges. One that does not, and said nothing else, is taken for dead, and what it should have carried goes another way. So
    a crash costs what is under way a time-out, not the way.
 3. An announcement is split where the ways of its topics part, and so are answers and reports. Each piece of it makes at most `MOST_TRIES` such detours.
+4. Proofs go with whatever speaks of the same subscriber and topic, and no further. To a hop of an earlier wire format they do not go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from topicweave.blocks.name_messages import RingParcel, weight
@@ -18,12 +19,16 @@ from topicweave.blocks.topic_directory.messages import (
     Announcement,
     Carry,
     Got,
+    Lacking,
+    Proof,
+    ProvenCarry,
     Record,
     Renewal,
     Told,
     Unanswered,
 )
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
+from topicweave.blocks.topic_directory.proofs import ProofsByTopic, by_topic
 from topicweave.blocks.topic_directory.ring import HomesRing
 from topicweave.model.ids import RING_SIZE, NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
@@ -49,7 +54,17 @@ class _Sent(NamedTuple):
 class _Waiting:
     """What goes to one hop next."""
 
-    __slots__ = ("announcements", "parcels", "records", "renewals", "reports", "told", "tries")
+    __slots__ = (
+        "announcements",
+        "lacking",
+        "parcels",
+        "proofs",
+        "records",
+        "renewals",
+        "reports",
+        "told",
+        "tries",
+    )
 
     def __init__(self) -> None:
         self.announcements: list[Announcement] = []
@@ -58,18 +73,27 @@ class _Waiting:
         self.records: list[Record] = []
         self.renewals: list[Renewal] = []
         self.parcels: list[RingParcel] = []
+        self.proofs: dict[Proof, None] = {}
+        self.lacking: list[Lacking] = []
         self.tries = 0
+
+    def take_along(self, proofs: ProofsByTopic, speaks_of: Iterable[tuple[NodeId, TopicId]]) -> None:
+        """The proofs for what goes to this hop."""
+        if proofs:
+            for one in speaks_of:
+                self.proofs.update(dict.fromkeys(proofs.get(one, ())))
 
 
 class Carrier:
-    """`arrived(carry)` gets what ends here; `dead(peer)` is called for a hop that does not answer. Parcels are for `opened`; where nobody wants them, they end."""
+    """`arrived(sender, carry)` gets what ends here, and from whom it came; `dead(peer)` is called for a hop that does not answer. Parcels are for `opened`;
+    where nobody wants them, they end."""
 
     def __init__(
         self,
         world: World,
         ring: HomesRing,
         parameters: DirectoryParameters,
-        arrived: Callable[[Carry], None],
+        arrived: Callable[[NodeId, Carry], None],
         dead: Callable[[NodeId], None],
     ) -> None:
         self._world = world
@@ -84,7 +108,7 @@ class Carrier:
         self._number = 0
 
     def receivers(self) -> Receivers:
-        return {Carry: self._receive, Got: self._receive_got}
+        return {Carry: self._receive, ProvenCarry: self._receive, Got: self._receive_got}
 
     def timers(self) -> Timers:
         return {TIMER: self._check, SOON: self._flush_soon}
@@ -100,32 +124,47 @@ class Carrier:
 
     # What is to be carried.
 
-    def announce(self, announcement: Announcement, urgent: bool = False) -> None:
-        self._pass_on(Carry(0, announcements=(announcement,)), 0, urgent)
+    def announce(self, announcement: Announcement, proofs: Iterable[Proof] = ()) -> None:
+        carry = carrying(Carry(0, announcements=(announcement,)), proofs)
+        self._pass_on(self._ring.id, carry, 0, urgent=False)
 
-    def tell(self, answers: Iterable[Told]) -> None:
+    def tell(self, answers: Iterable[Told], proofs: Iterable[Proof] = ()) -> None:
         told = tuple(answers)
-        self._pass_on(Carry(0, told=told), 0, any(map(waited_for, told)))
+        self._pass_on(self._ring.id, carrying(Carry(0, told=told), proofs), 0, any(map(waited_for, told)))
+
+    def lack(self, lacking: Iterable[Lacking]) -> None:
+        """Ask subscribers for their proofs."""
+        self._pass_on(self._ring.id, carrying(Carry(0), (), lacking), 0, urgent=False)
 
     def report(self, reports: Iterable[Unanswered]) -> None:
-        self._pass_on(Carry(0, reports=tuple(reports)), 0, urgent=False)
+        self._pass_on(self._ring.id, Carry(0, reports=tuple(reports)), 0, urgent=False)
 
     def post(self, parcel: RingParcel) -> None:
         """To the home of a point, or to a node; a ring neighbour is the home of its own identifier."""
-        self._pass_on(Carry(0, parcels=(parcel,)), 0, parcel.soon)
+        self._pass_on(self._ring.id, Carry(0, parcels=(parcel,)), 0, parcel.soon)
 
-    def records(self, peer: NodeId, records: Iterable[Record], renewals: Iterable[Renewal] = ()) -> None:
+    def records(
+        self,
+        peer: NodeId,
+        records: Iterable[Record],
+        renewals: Iterable[Renewal] = (),
+        proofs: Iterable[Proof] = (),
+    ) -> None:
         """To a ring neighbour, and no further."""
         waiting = self._to(peer)
         waiting.records.extend(records)
         waiting.renewals.extend(renewals)
+        waiting.proofs.update(dict.fromkeys(proofs))
 
     def flush(self) -> None:
         """Send all that waits."""
         waiting, self._waiting, self._urgent = self._waiting, {}, False
         now = self._world.now
         for peer, things in waiting.items():
-            for message in loads(things, self._number + 1):
+            made = loads(things, self._number + 1)
+            if (things.proofs or things.lacking) and self._world.understands(peer, ProvenCarry):
+                made = with_proofs(made or [Carry(self._number + 1)], things)
+            for message in made:
                 self._number = message.number
                 if not self._sent:
                     self._world.set_timer((TIMER,), self._parameters.hop_timeout)
@@ -138,28 +177,35 @@ class Carrier:
             waiting = self._waiting[peer] = _Waiting()
         return waiting
 
-    def _pass_on(self, carry: Carry, tries: int, urgent: bool) -> None:
+    def _pass_on(self, sender: NodeId, carry: Carry, tries: int, urgent: bool) -> None:
         """Each thing to its next hop, or here, if this is where it should be."""
         ring, here = self._ring, self._ring.id
         staying = _Waiting()
+        proofs = by_topic(carry.proofs) if isinstance(carry, ProvenCarry) else {}
         # Who does not know its place yet can neither keep anything nor say where it goes.
         for announcement in carry.announcements if ring.ready else ():
             ways: dict[NodeId, list[int]] = {}
             for place, topic in enumerate(announcement.topics):
                 ways.setdefault(ring.next_hop(topic, announcement.attempt), []).append(place)
             for hop, places in ways.items():
-                self._put(hop, here, staying, tries).announcements.append(part_of(announcement, places))
+                going, part = self._put(hop, here, staying, tries), part_of(announcement, places)
+                going.announcements.append(part)
+                going.take_along(proofs, ((part.subscriber, topic) for topic in part.topics))
         for told in carry.told:
-            hop = ring.next_hop(told.to)
-            self._put(hop, here, staying, tries).told.append(told)
+            going = self._put(ring.next_hop(told.to), here, staying, tries)
+            going.told.append(told)
+            going.take_along(proofs, ((contact.id, told.topic) for contact in told.contacts))
+        for lacking in carry.lacking if isinstance(carry, ProvenCarry) else ():
+            self._put(ring.next_hop(lacking.to), here, staying, tries).lacking.append(lacking)
         for report in carry.reports if ring.ready else ():
             hop = ring.next_hop(report.topic)
             self._put(hop, here, staying, tries).reports.append(report)
         for parcel in carry.parcels if ring.ready else ():
             hop = ring.parcel_hop(parcel.to, parcel.attempt)
             self._put(hop, here, staying, tries).parcels.append(parcel)
-        if staying.announcements or staying.told or staying.reports:
-            self._arrived(Carry(0, tuple(staying.announcements), tuple(staying.told), tuple(staying.reports)))
+        if staying.announcements or staying.told or staying.reports or staying.lacking:
+            ends = Carry(0, tuple(staying.announcements), tuple(staying.told), tuple(staying.reports))
+            self._arrived(sender, carrying(ends, staying.proofs, staying.lacking))
         for parcel in staying.parcels:
             self.opened(parcel)
         if urgent and self._waiting and not self._urgent:
@@ -189,13 +235,19 @@ class Carrier:
         size += sum(map(weight, message.parcels))
         if size > MOST_ITEMS or not all(map(sound, message.announcements)):
             return
+        proofs = message.proofs if isinstance(message, ProvenCarry) else ()
+        if isinstance(message, ProvenCarry):
+            lacking = sum(len(one.topics) for one in message.lacking)
+            if max(len(proofs), len(message.lacking), lacking) > MOST_ITEMS:
+                return
         if not all(0 <= parcel.to < RING_SIZE and 0 <= parcel.attempt < 16 for parcel in message.parcels):
             return
         if message.records or message.renewals:
-            self._arrived(Carry(0, records=message.records, renewals=message.renewals))
+            kept = Carry(0, records=message.records, renewals=message.renewals)
+            self._arrived(sender, carrying(kept, proofs))
         urgent = any(map(waited_for, message.told)) or any(map(urgent_to, message.announcements))
         urgent = urgent or any(parcel.soon for parcel in message.parcels)
-        self._pass_on(message, 0, urgent)
+        self._pass_on(sender, message, 0, urgent)
 
     def _receive_got(self, sender: NodeId, message: Got) -> None:
         self._ring.hear(sender)
@@ -212,7 +264,7 @@ class Carrier:
                 self._ring.remove(sent.peer)
                 self._dead(sent.peer)
             if sent.tries < MOST_TRIES:
-                self._pass_on(sent.message, sent.tries + 1, urgent=True)
+                self._pass_on(self._ring.id, sent.message, sent.tries + 1, urgent=True)
         if self._sent:
             due = min(sent.at for sent in self._sent.values()) + timeout
             self._world.set_timer(key, max(due - now, 1e-3))
@@ -260,6 +312,45 @@ def loads(things: _Waiting, number: int) -> list[Carry]:
             )
         )
     return made
+
+
+def carrying(carry: Carry, proofs: Iterable[Proof], lacking: Iterable[Lacking] = ()) -> Carry:
+    """The same with proofs, if there are any.
+
+    >>> carrying(Carry(1), ()), carrying(Carry(1), (), [Lacking(5, (7,))]).lacking
+    (Carry(number=1, announcements=(), told=(), reports=(), records=(), renewals=(), parcels=()), (Lacking(to=5, topics=(7,)),))
+    """
+    proven, lacked = tuple(proofs), tuple(lacking)
+    if not (proven or lacked):
+        return carry
+    parts = (carry.announcements, carry.told, carry.reports, carry.records, carry.renewals, carry.parcels)
+    return ProvenCarry(carry.number, *parts, proven, lacked)
+
+
+def with_proofs(made: list[Carry], things: _Waiting) -> list[Carry]:
+    """Each message with the proofs for what it says; what is lacked goes with the first."""
+    proofs, lacking = by_topic(things.proofs), things.lacking
+    proven = []
+    for carry in made:
+        mine = {proof: None for one in spoken_of(carry) for proof in proofs.get(one, ())}
+        proven.append(carrying(carry, mine, lacking))
+        lacking = []
+    return proven
+
+
+def spoken_of(carry: Carry) -> Iterator[tuple[NodeId, TopicId]]:
+    """Of whom a message says that it wants which topic, or wants it no more."""
+    for announcement in carry.announcements:
+        for topic in announcement.topics:
+            yield announcement.subscriber, topic
+    for told in carry.told:
+        for contact in told.contacts:
+            yield contact.id, told.topic
+    for record in carry.records:
+        yield record.subscriber, record.topic
+    for renewal in carry.renewals:
+        for topic in renewal.topics:
+            yield renewal.subscriber, topic
 
 
 def in_loads(parcels: list[RingParcel]) -> list[list[RingParcel]]:

@@ -3,7 +3,7 @@
 Theory of operation: every topic has a home on a ring of uniform identifiers (`ring`). Subscribers announce themselves there (`announcer`), hop by hop over
 connections that are open anyway (`carrier`). The home keeps some of them (`home`), names them to each other and brings parts of a topic together that have
 lost each other. It introduces; it never carries events. Records are kept at the home and at its successors; a node that becomes the home of more than before asks
-its neighbours for what they know of it.
+its neighbours for what they know of it. Where nodes have keys, none of it is believed without the subscriber's own proof (`proofs`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ from typing import NamedTuple
 from topicweave.blocks.topic_directory.announcer import Announcer
 from topicweave.blocks.topic_directory.carrier import Carrier
 from topicweave.blocks.topic_directory.home import Home
-from topicweave.blocks.topic_directory.messages import Carry, Told, TopicContact, Unanswered, WantRecords
+from topicweave.blocks.topic_directory.messages import (
+    Carry,
+    ProvenCarry,
+    Record,
+    Told,
+    TopicContact,
+    Unanswered,
+    WantRecords,
+)
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.blocks.topic_directory.parts import Parts
+from topicweave.blocks.topic_directory.proofs import BroughtProofs, ProofChecks, ProvenContacts
 from topicweave.blocks.topic_directory.ring import HomesRing
 from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId, clockwise, in_interval
 from topicweave.port import Receivers, TimerKey, Timers, World
@@ -38,7 +47,7 @@ class NamedSubscribers(NamedTuple):
 
 class TopicDirectory:
     """`known(topic)` says how many other subscribers the node knows; `learned(named)` gets those that homes named, and returns of each topic those that are
-    believed; `sample()` gives a random peer."""
+    believed; `sample()` gives a random peer; `said(peer, topic)` tells whether a peer said itself to this node that it wants a topic."""
 
     def __init__(
         self,
@@ -58,6 +67,10 @@ class TopicDirectory:
         self.carrier = Carrier(world, self.ring, self.parameters, self._arrived, self._dead)
         self.home = Home(node_id, self.parameters, world.random, lifetime=30.0)
         self._announcer = Announcer(world, node_id, self.parameters, known)
+        self._announcer.nodes = lambda: self.ring.nodes
+        self._checks = ProofChecks(world, node_id)
+        self._proven = ProvenContacts()
+        self.said: Callable[[NodeId, TopicId], bool] = lambda _peer, _topic: False
         self._ticks = 0
         self._arc_start: int | None = None
         self._keepers: list[NodeId] = []  # successors that have our records
@@ -120,7 +133,7 @@ class TopicDirectory:
 
     def leave(self) -> None:
         for announcement in self._announcer.withdrawals():
-            self.carrier.announce(announcement)
+            self.carrier.announce(announcement, self._announcer.proofs(announcement))
         self._hand_over(self.ring.after[:1], self.home.topics())
         self.carrier.flush()
         self.ring.leave()
@@ -140,14 +153,15 @@ class TopicDirectory:
                 self._has_moved = False
                 self._settle_in()
             for announcement in self._announcer.due():
-                self.carrier.announce(announcement)
+                self.carrier.announce(announcement, self._announcer.proofs(announcement))
             self._share_records(now)
             if self._ticks % SWEEP_EVERY == 0:
                 self.home.sweep(now)
+                self._proven.sweep(now)
             if self._ticks % INTRODUCE_EVERY == 0:
                 answers = self.home.introductions(filter(self.ring.owns, self.home.topics()), now)
                 if answers:
-                    self.carrier.tell(answers)
+                    self.carrier.tell(answers, self.home.take_shown())
         self.carrier.flush()
 
     def _moved(self) -> None:
@@ -183,16 +197,20 @@ class TopicDirectory:
         """What changed, to all who keep records with this node; and what single ones are yet to get, a part at a time."""
         changed = [record for record in self.home.take_changed(now) if self.ring.owns(record.topic)]
         renewed = self.home.take_renewed(self.ring.owns, now)
+        proofs = [*self.home.proofs(changed), *self.home.take_reproven()] if self._checks.on else []
         if changed or renewed:
             for peer in self._keepers:
-                self.carrier.records(peer, changed, renewed)
+                self.carrier.records(peer, changed, renewed, proofs)
         contacts = self.ring.contacts() if self._backlog else ()
         for peer, topics in list(self._backlog.items()):
             if peer not in contacts:
                 del self._backlog[peer]
                 continue
-            some = list(islice(topics, RECORDS_AT_ONCE))
-            self.carrier.records(peer, self.home.records(some, now))
+            # Whoever gets proofs has to check them: no more at a time than it will.
+            most = self.home.within(topics, RECORDS_AT_ONCE) if self._checks.on else RECORDS_AT_ONCE
+            some = list(islice(topics, most))
+            records = self.home.records(some, now)
+            self.carrier.records(peer, records, proofs=self.home.proofs(records) if self._checks.on else ())
             for topic in some:
                 del topics[topic]
             if not topics:
@@ -200,31 +218,36 @@ class TopicDirectory:
 
     # What comes.
 
-    def _arrived(self, carry: Carry) -> None:
-        now = self._world.now
+    def _arrived(self, sender: NodeId, carry: Carry) -> None:
+        now, brought = self._world.now, self._checks.brought(sender, carry)
         if carry.records:
-            self.home.learn(carry.records, now)
+            records: Iterable[Record] = carry.records
+            if brought.needed:
+                # That a subscriber is gone is for the home to say, not to be told.
+                records = [one for one in records if one.left > 0.0 or not self.ring.owns(one.topic)]
+            self.home.learn(records, now, brought)
         if carry.renewals:
-            self.home.learn_renewals(carry.renewals, now)
+            self.home.learn_renewals(carry.renewals, now, brought)
         answers = []
         for announcement in carry.announcements:
-            answers += self.home.announced(announcement, now)
+            answers += self.home.announced(announcement, now, brought)
         for report in carry.reports:
             self.home.reported(report)
         if carry.told:
-            self._hear([told for told in carry.told if told.to == self.id and self._announcer.told(told)])
+            told = [told for told in carry.told if told.to == self.id and self._announcer.told(told)]
+            self._hear(told, brought)
         if answers:
-            self.carrier.tell(answers)
+            self.carrier.tell(answers, self.home.take_shown())
+        if lacking := self.home.take_lacking():
+            self.carrier.lack(lacking)
+        for lack in carry.lacking if isinstance(carry, ProvenCarry) else ():
+            if lack.to == self.id:
+                self._announcer.lacking(lack.topics)
 
-    def _hear(self, told: Sequence[Told]) -> None:
+    def _hear(self, told: Sequence[Told], brought: BroughtProofs) -> None:
         """What homes say to this node. All of it is learned at once: a node may want thousands of topics."""
-        most = self.parameters.contacts
         named = [
-            NamedSubscribers(
-                answer.topic,
-                [one for one in answer.contacts[:most] if one.id != self.id and 0 <= one.id < RING_SIZE],
-                answer.parted,
-            )
+            NamedSubscribers(answer.topic, self._believable(answer, brought), answer.parted)
             for answer in told
         ]
         for (topic, _, parted), believed in zip(named, self._learned(named), strict=True):
@@ -233,6 +256,23 @@ class TopicDirectory:
                     self._parts.introduced(topic, contact.id, contact.label)
         if self._parts is not None and any(contacts for _, contacts, _ in named):
             self._parts.named()
+
+    def _believable(self, answer: Told, brought: BroughtProofs) -> list[TopicContact]:
+        """The contacts of an answer: where nodes have keys, those that are proven, or were."""
+        named = answer.contacts[: self.parameters.contacts]
+        contacts = [one for one in named if one.id != self.id and 0 <= one.id < RING_SIZE]
+        if not contacts or not self._checks.on:
+            return contacts
+        topic, now = answer.topic, self._world.now
+        proven = []
+        for contact in contacts:
+            if brought.of(contact.id, topic) is not None:
+                self._proven.add(topic, contact.id, now)
+                proven.append(contact)
+            elif self._proven.has(topic, contact.id, now) or self.said(contact.id, topic):
+                proven.append(contact)
+        self._announcer.proven(topic, len(proven) == len(contacts))
+        return proven if brought.needed else contacts
 
     def _receive_want(self, sender: NodeId, message: WantRecords) -> None:
         if 0 <= message.start < RING_SIZE and sender in self.ring.contacts():

@@ -11,6 +11,8 @@ Rules kept
    parts are, random members of them are introduced to each other, a few at a time.
 5. Every asker has a budget, and so has every topic.
 6. What it keeps, its successors keep as well; see `directory`. Of what others kept it takes all leaders, and others as long as there is room.
+7. Where subscribers vouch for what they say, it keeps none without a proof, lets go of none because of a withdrawal without one, and keeps none for longer than the proof is good.
+   A renewal needs none. A subscriber whose proof it lacks is told so, unless there is no room for it.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from collections.abc import Callable, Iterable, Iterator
 from topicweave.blocks.topic_directory import rules
 from topicweave.blocks.topic_directory.messages import (
     LEADS,
+    PROOFS,
     SEEKS,
     WANTS_CONTACTS,
     WITHDRAWS,
     Announcement,
+    Lacking,
+    Proof,
     Record,
     Renewal,
     Told,
@@ -32,8 +37,10 @@ from topicweave.blocks.topic_directory.messages import (
     Unanswered,
 )
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters
+from topicweave.blocks.topic_directory.proofs import NOTHING, BroughtProofs
 from topicweave.blocks.topic_directory.rules import Bucket
 from topicweave.model.ids import RING_SIZE, NodeId, TopicId
+from topicweave.port import PROOF_LASTS
 
 MOST_TERM = 7200.0
 MOST_ASKERS = 4096
@@ -47,11 +54,24 @@ TOLD_OF_NEWCOMERS = 2
 class _Kept:
     """One subscriber of a topic."""
 
-    __slots__ = ("epoch", "label", "led_since", "until")
+    __slots__ = ("epoch", "label", "led_since", "proof", "proof_ends", "until")
 
     def __init__(self, epoch: int, until: float, label: NodeId | None, led_since: float | None) -> None:
         self.epoch, self.until = epoch, until
         self.label, self.led_since = label, led_since
+        self.proof: Proof | None = None
+        self.proof_ends = 0.0
+
+    def prove(self, proof: Proof | None, earlier: _Kept | None, now: float) -> None:
+        """No proof is good for longer because it is shown again."""
+        if proof is None:
+            return
+        again = earlier is not None and earlier.proof == proof
+        self.proof, self.proof_ends = proof, earlier.proof_ends if again and earlier else now + PROOF_LASTS
+        self.until = min(self.until, self.proof_ends)
+
+    def good_proof(self, epoch: int, now: float) -> Proof | None:
+        return self.proof if self.epoch == epoch and now < self.proof_ends else None
 
     def says(self, later: _Kept) -> bool:
         """Whether a later one says the same, but for its term."""
@@ -91,16 +111,21 @@ class Home:
         self._budgets: dict[NodeId, Bucket] = {}
         self.changed: dict[tuple[TopicId, NodeId], None] = {}
         self.renewed: dict[NodeId, dict[TopicId, None]] = {}
+        self._reproven: dict[Proof, None] = {}
+        self._to_be_shown: dict[Proof, None] = {}
+        self._lacking: dict[NodeId, dict[TopicId, None]] = {}
 
     # Announcements.
 
-    def announced(self, announcement: Announcement, now: float) -> list[Told]:
+    def announced(
+        self, announcement: Announcement, now: float, brought: BroughtProofs = NOTHING
+    ) -> list[Told]:
         """Take down what a subscriber says; the answers, and what others are told."""
         answers: list[Told] = []
         for place, (topic, flags) in enumerate(zip(announcement.topics, announcement.flags, strict=True)):
             label = announcement.labels[place] if announcement.labels else 0
             leader = announcement.leaders[label - 1] if label else None
-            self._topic_announced(announcement, topic, flags, leader, now, answers)
+            self._topic_announced(announcement, topic, flags, leader, now, answers, brought)
         return answers
 
     def _topic_announced(
@@ -111,16 +136,22 @@ class Home:
         leader: NodeId | None,
         now: float,
         answers: list[Told],
+        brought: BroughtProofs,
     ) -> None:
-        subscriber = announcement.subscriber
+        subscriber, epoch = announcement.subscriber, announcement.epoch
         known = self._topics.get(topic)
+        old = known.kept.get(subscriber) if known is not None else None
         if flags & WITHDRAWS:
-            old = known.kept.get(subscriber) if known is not None else None
-            if known is not None and old is not None and old.epoch <= announcement.epoch:
+            if known is None or old is None or old.epoch > epoch:
+                return
+            if not brought.needed or brought.of(subscriber, topic, epoch, withdraws=True):
                 self._drop(topic, known, subscriber)
             return
-        new = False
-        if not flags & SEEKS:
+        new, kept_proof = False, old.good_proof(epoch, now) if old is not None else None
+        proof = brought.of(subscriber, topic, epoch, trusted=kept_proof) or kept_proof
+        if proof is None and brought.needed and not flags & SEEKS:
+            self._lack(subscriber, topic, known, bool(flags & LEADS))
+        elif not flags & SEEKS:
             if known is None:
                 if len(self._topics) >= MOST_TOPICS:
                     return
@@ -130,28 +161,42 @@ class Home:
                 leader = subscriber
             elif leader == subscriber:
                 leader = None  # It does not say so itself: it may be new.
-            self._keep(topic, known, announcement, leader, now)
+            self._keep(topic, known, announcement, leader, now, proof)
         audience = self.audience(topic, subscriber, now)
         again = rules.again_after(audience, self._parameters.hot, self._parameters.renew)
         asks = bool(flags & WANTS_CONTACTS)
         contacts = self._choose(known, subscriber, now) if asks and known is not None else []
         late = again > self._parameters.renew and not flags & SEEKS
-        if flags & LEADS and known is not None and subscriber not in known.kept:
+        if (
+            flags & LEADS
+            and known is not None
+            and subscriber not in known.kept
+            and (proof or not brought.needed)
+        ):
             # All places are leaders': the next round of introductions makes room.
             late, again = True, self._parameters.introduce_every
         if (asks or late) and self._may_ask(subscriber, now):
             answers.append(Told(subscriber, topic, tuple(contacts), audience, again))
+            if flags & PROOFS and known is not None:
+                self._show(known.kept[contact.id] for contact in contacts)
         if new and known is not None and subscriber in known.kept:
             few = len(known.kept) <= self._parameters.contacts + 1
             others = [one for one in contacts if few or self._random.random() < 0.5]
             newcomer = (_contact(subscriber, known.kept[subscriber], now),)
+            self._show([known.kept[subscriber]] if others else ())
             answers += [
                 Told(other.id, topic, newcomer, self.audience(topic, other.id, now))
                 for other in (others if few else others[:TOLD_OF_NEWCOMERS])
             ]
 
     def _keep(
-        self, topic: TopicId, known: _Topic, announcement: Announcement, leader: NodeId | None, now: float
+        self,
+        topic: TopicId,
+        known: _Topic,
+        announcement: Announcement,
+        leader: NodeId | None,
+        now: float,
+        proof: Proof | None,
     ) -> None:
         subscriber, kept = announcement.subscriber, known.kept
         old = kept.get(subscriber)
@@ -168,9 +213,12 @@ class Home:
         if leads:
             since = old.led_since if old is not None and old.led_since is not None else now
         now_kept = kept[subscriber] = _Kept(announcement.epoch, until, leader, since if leads else None)
+        now_kept.prove(proof, old, now)
         self._topics[topic] = known
         if old is not None and old.says(now_kept):
             self.renewed.setdefault(subscriber, {})[topic] = None
+            if proof is not None and proof != old.proof:
+                self._reproven[proof] = None
         else:
             self.changed[topic, subscriber] = None
 
@@ -272,8 +320,45 @@ class Home:
                 for member, stranger, part in ((one, other, other_part), (other, one, its_part)):
                     left = int(known.kept[stranger].until - now)
                     introduced = TopicContact(stranger, part, left)
+                    self._show([known.kept[stranger]])
                     answers.append(Told(member, topic, (introduced,), audience, parted=True))
         return answers
+
+    # Proofs.
+
+    def _lack(self, subscriber: NodeId, topic: TopicId, known: _Topic | None, leads: bool) -> None:
+        if known is not None and len(known.kept) >= self._parameters.records and not leads:
+            known.bits |= rules.audience_bit(subscriber)  # There is no room for it anyway.
+        else:
+            self._lacking.setdefault(subscriber, {})[topic] = None
+
+    def take_lacking(self) -> list[Lacking]:
+        """Whose proofs of which topics were missing since the last time."""
+        lacking, self._lacking = self._lacking, {}
+        return [Lacking(subscriber, tuple(topics)) for subscriber, topics in lacking.items()]
+
+    def _show(self, records: Iterable[_Kept]) -> None:
+        self._to_be_shown.update({kept.proof: None for kept in records if kept.proof is not None})
+
+    def take_shown(self) -> list[Proof]:
+        """The proofs that go with what was answered since the last time."""
+        shown, self._to_be_shown = self._to_be_shown, {}
+        return list(shown)
+
+    def take_reproven(self) -> list[Proof]:
+        """Those that came with renewals since the last time."""
+        reproven, self._reproven = self._reproven, {}
+        return list(reproven)
+
+    def proofs(self, records: Iterable[Record]) -> list[Proof]:
+        """Those of records."""
+        found: dict[Proof, None] = {}
+        for record in records:
+            known = self._topics.get(record.topic)
+            kept = known.kept.get(record.subscriber) if known is not None else None
+            if kept is not None and kept.proof is not None:
+                found[kept.proof] = None
+        return list(found)
 
     # Records that others keep as well.
 
@@ -296,6 +381,16 @@ class Home:
             for subscriber in self._topics[topic].kept
         ]
 
+    def within(self, topics: Iterable[TopicId], most: int) -> int:
+        """How many of these topics, from the first on, have so many records together; at least one."""
+        count = 0
+        for topic in topics:
+            most -= len(self._topics[topic].kept) if topic in self._topics else 0
+            if most < 0 and count:
+                break
+            count += 1
+        return count
+
     def take_changed(self, now: float) -> list[Record]:
         """What changed since the last time."""
         changed, self.changed = self.changed, {}
@@ -317,7 +412,9 @@ class Home:
                 renewals.append(Renewal(subscriber, epoch, max(0.0, left), tuple(kept)))
         return renewals
 
-    def learn_renewals(self, renewals: Iterable[Renewal], now: float) -> None:
+    def learn_renewals(
+        self, renewals: Iterable[Renewal], now: float, brought: BroughtProofs = NOTHING
+    ) -> None:
         """Of records that this node keeps with a home. One that it lacks it gets to know without its label."""
         for renewal in renewals:
             missing = []
@@ -328,7 +425,9 @@ class Home:
                     missing.append(Record(topic, renewal.subscriber, renewal.epoch, renewal.left, None, -1.0))
                 elif kept.epoch == renewal.epoch:
                     kept.until = max(kept.until, now + min(renewal.left, MOST_TERM))
-            self.learn(missing, now)
+                    shown = brought.of(renewal.subscriber, topic, renewal.epoch, trusted=kept.proof)
+                    kept.prove(shown or kept.proof, kept, now)
+            self.learn(missing, now, brought)
 
     def _record(self, topic: TopicId, subscriber: NodeId, now: float) -> Record:
         known = self._topics.get(topic)
@@ -338,7 +437,7 @@ class Home:
         led = now - kept.led_since if kept.led_since is not None else -1.0
         return Record(topic, subscriber, kept.epoch, max(0.0, kept.until - now), kept.label, led)
 
-    def learn(self, records: Iterable[Record], now: float) -> None:
+    def learn(self, records: Iterable[Record], now: float, brought: BroughtProofs = NOTHING) -> None:
         """Records of another's that this node keeps as well, or from now on as their home."""
         for record in records:
             if not (0 <= record.topic < RING_SIZE and 0 <= record.subscriber < RING_SIZE):
@@ -350,17 +449,26 @@ class Home:
                     if not known.kept:
                         del self._topics[record.topic]
                 continue
+            old = known.kept.get(record.subscriber) if known is not None else None
+            until = now + min(record.left, MOST_TERM)
+            if old is not None and (old.epoch, old.until) >= (record.epoch, until):
+                continue
+            full = known is not None and old is None and len(known.kept) >= self._parameters.records
+            if full and not record.led >= 0.0:
+                continue
+            kept_proof = old.good_proof(record.epoch, now) if old is not None else None
+            proof = (
+                brought.of(record.subscriber, record.topic, record.epoch, trusted=kept_proof) or kept_proof
+            )
+            if proof is None and brought.needed:
+                continue
             if known is None:
                 if len(self._topics) >= MOST_TOPICS:
                     continue
                 known = self._topics[record.topic] = _Topic(now, self._parameters.hot)
-            old = known.kept.get(record.subscriber)
-            until = now + min(record.left, MOST_TERM)
-            if old is not None and (old.epoch, old.until) >= (record.epoch, until):
-                continue
-            full = old is None and len(known.kept) >= self._parameters.records
-            if full and not (record.led >= 0.0 and self._room(record.topic, known)):
+            if full and not self._room(record.topic, known):
                 continue
             led_since = now - record.led if record.led >= 0.0 else None
-            known.kept[record.subscriber] = _Kept(record.epoch, until, record.label, led_since)
+            taken = known.kept[record.subscriber] = _Kept(record.epoch, until, record.label, led_since)
+            taken.prove(proof, old, now)
             known.bits |= rules.audience_bit(record.subscriber)

@@ -1,13 +1,13 @@
 """The messages of the topic directory.
 
 What has to reach a home or a node by way of the ring travels in `Carry`, which holds all that goes to the same next hop. None of it carries an
-event.
+event. Where nodes have keys, proofs travel beside it, in a `ProvenCarry`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -15,8 +15,11 @@ from topicweave.blocks.name_messages import RingParcel, introduced_by
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
 
-WANTS_CONTACTS, WITHDRAWS, SEEKS, LEADS = 1, 2, 4, 8
-"""What the flags of an announced topic say: tell me of others; I want it no more; I do not want it but publish on it; my part of it is named after me."""
+WANTS_CONTACTS, WITHDRAWS, SEEKS, LEADS, PROOFS = 1, 2, 4, 8, 16
+"""What the flags of an announced topic say: tell me of others; I want it no more; I do not want it but publish on it; my part of it is named after me;
+tell me of others with their proofs."""
+MOST_TOGETHER = 8
+"""Topics that one proof speaks of."""
 
 
 class Beat(Message, frozen=True, array_like=True, tag="dir-beat"):
@@ -162,6 +165,37 @@ class CarriedParcels:
     wire: ClassVar[int] = 6
 
 
+class Proof(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """That a node said itself that it wants some topics, or wants them no more. One proof speaks of several: so proofs are few, and quickly checked."""
+
+    subscriber: NodeId
+    epoch: int
+    topics: Annotated[tuple[TopicId, ...], msgspec.Meta(max_length=MOST_TOGETHER)]
+    seal: Annotated[bytes, msgspec.Meta(max_length=128)]
+    """What the subscriber's world made (`World.vouch`)."""
+    withdraws: bool = False
+
+
+class Lacking(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A home cannot take a node for a subscriber of these topics: it has no proof."""
+
+    to: NodeId
+    topics: tuple[TopicId, ...]
+
+
+class ProvenCarry(Carry, frozen=True, array_like=True, tag="dir-proven"):
+    """A `Carry` with the proofs for what it says. Nodes of earlier wire formats get it without."""
+
+    proofs: tuple[Proof, ...] = ()
+    lacking: tuple[Lacking, ...] = ()
+
+    wire: ClassVar[int] = 7
+
+    def vouchers(self) -> Iterator[tuple[NodeId, bytes]]:
+        for proof in self.proofs:
+            yield proof.subscriber, proof.seal
+
+
 class Got(Message, frozen=True, array_like=True, tag="dir-got"):
     """A `Carry` arrived."""
 
@@ -174,4 +208,4 @@ class WantRecords(Message, frozen=True, array_like=True, tag="dir-want"):
     start: int
 
 
-KINDS = ("dir-beat", "dir-look", "dir-found", "dir-release", "dir-carry", "dir-got", "dir-want")
+KINDS = ("dir-beat", "dir-look", "dir-found", "dir-release", "dir-carry", "dir-proven", "dir-got", "dir-want")

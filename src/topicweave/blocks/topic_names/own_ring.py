@@ -32,7 +32,7 @@ class OwnRing:
             world, node_id, self.parameters, self._sample, moved=lambda: None, lost=lambda _peer: None
         )
         self.carrier = Carrier(
-            world, self.ring, self.parameters, arrived=lambda _carry: None, dead=lambda _peer: None
+            world, self.ring, self.parameters, arrived=lambda _sender, _carry: None, dead=lambda _peer: None
         )
 
     def receivers(self) -> Receivers:
