@@ -207,7 +207,11 @@ class Announcer:
             return now + self._until_next(own) * share
         if not own.renews:
             own.renews, share = True, share * self._world.random.random()
-        moment, slot = now + self._until_next(own) * share, self.renewal / SLOTS
+        return self._in_slot(now + self._until_next(own) * share)
+
+    def _in_slot(self, moment: float) -> float:
+        """The next of the few moments in which a node renews its topics."""
+        slot = self.renewal / SLOTS
         return moment + (self._phase * slot - moment) % slot
 
     def _until_next(self, own: _Own) -> float:
@@ -243,7 +247,7 @@ class Announcer:
             pause, first = PROVE_EVERY * self._world.random.uniform(0.9, 1.0), self._world.random.random()
             for topic in group:
                 own = self._topics[topic]
-                own.proves = now + pause * (first if own.proven < 0.0 else 1.0)
+                own.proves = self._in_slot(now + pause * (first if own.proven < 0.0 else 1.0))
                 own.proven = now
                 own.due = min(own.due, own.proves)
         return made
