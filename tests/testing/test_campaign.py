@@ -31,6 +31,12 @@ def test_spidercast_passes(seed: int) -> None:
     assert verdict.deliveries > verdict.events
 
 
+@pytest.mark.seeds
+def test_what_the_departed_said_ends_with_its_term() -> None:
+    """One leaves while the network is parted: its announcement comes to the home 20 s after it has left."""
+    assert run_scenario(SPIDERCAST, draw_scenario(1321)).violations == ()
+
+
 @pytest.mark.parametrize("system", ["ring-per-topic", "similarity", "random"])
 def test_the_baselines_keep_the_invariants_they_promise(system: str) -> None:
     for verdict in run_campaign(find_system(system), (4, 7), nodes=30):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from topicweave.blocks.membership import Membership
+from topicweave.blocks.topic_directory import DirectoryParameters
 from topicweave.errors import BadInput
 from topicweave.model.event import EventId
 from topicweave.model.workload import Workload
@@ -21,12 +22,20 @@ from topicweave.sim.faults import Crash, Duplication, Fault, Loss, Partition, Re
 from topicweave.sim.latency import Uniform
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.system import System
-from topicweave.testing.invariants import DeliveryLog, NoiseLog, check_at_rest, nodes_up
+from topicweave.testing.invariants import (
+    DeliveryLog,
+    NoiseLog,
+    check_at_rest,
+    kept_for_the_departed,
+    nodes_up,
+)
 from topicweave.workloads import MODELS, generate
 
 CHAOS = (5.0, 35.0)
 PROOF = 10.0
 LOOK_EVERY = 10.0
+TERM = DirectoryParameters().lasts * DirectoryParameters().renew
+"""For so long a topic's home and those whom it tells believe that somebody wants the topic."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +182,10 @@ def _play(system: System, scenario: Scenario, parameters: Any) -> Verdict:
     expected = _publish_everywhere(simulation, random.Random(f"proof/{scenario.seed}"))
     simulation.run(simulation.now + PROOF)
     violations += [*log.violations, *check_at_rest(simulation)]
+    if scenario.membership.directory and any(kept_for_the_departed(simulation)):
+        # A word of one that is gone may have come late to a topic's home, and counts for a term from then on.
+        simulation.run(simulation.now + TERM)
+    violations += kept_for_the_departed(simulation)
     if noise is not None:
         violations += noise.violations
     if system.connects_topics:
