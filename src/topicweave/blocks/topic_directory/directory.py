@@ -266,10 +266,10 @@ class TopicDirectory:
         topic, now = answer.topic, self._world.now
         proven = []
         for contact in contacts:
-            if brought.of(contact.id, topic) is not None:
-                self._proven.add(topic, contact.id, now)
+            if self._proven.has(topic, contact.id, now) or self.said(contact.id, topic):
                 proven.append(contact)
-            elif self._proven.has(topic, contact.id, now) or self.said(contact.id, topic):
+            elif brought.of(contact.id, topic) is not None:
+                self._proven.add(topic, contact.id, now)
                 proven.append(contact)
         self._announcer.proven(topic, len(proven) == len(contacts))
         return proven if brought.needed else contacts
