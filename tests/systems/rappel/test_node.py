@@ -15,7 +15,7 @@ from topicweave.model.ids import clockwise
 from topicweave.model.workload import Workload
 from topicweave.sim.churn import Change, Churn
 from topicweave.systems.rappel import RAPPEL, RappelNode
-from topicweave.systems.rappel.messages import JoinForward, JoinOK, Lineage, Ping, Update, Void
+from topicweave.systems.rappel.messages import JoinForward, JoinOK, Left, Lineage, Ping, Update, Void
 from topicweave.systems.rappel.tree import Tree
 from topicweave.testing import NEWS, Bench
 from topicweave.testing.invariants import NoiseLog
@@ -309,3 +309,13 @@ def test_a_search_that_is_led_in_circles_ends() -> None:
     for peer in range(1000, 1400):
         bench.tell(peer, 1, JoinForward(NEWS, peer + 1))
     assert tree.search is None
+
+
+def test_an_update_that_overtakes_the_answer_does_not_undo_the_join() -> None:
+    bench, tree = searching_root()
+    event = Event(1000, NEWS, 1, 0, b"early")
+    bench.tell(1000, 1, Update(event, 1))
+    bench.tell(1000, 1, JoinOK(Lineage(NEWS, (1000,), (0.0,) * 5)))
+    assert tree.parent == 1000
+    assert [one.payload for one in bench.delivered(1)] == [b"early"]
+    assert not any(isinstance(sent.message, Left) and sent.receiver == 1000 for sent in bench.log)

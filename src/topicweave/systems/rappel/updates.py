@@ -154,8 +154,10 @@ class Updates:
         if tree is None:
             self._world.send(sender, Left(event.topic))
             return
-        if sender != tree.parent and not message.pulled:
-            # Somebody takes this node for its child: an answer was lost, or it came back without memory.
+        asked = tree.search is not None and tree.search.target == sender
+        if sender != tree.parent and not message.pulled and not asked:
+            # Somebody takes this node for its child: an answer was lost, or it came back without memory. One that was asked to is its parent soon: the update
+            # overtook the answer.
             self._world.send(sender, Left(event.topic))
         self._accept(tree, event, message.hops, sender)
         self.pulled += message.pulled
