@@ -12,6 +12,7 @@ import pytest
 import topicweave
 from tests.live.together import eventually, linked, run, secure, taken, until_served
 from topicweave.blocks.directory_view import DirectoryView
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_directory.messages import (
     WITHDRAWS,
     Announcement,
@@ -146,9 +147,9 @@ class Liar:
 
 
 def view_of(node: LiveNode) -> DirectoryView:
-    view = node.node.view  # type: ignore[attr-defined]  # a node of SpiderCast has one
-    assert isinstance(view, DirectoryView)
-    return view
+    assert isinstance(node.node, ViewNode)
+    assert isinstance(node.node.view, DirectoryView)
+    return node.node.view
 
 
 def test_what_a_member_says_of_others_is_not_believed(authority: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 import pytest
 
 from topicweave.blocks.directory_view import DirectoryView
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.membership import DIRECTORY
 from topicweave.blocks.named_contacts import AT_ONCE, PAUSE
 from topicweave.blocks.topic_directory.messages import (
@@ -89,9 +90,9 @@ def swarm_with_a_liar(
 
 
 def view_of(node: Node) -> DirectoryView:
-    view = node.view  # type: ignore[attr-defined]  # all of these systems have one
-    assert isinstance(view, DirectoryView)
-    return view
+    assert isinstance(node, ViewNode)
+    assert isinstance(node.view, DirectoryView)
+    return node.view
 
 
 SYSTEMS = ["spidercast", "omen", "rappel", "gossipsub", "ring-per-topic"]
