@@ -166,13 +166,16 @@ class RelayPaths:
         parent = self._parents.get(topic)
         return parent.peer if parent is not None else None
 
+    def parents(self) -> set[NodeId]:
+        """Of all topics."""
+        return {term.peer for term in self._parents.values()}
+
     def has_parent(self, peer: NodeId) -> bool:
         """Whether the path of some topic goes over this peer."""
         return any(term.peer == peer for term in self._parents.values())
 
     def known_peers(self) -> set[NodeId]:
-        peers = {term.peer for term in self._parents.values()}
-        return peers.union(self._latest, *self._children.values())
+        return self.parents().union(self._latest, *self._children.values())
 
     # What a node tells.
 

@@ -13,7 +13,7 @@ from topicweave.model.ids import RING_SIZE
 from topicweave.sim.churn import exponential
 from topicweave.sim.faults import Partition
 from topicweave.sim.simulation import Simulation
-from topicweave.systems.baselines.ring_per_topic import ring_neighbours
+from topicweave.systems.baselines.ring_per_topic import NAME_LASTS, RingNode, ring_neighbours
 from topicweave.systems.registry import find_system
 from topicweave.workloads import generate
 
@@ -83,3 +83,17 @@ def test_rings_close_after_a_partition_though_the_directory_never_changed() -> N
 def test_by_gossip_the_rings_come_about_as_well() -> None:
     workload = generate(40, 8, min_size=1, max_size=4, seed=6)
     assert_rings(settle("ring-per-topic", workload, 6, until=60.0, membership="gossip"))
+
+
+def test_a_name_that_a_full_node_cannot_call_is_forgotten() -> None:
+    """Somebody named one that is gone by now; the node has all the links that it may have, so it never finds out."""
+    simulation = settle("ring-per-topic", generate(5, 1, min_size=1, max_size=1, seed=1), 1, until=30.0)
+    node = simulation.node(0)
+    assert isinstance(node, RingNode)
+    gone = node.id + 1
+    node._ring.name(simulation.workload.topic_ids[0], gone)
+    simulation.run(40.0)
+    assert gone in node.known_peers()
+    simulation.run(30.0 + NAME_LASTS + 6.0)
+    assert gone not in node.known_peers()
+    assert_rings(simulation)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from topicweave.blocks.membership import Membership
 from topicweave.model.ids import NodeId, distance
 from topicweave.model.workload import Workload
 from topicweave.sim.faults import Crash
@@ -32,11 +33,7 @@ def network(
 def test_lookups_end_at_the_same_node_from_everywhere_and_come_nearer() -> None:
     simulation, _, _ = network(150)
     simulation.run(20.0)
-    nodes: dict[NodeId, ScribeNode] = {}
-    for index in simulation.up():
-        node = simulation.node(index)
-        assert isinstance(node, ScribeNode)
-        nodes[node.id] = node
+    nodes = nodes_of(simulation)
     rng = random.Random(2)
     for _ in range(50):
         point = rng.getrandbits(64)
@@ -51,6 +48,62 @@ def test_lookups_end_at_the_same_node_from_everywhere_and_come_nearer() -> None:
                 assert closer or shared_digits(other, point) > shared_digits(one, point)
             ends.add(way[-1])
         assert ends == {min(nodes, key=lambda node: (distance(node, point), node))}
+
+
+def nodes_of(simulation: Simulation) -> dict[NodeId, ScribeNode]:
+    nodes: dict[NodeId, ScribeNode] = {}
+    for index in simulation.up():
+        node = simulation.node(index)
+        assert isinstance(node, ScribeNode)
+        nodes[node.id] = node
+    return nodes
+
+
+def end_of_lookup(nodes: dict[NodeId, ScribeNode], start: NodeId, point: int) -> NodeId:
+    way = [start]
+    while (hop := nodes[way[-1]].router().next_hop(point)) != way[-1]:
+        assert hop not in way, f"a circle: {[*way, hop]}"
+        way.append(hop)
+    return way[-1]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_lookups_end_at_the_same_node_though_nobody_knows_everybody(seed: int) -> None:
+    """Each node has heard of a tenth of the others: neighbours on the ring find each other through those between them."""
+    simulation, _, _ = network(150, seed, membership=Membership(share=0.1))
+    simulation.run(60.0)
+    nodes = nodes_of(simulation)
+    rng = random.Random(seed)
+    for point in [*rng.sample(sorted(nodes), 20), *(rng.getrandbits(64) for _ in range(30))]:
+        root = min(nodes, key=lambda node: (distance(node, point), node))
+        assert {end_of_lookup(nodes, start, point) for start in nodes} == {root}
+
+
+@pytest.mark.parametrize("membership", ["gossip", "directory"])
+def test_a_crashed_root_is_replaced_long_before_gossip_forgets_it(membership: str) -> None:
+    workload = Workload.from_lists({f"n{n:03d}": ["feed"] if n % 4 == 0 else [] for n in range(60)})
+    topic = workload.topic_ids[0]
+    by_distance = sorted(range(60), key=lambda n: distance(workload.node_ids[n], topic))
+    crashes = [Crash(60.0, 1000.0, node, False) for node in by_distance[:2]]
+    simulation = Simulation(
+        *(workload, SCRIBE, None), seed=1, membership=Membership.parse(membership), faults=crashes
+    )
+    log = DeliveryLog(simulation)
+    simulation.run(90.0)
+    wanting = {index for index in simulation.up() if index % 4 == 0}
+    receipt = simulation.publish(min(wanting), 0)
+    simulation.run(95.0)
+    assert log.missed({receipt.event.id: wanting}) == []
+
+
+def test_where_the_table_has_nobody_a_lookup_does_not_go_back() -> None:
+    """Across a border of digits a nearer node shares fewer of them, and would send the lookup back by its table."""
+    key = 0x2FFF_0000_0000_0000
+    own, across = 0x2000_0000_0000_0000, 0x3000_0000_0000_0000
+    leaf = own + 5
+    router = PastryRouter(own, [own - 5, own, leaf], False, {(0, 3): across}, {})
+    assert distance(across, key) < distance(leaf, key)
+    assert router.next_hop(key) == leaf
 
 
 def test_every_subscriber_gets_every_event_through_whoever_is_on_the_way() -> None:

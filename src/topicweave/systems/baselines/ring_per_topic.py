@@ -42,6 +42,8 @@ def ring_neighbours(own: NodeId, peers: npt.NDArray[np.uint64]) -> set[NodeId]:
 MOST_NAMED = 64
 HINT_AGAIN = 30.0
 """Seconds after which a neighbour is told once more of one that stands between: the word may have been lost."""
+NAME_LASTS = 2 * HINT_AGAIN
+"""Seconds for which a name counts. A node that has all the links it may have does not call, and would not find out that the peer is gone."""
 LOOK_AGAIN = 5.0
 """Seconds after which the rings are worked out anew, though the view says that nothing changed: it leaves out peers that
 could not be reached, and takes them in again, without counting that as a change."""
@@ -65,9 +67,8 @@ class RingSelection:
         self._view = view
         self._interest: Interest = frozenset()
         self._neighbours: dict[NodeId, Shared] = {}
-        self._named: dict[
-            NodeId, TopicId
-        ] = {}  # by neighbours and homes; until they are neighbours, or do not answer
+        # By neighbours and homes, with the topic and until when; until they are neighbours, or do not answer.
+        self._named: dict[NodeId, tuple[TopicId, float]] = {}
         self._rings: dict[TopicId, tuple[npt.NDArray[np.uint64], list[NodeId], set[NodeId]]] = {}
         self._ends: dict[TopicId, tuple[NodeId, NodeId] | None] = {}
         self._wanted: set[NodeId] = set()
@@ -79,14 +80,16 @@ class RingSelection:
         if self._view.version != self._seen_version or self._world.now >= self._look_again_at:
             self._seen_version = self._view.version
             self._look_again_at = self._world.now + LOOK_AGAIN
+            now = self._world.now
+            self._named = {peer: named for peer, named in self._named.items() if named[1] > now}
             self._wanted = set().union(*(self._around(topic) for topic in sorted(self._interest)))
-            self._named = {peer: topic for peer, topic in self._named.items() if peer in self._wanted}
+            self._named = {peer: named for peer, named in self._named.items() if peer in self._wanted}
         return self._wanted
 
     def _around(self, topic: TopicId) -> set[NodeId]:
         """The next and the previous of those whom this node knows on a topic's ring; worked out anew when it knows others."""
         beside = [peer for peer, shared in self._neighbours.items() if topic in shared]
-        beside += [peer for peer, named in self._named.items() if named == topic]
+        beside += [peer for peer, (named, _) in self._named.items() if named == topic]
         known = self._view.subscribers(topic)
         ring = self._rings.get(topic)
         if ring is None or ring[0] is not known or ring[1] != beside:
@@ -97,7 +100,7 @@ class RingSelection:
     def name(self, topic: TopicId, peer: NodeId) -> None:
         """Somebody says that a peer is on a topic's ring."""
         if topic in self._interest and peer != self._id and len(self._named) < MOST_NAMED:
-            self._named[peer] = topic
+            self._named[peer] = (topic, self._world.now + NAME_LASTS)
             self._seen_version = -1
 
     def lost(self, peer: NodeId) -> None:

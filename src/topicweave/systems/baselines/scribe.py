@@ -13,18 +13,22 @@ Rules kept
 3. The root is the publisher's own node where publishers are given (the optimisation that Rappel's authors enforced), else the node
    whose identifier is nearest to the feed's.
 
+4. Neighbours in the leaf set tell each other their leaves (`LeafSet`), so lookups end at the same node though nobody knows everybody. They and the
+   parents in trees are asked for signs of life; whoever is silent for `suspect_after` is replaced.
+
 Deviations: peers are learnt from the interest view instead of by Pastry's join, so a table is complete after one look; the paper's runs are
-static as well. Every place is filled from at most `choices` measured peers, as FreePastry does over time.
+static as well. Every place is filled from at most `choices` measured peers, as FreePastry does over time. A child asks its parent for a sign of
+life, where Scribe's parents give theirs unasked.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
+from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.late_neighbours import LateEvent, PassedOn, aged_event
 from topicweave.blocks.relay_paths import RelayParameters, RelayPaths
@@ -32,8 +36,9 @@ from topicweave.blocks.seen import SeenEvents
 from topicweave.blocks.small_world import Router, nearest
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
-from topicweave.model.ids import NodeId, TopicId, clockwise
+from topicweave.model.ids import NodeId, TopicId, clockwise, distance
 from topicweave.port import EventMessage, Link, Message, Receivers, TimerKey, Timers, World
+from topicweave.systems.baselines.leaf_set import LeafSet
 from topicweave.systems.system import System
 
 DIGIT = 4
@@ -54,11 +59,16 @@ class ScribeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     choices: int = 4
     """Peers measured for each place of the table."""
     look_every: float = 5.0
+    keep_alive: float = 5.0
+    """Between two signs of life of neighbours in the leaf set, and of parents."""
+    suspect_after: float = 10.0
     relay: RelayParameters = RelayParameters(refresh=5.0, expire=18.0)
     publishers: dict[TopicId, NodeId] = {}
 
 
 class Measure(Message, frozen=True, array_like=True, tag="scribe-measure"):
+    """Answer at once; 0 asks for a sign of life alone."""
+
     number: int
 
 
@@ -108,7 +118,15 @@ class PastryRouter(Router):
             return leaf
         row = shared_digits(own, key)
         hop = self._table.get((row, digit(key, row)))
-        # Pastry's rare case: nobody for that place, so the numerically nearest of all known.
+        return hop if hop is not None else self._rare_case(key, row)
+
+    def _rare_case(self, key: int, row: int) -> NodeId:
+        """Pastry's: nobody for that place, so the nearest of all known who share as many digits. One that shares fewer could send the lookup back."""
+        away = distance(self._own, key)
+        nearer = [
+            peer for peer in self._ids if distance(peer, key) < away and shared_digits(peer, key) >= row
+        ]
+        hop = nearest(key, nearer)
         return hop if hop is not None else super().next_hop(key)
 
 
@@ -139,7 +157,7 @@ class ScribeNode(ViewNode):
         super().__init__(world, node_id, subscriptions, view)
         self.parameters = parameters
         self._seen = SeenEvents()
-        self._leaves: list[NodeId] = [node_id]
+        self._leaves = LeafSet(world, node_id, parameters.leaves, self._ask_for_life)
         self._places: dict[tuple[int, int], list[NodeId]] = {}
         self._seconds: dict[NodeId, float] = {}
         self._measurements: dict[NodeId, int] = {}  # that are still to be made
@@ -156,7 +174,13 @@ class ScribeNode(ViewNode):
             parameters.relay,
             lambda topic, peer: self._passed.serve(topic, [peer]),
         )
-        for block in (self.relays, self):
+        self._detector = FailureDetector(
+            *(world, parameters.keep_alive, parameters.suspect_after),
+            beat=self._show_life,
+            suspect=self.peer_lost,
+            ask=self._ask_all,
+        )
+        for block in (self.relays, self._leaves, self._detector, self):
             self.use(block)
 
     def receivers(self) -> Receivers:
@@ -171,6 +195,13 @@ class ScribeNode(ViewNode):
     def timers(self) -> Timers:
         return {LOOK: self._look}
 
+    def receive(self, sender: NodeId, message: Message) -> None:
+        self._detector.heard(sender)
+        self._leaves.heard(sender)
+        super().receive(sender, message)
+        if self._leaves.changed:
+            self._learn()
+
     # What the node is told.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
@@ -178,6 +209,7 @@ class ScribeNode(ViewNode):
         self._asked.clear()
         self._looked_at = -1
         self.relays.start()
+        self._detector.start()
         self.world.set_timer((LOOK,), self.world.random.uniform(0.0, 1.0))
 
     def subscribe_all(self, topics: Sequence[TopicId]) -> None:
@@ -193,9 +225,10 @@ class ScribeNode(ViewNode):
 
     def peer_lost(self, peer: NodeId) -> None:
         self.view.lost(peer)
+        self._leaves.lost(peer)
+        self._detector.unwatch(peer)
         self._seconds.pop(peer, None)
         self._measurements.pop(peer, None)
-        self._looked_at = -1
         self._learn()
         self.relays.lost(peer)
 
@@ -206,23 +239,22 @@ class ScribeNode(ViewNode):
 
     def links(self) -> Iterator[Link]:
         for peer in self._leaves:
-            if peer != self.id:
-                yield Link(peer, "leaf")
+            yield Link(peer, "leaf")
         for peer in set(self._table().values()):
             yield Link(peer, "route")
         for peer in self.relays.known_peers():
             yield Link(peer, "tree")
 
     def known_peers(self) -> set[NodeId]:
-        return {*self._leaves, *self._table().values(), *self.relays.known_peers()} - {self.id}
+        return {*self._leaves, *self._table().values(), *self.relays.known_peers(), *self._detector.watched}
 
     # Routing.
 
     def router(self) -> PastryRouter:
         if self._router is None:
-            everybody = len(self._leaves) <= 2 * self.parameters.leaves
+            leaves = self._leaves
             self._router = PastryRouter(
-                self.id, self._leaves, everybody, self._table(), self.parameters.publishers
+                self.id, leaves.ring, leaves.everybody, self._table(), self.parameters.publishers
             )
         return self._router
 
@@ -239,22 +271,37 @@ class ScribeNode(ViewNode):
         self.world.set_timer(key, self.parameters.look_every)
         self._learn()
         self._measure()
+        watched = {*self._leaves.neighbours(), *self.relays.parents()}
+        for peer in self._detector.watched:
+            if peer not in watched:
+                self._detector.unwatch(peer)
+        for peer in sorted(watched):
+            self._detector.watch(peer)
+
+    def _show_life(self, watched: list[NodeId]) -> None:
+        """To neighbours in the leaf set, which do the same; parents are asked."""
+        self._leaves.tell()
+        neighbours = self._leaves.neighbours()
+        asked = dict.fromkeys([*watched, *self._leaves.unheard()])
+        self._ask_all([peer for peer in asked if peer not in neighbours])
+
+    def _ask_all(self, peers: list[NodeId]) -> None:
+        for peer in peers:
+            self._ask_for_life(peer)
+
+    def _ask_for_life(self, peer: NodeId) -> None:
+        self.world.send(peer, Measure(0))
 
     def _learn(self) -> None:
         """Leaf set and table of those known now; peers never measured are."""
-        if self.view.version == self._looked_at:
+        if self.view.version == self._looked_at and not self._leaves.changed:
             return
         self._looked_at = self.view.version
-        known = sorted(set(self.view.peers()) - {self.id})
+        known = self._leaves.arrange(self.view.peers())
         self._router = None
         self._places = {}
-        count = self.parameters.leaves
-        if len(known) <= 2 * count:
-            self._leaves = sorted({*known, self.id})
+        if self._leaves.everybody:
             return
-        place = bisect_left(known, self.id)
-        around = [known[(place + step) % len(known)] for step in range(-count, count)]
-        self._leaves = [*around[:count], self.id, *around[count:]]
         self._fill(np.array(known, dtype=np.uint64))
         chosen = {peer for peers in self._places.values() for peer in peers}
         self._seconds = {peer: seconds for peer, seconds in self._seconds.items() if peer in chosen}
