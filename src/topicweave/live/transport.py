@@ -105,6 +105,7 @@ class Transport:
         self._half_open: HalfOpen[PeerLink] = HalfOpen(limits.half_open)
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
+        self._signs: asyncio.TimerHandle | None = None
         self.closed = False
         self.turns = LinkTurns(self.loop, PLAIN if keyring is None else SIGNED)
         self.sender = Sender(self)
@@ -129,6 +130,7 @@ class Transport:
             self.address = Address(advertise.host, advertise.port or self._listener.port)
         self._sign_address()
         self._sweep()
+        self._show_life()
 
     def use_keys(self) -> None:
         """The keyring was read again: new connections use what it holds, and those that it does not believe any more end."""
@@ -177,8 +179,9 @@ class Transport:
             return
         self.sender.flush_all()
         self.closed = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        for timer in (self._sweeper, self._signs):
+            if timer is not None:
+                timer.cancel()
         self.sender.close()
         if self._listener is not None:
             await self._listener.close()
@@ -449,6 +452,13 @@ class Transport:
                 and not self._events.linked(peer.id)
             ):
                 self._close_idle(peer)
+
+    def _show_life(self) -> None:
+        """Peers whose pings are not read now hear that we live. This timer waits for nobody: the others wait for what came before."""
+        self._signs = self.loop.call_later(self.pace.heartbeat, self._show_life)
+        for link in list(self._links):
+            if link.connection.held and link.open:
+                link.ping()
 
     def check_certificates(self) -> None:
         """What is not in force any more opens no doors, and keeps none open: neither the peer's nor our own."""
