@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.live.together import until_served
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
 from topicweave.live import Settings
@@ -27,7 +28,7 @@ from topicweave.live.interests import (
     name_of,
     shape_of,
 )
-from topicweave.live.node import LiveNode, run
+from topicweave.live.node import run
 from topicweave.live.swarm import run_swarm
 from topicweave.live.wire import Codec, read_interests
 from topicweave.model.ids import Interest
@@ -182,30 +183,11 @@ def test_live_nodes_with_thousands_of_topics_tell_them_once_per_connection(syste
     async def main() -> None:
         preset = Settings(insecure=True, preset="local", system=system)
         async with run_swarm([wanted] * 4, preset, seed=1) as nodes:
-            assert await served(nodes, "topic-7")
+            await until_served(nodes, "topic-7")
             await asyncio.gather(*(node.subscribe("late") for node in nodes))
-            assert await served(nodes, "late")
+            await until_served(nodes, "late")
             assert sum(node.counters.protocol_errors + node.counters.node_errors for node in nodes) == 0
             links = [peer.link for node in nodes for peer in node.transport.peers.values()]
             assert any(link.told_interests.names for link in links if link is not None)
-
-    async def served(nodes: list[LiveNode], topic: str) -> bool:
-        for attempt in range(40):
-            payload = b"%d" % attempt
-            await nodes[0].publish(topic, payload)
-            got = await asyncio.gather(*(read(node, topic, payload) for node in nodes[1:]))
-            if all(got):
-                return True
-        return False
-
-    async def read(node: LiveNode, topic: str, payload: bytes) -> bool:
-        try:
-            async with asyncio.timeout(1.0):
-                async for event in node.events():
-                    if (event.topic, event.payload) == (topic, payload):
-                        return True
-        except TimeoutError:
-            pass
-        return False
 
     run(main)

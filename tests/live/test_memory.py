@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 import topicweave
-from tests.live.together import Process, eventually, linked, local, processes, run, taken, until_served
+from tests.live.together import (
+    PATIENCE,
+    Process,
+    eventually,
+    linked,
+    local,
+    processes,
+    run,
+    taken,
+    until_served,
+)
 from topicweave.client.through import publish_through
 from topicweave.errors import BadInput
 from topicweave.live import LiveNode
@@ -180,7 +190,7 @@ def test_a_killed_process_comes_back_with_its_numbers_and_hands_nothing_over_twi
                 http = (await asyncio.to_thread(victim.where))["http"]
                 first = await asyncio.to_thread(publish, b"one")
                 assert first["accepted"] == 1
-                await other.publish("a", b"two", wait_for=1)
+                await other.publish("a", b"two", wait_for=1, timeout=PATIENCE)
                 shown = [(await asyncio.to_thread(victim.line))["text"] for _ in range(2)]
                 assert shown == ["one", "two"]
                 victim.kill()

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import topicweave
-from tests.live.together import eventually, linked, local, run, taken
+from tests.live.together import PATIENCE, eventually, kept_port, linked, local, run, taken
 from topicweave.blocks.broadcast_tree import Prune
 from topicweave.blocks.topic_directory.messages import Beat, Got
 from topicweave.errors import BadInput
@@ -29,7 +29,7 @@ def test_the_api_as_the_readme_shows_it() -> None:
         ):
             await one.subscribe("news")
             await two.subscribe("news")
-            receipt = await two.publish("news", b"hello", wait_for=1)
+            receipt = await two.publish("news", b"hello", wait_for=1, timeout=PATIENCE)
             assert (receipt.neighbours, receipt.accepted, receipt.reason) == (1, 1, "")
             async for event in one.events():
                 assert (event.topic, event.payload, event.publisher) == ("news", b"hello", two.name)
@@ -94,7 +94,7 @@ def test_when_both_dial_at_once_one_connection_stays_and_nothing_is_lost() -> No
                 await eventually(lambda: one.transport.connections == two.transport.connections == 1)
                 # Both ends must have kept the same one: what is sent arrives.
                 sent = len(taken(two))
-                receipt = await one.publish("a", b"x", wait_for=1)
+                receipt = await one.publish("a", b"x", wait_for=1, timeout=PATIENCE)
                 assert receipt.accepted == 1
                 await eventually(lambda sent=sent: len(taken(two)) > sent)  # type: ignore[misc]  # what the loop had
             assert one.counters.protocol_errors == two.counters.protocol_errors == 0
@@ -111,7 +111,7 @@ def test_a_broken_connection_is_made_anew_and_the_overlay_does_not_notice() -> N
                 link.abort()
             await eventually(lambda: one.counters.connections_opened > opened and one.joined)
             assert linked(one, two)
-            receipt = await one.publish("a", b"again", wait_for=1)
+            receipt = await one.publish("a", b"again", wait_for=1, timeout=PATIENCE)
             assert receipt.accepted == 1
 
     run(test)
@@ -143,12 +143,11 @@ def test_nodes_of_another_system_or_swarm_are_told_and_refused(changes: dict[str
 
 def test_a_node_that_starts_before_its_contact_joins_when_that_is_up() -> None:
     async def test() -> None:
-        async with topicweave.connect(local(subscribe=("a",))) as place_holder:
-            address = place_holder.address
-        async with topicweave.connect(local(subscribe=("a",), join=(str(address),))) as early:
-            assert not early.joined
-            async with topicweave.connect(local(subscribe=("a",), listen=str(address))) as late:
-                await eventually(lambda: linked(early, late))
+        with kept_port() as address:
+            async with topicweave.connect(local(subscribe=("a",), join=(address,))) as early:
+                assert not early.joined
+                async with topicweave.connect(local(subscribe=("a",), listen=address)) as late:
+                    await eventually(lambda: linked(early, late))
 
     run(test)
 

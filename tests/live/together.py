@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -55,9 +56,22 @@ wall = Clock().wall
 """The wall clock, to be bent."""
 
 
+@contextlib.contextmanager
+def kept_port(host: str = "127.0.0.1") -> Iterator[str]:
+    """An address that nobody else gets for the length of a block. Nodes may listen there one after another; in between nobody answers."""
+    with socket.socket() as place:
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind((host, 0))
+        port = place.getsockname()[1]
+        if sys.platform != "linux":
+            place.close()  # Elsewhere nobody may listen beside it.
+        yield f"{host}:{port}"
+
+
 def linked(*nodes: LiveNode) -> bool:
     """Whether every node has a link in the overlay to one of the others at least."""
     ids = {node.id for node in nodes}
+    assert len(ids) > 1, "one alone has nobody to be linked to: look at its degree"
     return all({link.peer for link in node.node.links()} & ids for node in nodes)
 
 
