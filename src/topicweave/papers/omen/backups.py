@@ -163,16 +163,12 @@ def fig5(scale: Scale, seed: int) -> Plan:
         last = {builder: results[builder]["looks"][-1] for builder in runs}
         first = results["greedy"]["looks"][0]
         for builder, look in last.items():
-            where = {
-                "nodes": look["nodes"],
-                "workload": "uniform",
-                "builder": builder,
-                "round": look["round"],
-            }
+            where = {"workload": "uniform", "builder": builder, "round": look["round"]}
             paper = 84 if builder == "greedy" else None
             rows += [
                 reported(where, "degree_max", paper, look["degree_max"]),
                 reported(where, "degree_mean", None, look["degree_mean"]),
+                reported(where, "nodes", None, look["nodes"]),
                 restored(where, results[builder]),
             ]
         rows.append(reported({"workload": "uniform", "round": 0}, "degree_max", None, first["degree_max"]))

@@ -307,8 +307,11 @@ def fig11a(scale: Scale, seed: int) -> Plan:
         for size, result in results.items():
             levels = [level for level in result["control"]["rejoins_by_height"] if level["nodes"] >= 3]
             for level in levels:
-                where = {"nodes": size, "height": level["height"], "at height": level["nodes"]}
-                rows.append(reported(where, "rejoin requests per node and minute", None, level["per_minute"]))
+                where = {"nodes": size, "height": level["height"]}
+                rows += [
+                    reported(where, "rejoin requests per node and minute", None, level["per_minute"]),
+                    reported(where, "nodes at this height", None, level["nodes"]),
+                ]
             rates = [level["per_minute"] for level in levels]
             top[size] = max(rates, default=math.nan)
             half = len(rates) // 2
