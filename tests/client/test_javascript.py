@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import topicweave
-from tests.live.together import eventually, linked, local, processes, run
+from tests.live.together import eventually, kept_port, linked, local, processes, run
 from tests.report.browser import COMMAND, FLAGS
 from topicweave.live import LiveNode
 from topicweave.live.settings import Limits
@@ -95,9 +95,8 @@ CONNECTED = {"state": {"connected": True, "why": ""}}
 def test_node_js_publishes_subscribes_and_comes_back() -> None:
     async def test() -> None:
         async with topicweave.connect(local(name="ann", subscribe=("news",))) as ann:
-            settings: dict[str, Any] = {"name": "door", "join": (str(ann.address),)}
-            async with topicweave.connect(local(http=HTTP, **settings)) as bob:
-                address = door(bob)
+            settings: dict[str, Any] = {"name": "door", "http": address, "join": (str(ann.address),)}
+            async with topicweave.connect(local(**settings)) as bob:
                 client = script(address)
                 js = await client.__aenter__()
                 js.do("subscribe", "news")
@@ -105,7 +104,7 @@ def test_node_js_publishes_subscribes_and_comes_back() -> None:
                 await eventually(lambda: linked(ann, bob))
                 js.do("publishBytes", "news", [255, 0])
                 await js.says({"event": "\xff\x00"})
-                js.do("publish", "news", "hällo", {"waitFor": 1})
+                js.do("publish", "news", "hällo", {"waitFor": 1, "timeout": 30})
                 await eventually(lambda: len(js.events) == 2)
                 await eventually(lambda: any("publish" in line for line in js.said))
                 receipts = [line["publish"] for line in js.said if "publish" in line]
@@ -116,7 +115,7 @@ def test_node_js_publishes_subscribes_and_comes_back() -> None:
             for number in range(3):
                 await ann.publish("news", b"meanwhile %d" % number)
             js.do("publish", "news", "waited")
-            async with topicweave.connect(local(http=address, **settings)) as bob:
+            async with topicweave.connect(local(**settings)) as bob:
                 await eventually(lambda: js.said.count(CONNECTED) >= 2 and bob.subscriptions == ["news"])
                 wanted = {"waited", *(f"meanwhile {number}" for number in range(3))}
                 await eventually(lambda: wanted <= set(js.events), f"{wanted} in {js.said}")
@@ -126,7 +125,8 @@ def test_node_js_publishes_subscribes_and_comes_back() -> None:
                 assert await js.end() == 0
             await client.__aexit__(None, None, None)
 
-    run(test)
+    with kept_port() as address:
+        run(test)
 
 
 @in_node_js
@@ -155,7 +155,7 @@ def test_node_js_notices_a_node_that_stands_still() -> None:
         with processes() as start:
             node = start("--insecure", "--preset", "local", "--http", HTTP)
             address = (await asyncio.to_thread(node.where))["http"]
-            async with script(address, ping_every=200) as js:
+            async with script(address, ping_every=1000) as js:
                 js.do("subscribe", ["news", "sport"])
                 await js.says({"subscribe": None})
                 node.process.send_signal(signal.SIGSTOP)
@@ -197,8 +197,7 @@ def test_the_page_in_a_browser_comes_back() -> None:
             complaints: list[str] = []
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.on("console", lambda line: complaints.append(line.text) if "Policy" in line.text else None)
-            async with topicweave.connect(local(http=HTTP, token="secret")) as node:
-                address = door(node)
+            async with topicweave.connect(local(http=address, token="secret")) as node:
                 await page.goto(f"http://{address}/?token=secret")
                 await expect(page.locator("#state")).to_have_text("connected", timeout=30_000)
                 await page.click("#subscribe button")
@@ -216,4 +215,5 @@ def test_the_page_in_a_browser_comes_back() -> None:
             assert complaints == []
             await browser.close()
 
-    run(test)
+    with kept_port() as address:
+        run(test)
