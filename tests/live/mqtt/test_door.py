@@ -291,12 +291,15 @@ def test_a_session_of_mqtt_5_ends_after_its_time() -> None:
         async with doors(1) as (one,):
             assert one.mqtt is not None
             door = one.mqtt.door
-            async with Raw(one) as client:
+            async with Raw(one) as client, Raw(one) as other:
                 await client.ask(Connect("short", properties={"session_expiry": 1}))
                 await client.ask(Subscribe(1, (Wish("t", 1),)))
+                await other.ask(Connect("long", properties={"session_expiry": 1000}))
+                left = door.loop.time()
             await eventually(lambda: not door.clients)
-            assert "short" in door.sessions
             await eventually(lambda: "short" not in door.sessions)
+            assert round(door.loop.time() - left, 3) >= 1.0
+            assert "long" in door.sessions
             await eventually(lambda: "t" not in one.subscriptions)
 
     run(test)
