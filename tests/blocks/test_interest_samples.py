@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -184,3 +185,30 @@ def test_what_is_lost_is_asked_for() -> None:
     newcomer.person = None
     net.run(120.0)
     assert everybody_knows(nodes)
+
+
+def test_a_view_that_was_not_taken_does_not_count_as_known() -> None:
+    """For a moment a topic's way home leads elsewhere. When it leads back, the sender must not think that its newest view has arrived."""
+    net, nodes = samplers()
+    node, topic, hop = next(
+        (node, topic, hop)
+        for node in nodes
+        for topic in sorted(node.wanted)
+        if (hop := node.ring.table.next_hop(as_point(topic))) != node.id
+    )
+    other = next(one.id for one in nodes if one.id not in (hop, node.id))
+    known = node.samples._hops[hop].views
+    before = node.samples.sample(topic)
+    news = SampleView((topic,), ((0,),), (person(2),), known + 1, known)
+    with patch.object(node.ring.table, "next_hop", return_value=other):
+        node.world.receivers[SampleView](hop, news)
+    assert node.samples.sample(topic) == before
+    net.listen()
+    node.samples.hurry()
+    node.samples.beat()
+    assert [report.views for report in net.sent(SampleReport, node.id, hop)] == [known]
+    node.world.receivers[SampleView](hop, news)
+    assert node.samples.sample(topic) == (person(2),)
+    node.samples.hurry()
+    node.samples.beat()
+    assert [report.views for report in net.sent(SampleReport, node.id, hop)] == [known, known + 1]

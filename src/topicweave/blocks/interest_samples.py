@@ -463,10 +463,8 @@ class InterestSamples:
         if self._control.own is None:
             return
         hop = self._hops.get(sender)
-        if hop is not None and message.since in (0, hop.views):
-            hop.views = message.number  # Else the next report says what is missing.
         until = self._world.now + self._keep
-        first, next_hop = [], self._control.table.next_hop
+        first, next_hop, whole = [], self._control.table.next_hop, True
         for topic, numbers in zip(topics, samples, strict=True):
             # From the next node on the way home only: so views never go round in circles.
             if (topic in self._wanted or topic in self._reports) and next_hop(as_point(topic)) == sender:
@@ -475,6 +473,10 @@ class InterestSamples:
                 else:
                     first.append(topic)
                 self._views[topic] = _View(until, tuple([people[number] for number in numbers]), sender)
+            elif hop is not None and topic in hop.reported:
+                whole = False  # The way may lead there again, and the sender would take this view for known.
+        if hop is not None and whole and message.since in (0, hop.views):
+            hop.views = message.number  # Else the next report says what is missing.
         self.version += 1
         self._pass_down(first)
 
