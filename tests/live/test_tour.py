@@ -7,7 +7,6 @@ lock's own installation is what `make setup` tries.
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typing import IO
 
 import pytest
 
+from tests.live.together import kept_port
 from tests.live.wheels import BUILD, ROOT, copy_sources, lend_libraries
 
 PAGE = ROOT / "docs" / "tour.md"
@@ -45,14 +45,6 @@ def blocks() -> Iterator[tuple[str, list[str]]]:
     """Who says what: `text` blocks hold what the commands before them print."""
     for kind, place, body in re.findall(r"```(sh|text)(?: (\w+))?\n(.*?)```", PAGE.read_text(), re.DOTALL):
         yield place if kind == "sh" else "prints", body.splitlines()
-
-
-def free_ports() -> dict[str, str]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in PORTS]
-        for one in sockets:
-            one.bind(("", 0))
-        return {port: str(one.getsockname()[1]) for port, one in zip(PORTS, sockets, strict=True)}
 
 
 class Machine:
@@ -154,7 +146,12 @@ def install(desk: Machine, line: str) -> None:
 
 @pytest.mark.timeout(600)
 def test_the_tour(tmp_path: Path) -> None:
-    ports = free_ports()
+    with ExitStack() as stack:
+        ports = {port: stack.enter_context(kept_port("")).removeprefix(":") for port in PORTS}
+        take_the_tour(tmp_path, ports)
+
+
+def take_the_tour(tmp_path: Path, ports: dict[str, str]) -> None:
     desk = Machine(tmp_path / "desk", 1, ports)
     machines = {name: Machine(tmp_path / name, number, ports) for name, number in MACHINES.items()}
     copy_sources(desk.folder)

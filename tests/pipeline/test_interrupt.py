@@ -32,7 +32,7 @@ def test_ctrl_c_leaves_finished_parts_and_one_line(spark: SparkSession, tmp_path
             continue
         raise AssertionError(process.communicate()[1])
     os.killpg(process.pid, signal.SIGINT)
-    told, said = process.communicate(timeout=60)
+    told, said = process.communicate(timeout=240)
     complaints = [line for line in said.splitlines() if "/" not in line[:4]]  # a log has a line per part
     assert (process.returncode, told) == (130, "")
     assert complaints == ["stopped; run the same command again to go on"]

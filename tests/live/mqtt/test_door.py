@@ -78,6 +78,15 @@ def said(message: aiomqtt.Message) -> tuple[str, bytes, bool]:
     return message.topic.value, message.payload, bool(message.retain)
 
 
+async def retained(client: aiomqtt.Client, count: int) -> list[tuple[str, bytes, bool]]:
+    """Retained values. What was published a moment before the subscription may come beside them, as if it were new."""
+    got: list[tuple[str, bytes, bool]] = []
+    while len(got) < count:
+        (message,) = await next_of(client)
+        got += [said(message)] if message.retain else []
+    return sorted(got)
+
+
 class Raw:
     """A client that sends what it is told to, and shows what comes."""
 
@@ -193,7 +202,7 @@ def test_a_retained_value_reaches_those_who_come_later_at_any_door() -> None:
             for node in (one, other, third):
                 async with at(node) as late:
                     await late.subscribe("state", qos=1)
-                    assert said((await next_of(late))[0]) == ("state", b"on", True)
+                    assert await retained(late, 1) == [("state", b"on", True)]
 
     run(test)
 
@@ -204,9 +213,11 @@ def test_an_empty_payload_ends_a_retained_value() -> None:
             await alice.publish("state", b"on", qos=1, retain=True)
             async with at(other, "keeper") as keeper:
                 await keeper.subscribe("state", qos=1)
-                await next_of(keeper)
+                assert await retained(keeper, 1) == [("state", b"on", True)]
                 await alice.publish("state", b"", qos=1, retain=True)
-                assert said((await next_of(keeper))[0]) == ("state", b"", False)
+                while (told := said(*await next_of(keeper))) == ("state", b"on", False):
+                    pass  # It may come as if it were new, too.
+                assert told == ("state", b"", False)
                 door = other.mqtt.door if other.mqtt else None
                 assert door is not None
                 await eventually(lambda: not door._values._values["state"].payload)
@@ -224,7 +235,7 @@ def test_a_retained_value_comes_again_to_who_subscribes_again() -> None:
             await alice.publish("t", b"kept", qos=1, retain=True)
             for _ in range(2):
                 await bob.subscribe("t", qos=1)
-                assert said(*await next_of(bob)) == ("t", b"kept", True)
+                assert await retained(bob, 1) == [("t", b"kept", True)]
                 await bob.unsubscribe("t")
                 assert other.subscriptions == []
 
