@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -14,10 +15,10 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+from tests.live.together import kept_port
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.pipeline.recording import recorded_run
-from tests.pipeline.standalone import free_port
 from topicweave.cli.app import app
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
@@ -37,9 +38,21 @@ pytest.importorskip("moto")
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Place]:
-    port = free_port()
+    with kept_port() as address, moto_server(address):
+        place = Place(
+            f"s3://key:secret@bucket?endpoint_override={address}&scheme=http&region=us-east-1"
+            "&allow_bucket_creation=true"
+        )
+        system, path = place.opened()
+        system.create_dir(path)
+        yield place
+
+
+@contextmanager
+def moto_server(address: str) -> Iterator[None]:
+    host, port = address.split(":")
     server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        [sys.executable, "-m", "moto.server", "-H", host, "-p", port],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -47,7 +60,7 @@ def bucket() -> Iterator[Place]:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             try:
-                urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
+                urlopen(f"http://{address}/moto-api/", timeout=5).close()
                 break
             except (URLError, OSError):
                 try:
@@ -55,13 +68,7 @@ def bucket() -> Iterator[Place]:
                 except subprocess.TimeoutExpired:
                     continue
                 raise AssertionError("moto's server ended") from None
-        place = Place(
-            f"s3://key:secret@bucket?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
-            "&allow_bucket_creation=true"
-        )
-        system, path = place.opened()
-        system.create_dir(path)
-        yield place
+        yield
     finally:
         server.kill()
         server.wait()
