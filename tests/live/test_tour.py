@@ -144,7 +144,7 @@ def install(desk: Machine, line: str) -> None:
         desk.run(line.replace("pip install", "pip install --no-index --quiet"))
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_the_tour(tmp_path: Path) -> None:
     with ExitStack() as stack:
         ports = {port: stack.enter_context(kept_port("")).removeprefix(":") for port in PORTS}
