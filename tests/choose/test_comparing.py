@@ -234,7 +234,7 @@ async def main():
                 print(bob.system.name, event.payload)
                 break
 
-asyncio.run(asyncio.wait_for(main(), 30))
+asyncio.run(asyncio.wait_for(main(), 300))
 """
     assert python(code, installed, tmp_path) == "flock b'hello'\n"
 

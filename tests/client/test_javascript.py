@@ -7,7 +7,7 @@ import json
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -16,13 +16,15 @@ from typing import Any
 import pytest
 
 import topicweave
-from tests.live.together import eventually, kept_port, linked, local, processes, run
+from tests.live.together import PROCESS_PATIENCE, eventually, kept_port, linked, local, processes, run
 from tests.report.browser import COMMAND, FLAGS
 from topicweave.live import LiveNode
 from topicweave.live.settings import Limits
 
 NODE_JS = shutil.which("node")
 HTTP = "127.0.0.1:0"
+SOON = 1000 * PROCESS_PATIENCE
+"""Milliseconds."""
 in_node_js = pytest.mark.skipif(NODE_JS is None, reason="Node.js is not installed")
 in_browser = pytest.mark.skipif(COMMAND is None, reason="needs Chromium")
 
@@ -45,7 +47,10 @@ class Script:
         self._process.stdin.write(json.dumps(order).encode() + b"\n")
 
     async def says(self, *lines: dict[str, Any]) -> None:
-        await eventually(lambda: all(line in self.said for line in lines), f"{lines} in {self.said}")
+        await self.until(lambda: all(line in self.said for line in lines))
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        await eventually(condition, f"it said {self.said}", PROCESS_PATIENCE)
 
     @property
     def events(self) -> list[str]:
@@ -54,7 +59,7 @@ class Script:
     async def end(self) -> int:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        return await asyncio.wait_for(self._process.wait(), 30)
+        return await asyncio.wait_for(self._process.wait(), PROCESS_PATIENCE)
 
 
 @cache
@@ -105,23 +110,23 @@ def test_node_js_publishes_subscribes_and_comes_back() -> None:
                 js.do("publishBytes", "news", [255, 0])
                 await js.says({"event": "\xff\x00"})
                 js.do("publish", "news", "hällo", {"waitFor": 1, "timeout": 30})
-                await eventually(lambda: len(js.events) == 2)
-                await eventually(lambda: any("publish" in line for line in js.said))
+                await js.until(lambda: len(js.events) == 2)
+                await js.until(lambda: any("publish" in line for line in js.said))
                 receipts = [line["publish"] for line in js.said if "publish" in line]
                 assert receipts[0]["accepted"] == 1
                 js.do("subscribe", "")
-                await eventually(lambda: any("length" in str(line.get("error")) for line in js.said))
-            await eventually(lambda: js.said[-1].get("state", {}).get("connected") is False)
+                await js.until(lambda: any("length" in str(line.get("error")) for line in js.said))
+            await js.until(lambda: js.said[-1].get("state", {}).get("connected") is False)
             for number in range(3):
                 await ann.publish("news", b"meanwhile %d" % number)
             js.do("publish", "news", "waited")
             async with topicweave.connect(local(**settings)) as bob:
-                await eventually(lambda: js.said.count(CONNECTED) >= 2 and bob.subscriptions == ["news"])
+                await js.until(lambda: js.said.count(CONNECTED) >= 2 and bob.subscriptions == ["news"])
                 wanted = {"waited", *(f"meanwhile {number}" for number in range(3))}
-                await eventually(lambda: wanted <= set(js.events), f"{wanted} in {js.said}")
+                await js.until(lambda: wanted <= set(js.events))
                 assert len(set(js.events)) == len(js.events) == 6, "nothing comes twice"
                 js.do("unsubscribe", "news")
-                await eventually(lambda: not bob.subscriptions)
+                await js.until(lambda: not bob.subscriptions)
                 assert await js.end() == 0
             await client.__aexit__(None, None, None)
 
@@ -143,7 +148,7 @@ def test_node_js_subscribes_to_patterns() -> None:
                 await node.publish(name, name.encode())
             await js.says({"event": "zone/7/lamp"}, {"event": "zone/8/door"})
             await node.publish("zone/9/door", b"too many")
-            await eventually(lambda: any("incomplete" in line for line in js.said))
+            await js.until(lambda: any("incomplete" in line for line in js.said))
             assert "zone/8/lamp" not in js.events
 
     run(test)
@@ -161,9 +166,9 @@ def test_node_js_notices_a_node_that_stands_still() -> None:
                 node.process.send_signal(signal.SIGSTOP)
                 js.do("publish", "news", "who knows")
                 await js.says({"state": {"connected": False, "why": "the node does not answer"}})
-                await eventually(lambda: any("nobody knows" in str(line.get("error")) for line in js.said))
+                await js.until(lambda: any("nobody knows" in str(line.get("error")) for line in js.said))
                 node.process.send_signal(signal.SIGCONT)
-                await eventually(lambda: js.said.count(CONNECTED) >= 2)
+                await js.until(lambda: js.said.count(CONNECTED) >= 2)
                 js.do("publish", "sport", "again")
                 await js.says({"event": "again"})
 
@@ -199,19 +204,21 @@ def test_the_page_in_a_browser_comes_back() -> None:
             page.on("console", lambda line: complaints.append(line.text) if "Policy" in line.text else None)
             async with topicweave.connect(local(http=address, token="secret")) as node:
                 await page.goto(f"http://{address}/?token=secret")
-                await expect(page.locator("#state")).to_have_text("connected", timeout=30_000)
+                await expect(page.locator("#state")).to_have_text("connected", timeout=SOON)
                 await page.click("#subscribe button")
-                await eventually(lambda: node.subscriptions == ["news"])
+                await eventually(lambda: node.subscriptions == ["news"], patience=PROCESS_PATIENCE)
                 await page.fill("#text", "hello <b>")
                 await page.click("#publish button")
                 await expect(page.locator("#events li")).to_have_text(
-                    [f"news · {node.name}: hello <b>"], timeout=30_000
+                    [f"news · {node.name}: hello <b>"], timeout=SOON
                 )
-            await expect(page.locator("#state")).to_contain_text("not connected", timeout=30_000)
+            await expect(page.locator("#state")).to_contain_text("not connected", timeout=SOON)
             async with topicweave.connect(local(http=address, token="secret")) as node:
-                await eventually(lambda: node.subscriptions == ["news"], "it subscribes again")
+                await eventually(
+                    lambda: node.subscriptions == ["news"], "it subscribes again", PROCESS_PATIENCE
+                )
                 await node.publish("news", b"after")
-                await expect(page.locator("#events li")).to_have_count(2, timeout=30_000)
+                await expect(page.locator("#events li")).to_have_count(2, timeout=SOON)
             assert complaints == []
             await browser.close()
 

@@ -13,7 +13,16 @@ from typing import Any
 import pytest
 
 import topicweave
-from tests.live.together import eventually, kept_port, linked, local, processes, run
+from tests.live.together import (
+    PATIENCE,
+    PROCESS_PATIENCE,
+    eventually,
+    kept_port,
+    linked,
+    local,
+    processes,
+    run,
+)
 from topicweave.client import EventJson, Gap, RemoteNode, remote
 from topicweave.errors import TopicweaveError
 from topicweave.live import LiveNode, http
@@ -61,7 +70,7 @@ def test_publish_subscribe_and_read() -> None:
             await client.subscribe("news")
             assert (client.subscriptions, bob.subscriptions, client.connected) == (["news"], ["news"], True)
             await eventually(lambda: linked(ann, bob))
-            receipt = await client.publish("news", b"\xff\x00", wait_for=1, timeout=20)
+            receipt = await client.publish("news", b"\xff\x00", wait_for=1, timeout=PATIENCE)
             assert (receipt.neighbours, receipt.accepted, receipt.sequence) == (1, 1, 0)
             await ann.publish("news", "hällo".encode())
             await eventually(lambda: len(reading.events) == 2)
@@ -191,7 +200,7 @@ def test_a_node_that_stands_still_is_taken_for_lost(monkeypatch: pytest.MonkeyPa
                 assert not client.connected
                 node.process.send_signal(signal.SIGCONT)
                 await client.publish("news", b"again")
-                await eventually(lambda: "again" in reading.texts)
+                await eventually(lambda: "again" in reading.texts, patience=PROCESS_PATIENCE)
 
     run(test)
 
@@ -292,7 +301,7 @@ def test_it_needs_msgspec_and_websockets_and_nothing_heavier() -> None:
                 [sys.executable, "-c", CLEAN, door(node)],
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=PROCESS_PATIENCE,
                 check=False,
             )
             assert done.returncode == 0, done.stderr

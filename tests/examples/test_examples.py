@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
-from tests.live.together import processes
+from tests.live.together import PROCESS_PATIENCE, processes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,7 +120,7 @@ class Chatter:
 
     def goes(self) -> int:
         self._in.close()
-        return self._process.wait(timeout=60)
+        return self._process.wait(timeout=PROCESS_PATIENCE)
 
     def kill(self) -> None:
         self._process.kill()
@@ -223,7 +223,7 @@ async def main():
                 print(event.publisher, event.payload.decode())
                 break
 
-asyncio.run(asyncio.wait_for(main(), 60))
+asyncio.run(asyncio.wait_for(main(), 300))
 """
 
 

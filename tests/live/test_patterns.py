@@ -15,7 +15,7 @@ import pytest
 
 import topicweave
 from tests.live.test_http import asked
-from tests.live.together import eventually, local, run, secure, taken
+from tests.live.together import PROCESS_PATIENCE, eventually, local, run, secure, taken
 from topicweave.client import Incomplete, RemoteNode
 from topicweave.errors import BadInput
 from topicweave.live import LiveNode, patterns
@@ -489,7 +489,7 @@ def test_the_shell_subscribes_to_patterns() -> None:
                 *["--node", str(one.http.address)],
                 stdout=asyncio.subprocess.PIPE,
             )
-            await eventually(lambda: one.patterns.wanted == ["zone/7/#"])
+            await eventually(lambda: one.patterns.wanted == ["zone/7/#"], patience=PROCESS_PATIENCE)
             for name in ("zone/7", "zone/8/door", "zone/7/door"):
                 await one.publish(name, b"x")
             printed, _ = await process.communicate()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import topicweave
-from tests.live.together import eventually, local, processes, run, taken
+from tests.live.together import PROCESS_PATIENCE, eventually, local, processes, run, taken
 from topicweave.client.through import publish_through
 from topicweave.live import Gap, LiveNode, logs
 from topicweave.live.application import MOST_GAPS, GapQueue
@@ -130,14 +130,14 @@ def test_subscribe_on_the_shell_gets_the_past_it_asks_for_and_fails_when_its_nod
         for number in range(5):
             publish_through(http, "", "a", b"%d" % number)
         past = subscribing(http, "--last", "3", "--count", "3")
-        output, errors = past.communicate(timeout=60)
+        output, errors = past.communicate(timeout=PROCESS_PATIENCE)
         assert (past.returncode, errors) == (0, "")
         assert [json.loads(line)["text"] for line in output.splitlines()] == ["2", "3", "4"]
         orphan = subscribing(http, "--last", "1")
         assert orphan.stdout is not None
         orphan.stdout.readline()
         node.kill()
-        _, errors = orphan.communicate(timeout=60)
+        _, errors = orphan.communicate(timeout=PROCESS_PATIENCE)
         assert orphan.returncode == 2
         assert "went away" in errors
         assert len(errors.splitlines()) == 1

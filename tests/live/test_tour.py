@@ -16,13 +16,12 @@ from typing import IO
 
 import pytest
 
-from tests.live.together import kept_port
+from tests.live.together import PROCESS_PATIENCE, kept_port
 from tests.live.wheels import BUILD, ROOT, copy_sources, lend_libraries
 
 PAGE = ROOT / "docs" / "tour.md"
 MACHINES = {"one": 1, "two": 2, "three": 3}
 PORTS = ("7000", "8000", "8001", "1883")
-PATIENCE = 60.0
 
 # For machines without Mosquitto's clients: the same words, by paho.
 PUBLISH = """#!{python}
@@ -115,7 +114,7 @@ class Machine:
             assert self._shell.stdin
             self._shell.stdin.write("kill $(jobs -p) 2>/dev/null; wait\n")
             self._shell.stdin.close()
-            self._shell.wait(PATIENCE)
+            self._shell.wait(PROCESS_PATIENCE)
         if self._shell.stdout:
             self._shell.stdout.close()
         self._log.close()

@@ -23,6 +23,8 @@ from topicweave.live.clock import Clock
 
 PATIENCE = 30.0
 """Seconds after which a condition is taken for one that never comes; far beyond what any takes."""
+PROCESS_PATIENCE = 300.0
+"""The same for what another process does. On a busy machine it may take long to start or to end."""
 LOOK_EVERY = 0.01
 MOST_PROBES = 30
 MOST_PER_TURN = 0.05
@@ -137,7 +139,7 @@ class Process:
     def stop(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(PROCESS_PATIENCE)
 
 
 @contextlib.contextmanager

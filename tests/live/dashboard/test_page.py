@@ -19,7 +19,7 @@ pytest.importorskip("playwright")
 from playwright.async_api import Page, async_playwright, expect
 
 import topicweave
-from tests.live.together import eventually, linked, local, run
+from tests.live.together import PROCESS_PATIENCE, eventually, linked, local, run
 from tests.report.browser import COMMAND, FLAGS
 from topicweave.live.dashboard.figures import parts
 from topicweave.live.dashboard.picture import Picture
@@ -29,7 +29,7 @@ from topicweave.live.dashboard.words import Frame, Hop, NodeTick
 from topicweave.model.ids import ring_id
 
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="needs Chromium to look at pages")
-SOON = 60_000
+SOON = 300_000
 """Milliseconds: far beyond what anything takes."""
 expect.set_options(timeout=SOON)
 
@@ -86,7 +86,7 @@ async def command(*arguments: str) -> AsyncIterator[str]:
         assert line.startswith("dashboard: "), line
         yield line.split()[1]
         process.send_signal(signal.SIGTERM)
-        rest, _ = await asyncio.wait_for(process.communicate(), 30)
+        rest, _ = await asyncio.wait_for(process.communicate(), PROCESS_PATIENCE)
         assert (process.returncode, rest) == (0, b"stopped\n")
     finally:
         if process.returncode is None:
@@ -194,7 +194,7 @@ def test_when_the_swarm_ends_all_its_processes_do() -> None:
             await expect(page.locator("#about")).to_contain_text("stopped")
             # Their parent is the process that this test started.
             assert len(nurseries()) >= 4
-        await eventually(lambda: not nurseries(), "stopped ones, too")
+        await eventually(lambda: not nurseries(), "stopped ones, too", patience=PROCESS_PATIENCE)
 
     def nurseries() -> list[str]:
         """The processes of swarms that this test's own children started."""

@@ -16,7 +16,7 @@ from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from tests.live.mqtt.test_door import doors
-from tests.live.together import eventually, linked, run
+from tests.live.together import PROCESS_PATIENCE, eventually, linked, run
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_mosquittos_clients(version: str) -> None:
                 ],
                 stdout=subprocess.PIPE,
             )
-            await eventually(lambda: "news" in other.subscriptions)
+            await eventually(lambda: "news" in other.subscriptions, patience=PROCESS_PATIENCE)
             await one.subscribe("news")
             await eventually(lambda: linked(one, other))
             for number in range(3):
@@ -87,7 +87,7 @@ def test_mosquittos_clients(version: str) -> None:
                     *["-m", f"hello {number}", "-q", str(number)],
                 )
                 assert await pub.wait() == 0
-            printed, _ = await asyncio.wait_for(sub.communicate(), 30)
+            printed, _ = await asyncio.wait_for(sub.communicate(), PROCESS_PATIENCE)
             assert printed == b"hello 0\nhello 1\nhello 2\n"
 
     run(test)
@@ -112,7 +112,7 @@ def test_mqtt_js(version: int) -> None:
             client = await asyncio.create_subprocess_exec(
                 "node", str(SCRIPT), str(MQTT_JS), str(version), *ports, stdout=subprocess.PIPE
             )
-            printed, _ = await asyncio.wait_for(client.communicate(), 60)
+            printed, _ = await asyncio.wait_for(client.communicate(), PROCESS_PATIENCE)
             assert printed.decode().splitlines() == [
                 "retained kept true",
                 "0 live false",
