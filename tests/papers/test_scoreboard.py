@@ -288,7 +288,7 @@ def test_every_number_of_ours_on_the_page_is_in_the_data() -> None:
                 continue
             known = set().union(*(means.get((case.study, case.measure), set()) for case in cases))
             for part in cells[verdict.claim.id].split("<br>"):
-                shown = re.sub(r" ± [\d.]+| \(\d+ points\)| ✗", "", part.split(": ")[-1])
+                shown = re.sub(r" ± [\d.e-]+| \(\d+ points\)| ✗", "", part.split(": ")[-1])
                 for number in re.split(r", | … ", shown):
                     assert number in known, f"{verdict.claim.id}: {number}"
                     looked_at += 1
