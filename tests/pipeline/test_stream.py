@@ -114,7 +114,7 @@ def drain(
         query,
         stream,
     ):
-        query.awaitTermination(120)
+        assert query.awaitTermination(500), "it does not come to an end"
         if (failure := query.exception()) is not None:
             raise failure
         if finish:
