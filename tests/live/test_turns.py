@@ -119,22 +119,24 @@ def test_an_error_in_a_turn_costs_the_link_and_holds_up_no_timer(
     run(test)
 
 
-def test_who_is_long_at_what_a_peer_sent_shows_it_that_it_lives() -> None:
+def test_who_is_long_at_what_a_peer_sent_shows_it_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         async with run_swarm([["a"]] * 2, local()) as (here, there):
             await eventually(lambda: linked(here, there))
             link, back = here.transport.link_to(there.id), there.transport.link_to(here.id)
             assert link is not None
             assert back is not None
-            take_turn, back._take_turn = back._take_turn, lambda: None  # type: ignore[method-assign]  # it does not come to an end
-            back.give_way()
-            assert there.transport.turns.behind, "its timers wait"
-            began = here.transport.loop.time()
-            await eventually(
-                lambda: link.closing or link.connection.last_heard > began + here.transport.pace.dead_after
-            )
-            assert here.transport.link_to(there.id) is link
-            back._take_turn = take_turn  # type: ignore[method-assign]  # and now it does
+            with monkeypatch.context() as patch:
+                patch.setattr(back, "_take_turn", lambda: None)  # its turn does not come to an end
+                back.give_way()
+                assert there.transport.turns.behind, "its timers wait"
+                began = here.transport.loop.time()
+                await eventually(
+                    lambda: (
+                        link.closing or link.connection.last_heard > began + here.transport.pace.dead_after
+                    )
+                )
+                assert here.transport.link_to(there.id) is link
             back._take_turn()
             assert not back.connection.held
             assert here.counters.links_lost == there.counters.links_lost == 0

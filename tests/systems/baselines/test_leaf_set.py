@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from topicweave.model.ids import NodeId
-from topicweave.systems.baselines.leaf_set import MOST_NAMED, SILENT_FOR, SPOKEN_FOR, Beside, LeafSet
+from topicweave.systems.baselines.leaf_set import (
+    MOST_CALLED,
+    MOST_NAMED,
+    SILENT_FOR,
+    SPOKEN_FOR,
+    Beside,
+    LeafSet,
+)
 from topicweave.testing import VirtualNetwork
 
 
@@ -88,3 +95,12 @@ def test_what_is_too_long_or_no_identifier_is_ignored() -> None:
     net.worlds[20].receive(10, Beside(tuple(range(100, 101 + MOST_NAMED))))
     net.worlds[20].receive(10, Beside((-1, 2**64)))
     assert asked == []
+
+
+def test_made_up_names_are_called_within_bounds() -> None:
+    net = VirtualNetwork(record=True)
+    asked: list[NodeId] = []
+    leaf_set(net, 20, asked)
+    for start in range(1000, 1_000_000, 100_000):
+        net.worlds[20].receive(10, Beside(tuple(range(start, start + MOST_NAMED))))
+    assert len(asked) == MOST_CALLED

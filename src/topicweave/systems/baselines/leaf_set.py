@@ -23,6 +23,8 @@ from topicweave.port import Message, Receivers, Timers, World
 SILENT_FOR = 60.0
 SPOKEN_FOR = 30.0
 MOST_NAMED = 128
+MOST_CALLED = 128
+"""Within `SILENT_FOR / 4` seconds, whoever names whom."""
 
 
 class Beside(Message, frozen=True, array_like=True, tag="scribe-beside"):
@@ -133,6 +135,8 @@ class LeafSet:
             self._take(sender)
         now = self._world.now
         for peer in message.leaves:
+            if len(self._called) >= MOST_CALLED:
+                break
             if self._belongs(peer) and peer not in self._silent and peer not in self._called:
                 self._called[peer] = now
                 self._ask(peer)
