@@ -426,6 +426,18 @@ def test_the_real_data_sets(real_data: Path, name: str) -> None:
     assert said(read_subscriptions(real_data / "subscriptions" / name)[1]).startswith(SHARED[name])
 
 
+def test_a_lone_apostrophe_is_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "my.csv"
+    path.write_text("user,topic\n00,0\n0,'\n0,0'\n")
+    assert lists(read_subscriptions(path)[0]) == {"00": ["0"], "0": ["'", "0'"]}
+
+
+def test_apostrophes_around_names_are_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "my.csv"
+    path.write_text("user,topic\n'ann','a,b'\n'bob','c'\n")
+    assert lists(read_subscriptions(path)[0]) == {"ann": ["a,b"], "bob": ["c"]}
+
+
 NAMES = (
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), min_size=1, max_size=12)
     .map(str.strip)

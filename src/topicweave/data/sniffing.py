@@ -187,6 +187,12 @@ def split(line: str, delimiter: str, quote: str) -> list[str]:
     return next(csv.reader([line], delimiter=delimiter, quotechar=quote), [])
 
 
+def _quotes(line: str, delimiter: str, quote: str) -> bool:
+    """Whether a line has a field between quotes."""
+    mark, end = re.escape(quote), re.escape(delimiter)
+    return re.search(f"(^|{end}){mark}[^{mark}]*{mark}({end}|$)", line) is not None
+
+
 def _arrow(lines: Sequence[str]) -> str | None:
     """The arrow that nearly every line has one of."""
     return next(
@@ -215,9 +221,13 @@ def _by_duckdb(lines: Sequence[str], delimiter: str | None) -> dict[str, Any] | 
             except duckdb.Error:
                 return None
     found, quote, columns = rows[0]
+    if quote == "(empty)" or not any(_quotes(line, found, quote) for line in lines):
+        quote = (
+            '"'  # Two names with an apostrophe each look like one that goes over several lines. Names don't.
+        )
     return {
         "delimiter": found,
-        "quote": '"' if quote == "(empty)" else quote,
+        "quote": quote,
         "types": [column["type"] for column in columns],
     }
 
