@@ -18,6 +18,7 @@ from topicweave.papers.physics import physics, world_of
 from topicweave.papers.results import Batch, Number, add_results, as_numbers, merged, read_results
 from topicweave.papers.scoreboard import scoreboard
 from topicweave.papers.scoreboard_page import markdown
+from topicweave.papers.smoke import read_checks
 from topicweave.papers.study import Row
 from topicweave.runs.sources import GeneratedWorkload
 from topicweave.runs.trial import Trial
@@ -247,7 +248,7 @@ def test_rows_of_different_places_are_not_taken_for_replications() -> None:
 
 
 def test_the_page_is_what_the_results_and_claims_make_it() -> None:
-    written = markdown(scoreboard(read_results(DOCS / "results")))
+    written = markdown(scoreboard(read_results(DOCS / "results")), read_checks(DOCS / "results"))
     assert (DOCS / "reproduction.md").read_text(encoding="utf-8") == written, (
         "run `topicweave scoreboard --out docs/reproduction.md`"
     )

@@ -29,7 +29,7 @@ def reproduce(
         Literal["smoke", "paper"] | None,
         typer.Option(
             help="Small runs to see that all works, or the papers' own sizes, at which claims are judged.",
-            show_default="smoke; paper with --finished",
+            show_default="smoke; paper with --finished and --check",
         ),
     ] = None,
     seeds: Annotated[
@@ -51,6 +51,13 @@ def reproduce(
     finished: Annotated[
         bool, typer.Option("--finished", help="Run nothing: judge what earlier runs have finished.")
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="As --finished; and run, small, what other code has finished: does this code give the same?",
+        ),
+    ] = False,
     runs: Runs = None,
     workers: Workers = None,
     master: Elsewhere = None,
@@ -64,45 +71,67 @@ def reproduce(
     fails costs its own study and no other. Writes the numbers to --results, and scoreboard.json and scoreboard.md to --out. That a claim does not
     hold is a finding and no failure.
 
+    At paper scale each study's smoke scale runs too, and its numbers are kept beside the results. So --check can tell later, in minutes, whether
+    results of other code may be out of date.
+
     \b
     Examples:
       topicweave reproduce                                        # small: does all work?
       topicweave reproduce spidercast omen --scale paper --seeds 3
       topicweave reproduce --scale paper --master spark://cluster:7077
       topicweave reproduce --finished                             # the headline
+      topicweave reproduce --check                                # do results of other code still stand?
 
     \b
     JSON: {"scale": "paper", "failures": {"omen/fig9": "…"}, "headline": {"spidercast": {"claims": 49, "holds": 24, …}},
            "claims": [{"id": "sc-12-ours", "at": "…", "says": "…", "state": "holds", "seeds": [1], "levels": ["messages"],
                        "cases": [{"name": "", "paper": "10.8, …", "ours": "10.8, …", "holds": true, "miss": ""}]}],
-           "checks": […]}
+           "checks": […], "of other code": {"same at smoke scale": ["omen/fig9"], "not checked": […]}}
     """
     from topicweave.cli.output import print_json
+    from topicweave.errors import BadInput
     from topicweave.papers.catalogue import choose_papers
     from topicweave.papers.reproducing import Reproduction, results_folder
     from topicweave.papers.results import read_results
-    from topicweave.papers.scoreboard import scoreboard
-    from topicweave.report.files import make_folder
+    from topicweave.papers.scoreboard import scoreboard, to_json
+    from topicweave.papers.scoreboard_page import markdown
+    from topicweave.papers.smoke import of_other_code, read_checks
+    from topicweave.report.files import json_text, make_folder, write_whole
     from topicweave.runs.store import beside
 
+    finished = finished or check
     at = scale or ("paper" if finished else "smoke")
+    if check and at != "paper":
+        raise BadInput("--check is of results at paper scale; leave out --scale")
     chosen = choose_papers(papers or [])
     make_folder(out)
-    folder, store = results or results_folder(at, out), runs or beside(out)
+    folder, store, how = (
+        results or results_folder(at, out),
+        runs or beside(out),
+        (workers, master, conf, verbose),
+    )
     again = Reproduction.of(chosen, at, range(seed, seed + seeds), read_results(folder))
-    numbers, lost = _numbers(again, finished, folder, store, (workers, master, conf, verbose))
+    numbers, lost = _numbers(again, finished, folder, store, how)
+    if at == "paper" and not finished:
+        lost |= _beside(again, lost, folder, store, how)
+    if check:
+        _check(again, numbers, folder, store, how)
+    checks = read_checks(folder)
     boards = scoreboard(numbers, again.papers(), at)
-    told = _keep(boards, at, lost, out)
+    other = of_other_code(again, numbers, checks)
+    told = {"scale": at, "failures": lost, **to_json(boards), "of other code": other}
+    write_whole(out / "scoreboard.json", json_text(told))
+    write_whole(out / "scoreboard.md", markdown(boards, checks))
     if format == "json":
         print_json(told)
         return
-    _show(boards, at, lost, again.of_other_code(numbers))
+    _show(boards, at, lost, other)
     typer.echo(f"results: {folder}; scoreboard: {out / 'scoreboard.md'}")
 
 
 def _numbers(
     again: Reproduction, finished: bool, folder: Path, store: Path, how: tuple[Any, ...]
-) -> tuple[list[Number], Mapping[str, str]]:
+) -> tuple[list[Number], dict[str, str]]:
     """All results, continued by what is run here, and why some are missing."""
     from topicweave.papers.results import add_results
 
@@ -110,13 +139,45 @@ def _numbers(
     found = again.finished(store, of_all=finished)
     if not finished:
         found |= _run(again.todo(), store, failures, how)
-    today = datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
-    later, lost = again.numbers(found, failures, today)
+    later, lost = again.numbers(found, failures, _today())
     numbers = add_results(folder, later)
     if finished:  # then what has numbers is judged on these, whatever code they are of
         there = {number.study for number in numbers if number.scale == again.scale}
         lost = {name: why for name, why in lost.items() if name not in there}
     return numbers, lost
+
+
+def _beside(
+    again: Reproduction, lost: Mapping[str, str], folder: Path, store: Path, how: tuple[Any, ...]
+) -> dict[str, str]:
+    """Keep what the same code gives at smoke scale; returns why it is missing for some."""
+    from topicweave.papers.results import read_results
+    from topicweave.papers.smoke import folder_of
+
+    done = {part.study.name for part in again.parts} - lost.keys()
+    small = again.small(done, read_results(folder_of(folder)))
+    _, missing = _numbers(small, False, folder_of(folder), store, how)
+    return {f"{name} at smoke scale": why for name, why in missing.items()}
+
+
+def _check(
+    again: Reproduction, numbers: Sequence[Number], folder: Path, store: Path, how: tuple[Any, ...]
+) -> None:
+    """Run, small, what other code has finished, and keep how it compares."""
+    from topicweave.papers.results import read_results
+    from topicweave.papers.smoke import add_checks, check, folder_of, of_other_code
+
+    kept = read_results(folder_of(folder))
+    there = {number.study for number in kept}
+    other = {name for names in of_other_code(again, numbers, {}).values() for name in names if name in there}
+    small = again.small(other, [])
+    failures: dict[Any, str] = {}
+    here, lost = small.numbers(_run(small.todo(), store, failures, how), failures, _today())
+    add_checks(folder, check(again, numbers, kept, here, lost, _today()))
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()  # noqa: TID251 -- for people; no run depends on it
 
 
 def _run(
@@ -138,22 +199,10 @@ def _run(
         return interruptible(work) if master is None else work()
 
 
-def _keep(boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str], out: Path) -> dict[str, Any]:
-    """The scoreboard in `out`, for programs and for people; returns the first."""
-    from topicweave.papers.scoreboard import to_json
-    from topicweave.papers.scoreboard_page import markdown
-    from topicweave.report.files import json_text, write_whole
-
-    told = {"scale": scale, "failures": lost, **to_json(boards)}
-    write_whole(out / "scoreboard.json", json_text(told))
-    write_whole(out / "scoreboard.md", markdown(boards))
-    return told
-
-
 def _show(
     boards: Sequence[PaperBoard], scale: str, lost: Mapping[str, str], other: Mapping[str, Sequence[str]]
 ) -> None:
-    """other: studies whose numbers are of other code, by day"""
+    """other: studies whose numbers are of other code, by what a check has found"""
     from rich.table import Table
 
     from topicweave.cli.output import show
@@ -172,5 +221,5 @@ def _show(
         typer.echo("Claims are judged at --scale paper.")
     for name, why in lost.items():
         typer.echo(f"not judged: {name}: {why}", err=True)
-    for day, studies in other.items():
-        typer.echo(f"of other code than this one, made on {day}: {', '.join(studies)}")
+    for verdict, studies in other.items():
+        typer.echo(f"of other code than this one, {verdict}: {', '.join(studies)}")

@@ -35,15 +35,18 @@ def scoreboard(
     from topicweave.papers.results import Number, merged, read_results
     from topicweave.papers.scoreboard import scoreboard as judged
     from topicweave.papers.scoreboard_page import markdown
+    from topicweave.papers.smoke import Check, read_checks
     from topicweave.report.files import write_whole
 
     numbers: list[Number] = []
+    checks: dict[str, Check] = {}
     for folder in folders or [KEPT]:
         found = read_results(folder)
         if not found:
             raise BadInput(f"{folder} holds no results; `topicweave reproduce --scale paper` makes some")
         numbers = merged(numbers, found)
-    page = markdown(judged(numbers))
+        checks |= read_checks(folder)
+    page = markdown(judged(numbers), checks)
     if out is None:
         typer.echo(page, nl=False)
     else:

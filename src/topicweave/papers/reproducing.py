@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -108,14 +108,20 @@ class Reproduction:
         names = (part.study.name.partition("/") for part in self.parts)
         return list(dict.fromkeys(paper for paper, slash, _ in names if slash))
 
-    def of_other_code(self, numbers: Iterable[Number]) -> dict[str, list[str]]:
-        """By day, the studies whose numbers were made by other code than would run here."""
-        now: dict[str, set[str]] = {}
-        for part in self.parts:
-            now.setdefault(part.study.name, set()).add(part.code)
-        made = {(number.made, number.study, number.code) for number in numbers if number.scale == self.scale}
-        days: dict[str, list[str]] = {}
-        for day, study, code in sorted(made):
-            if study in now and code not in now[study]:
-                days.setdefault(day, []).append(study)
-        return days
+    def first(self) -> Iterator[_Part]:
+        """Each study once, with the first seed."""
+        return (part for part in self.parts if part.seed == self.parts[0].seed)
+
+    def small(self, studies: Container[str], earlier: Sequence[Number]) -> Reproduction:
+        """Some studies at smoke scale with the first seed. The numbers bear the name of the code that runs *this* scale."""
+        known = {(number.batch, number.code) for number in earlier}
+        parts = (
+            replace(
+                part,
+                plan=part.study.plan("smoke", part.seed),
+                known=((part.study.name, "smoke", part.seed), part.code) in known,
+            )
+            for part in self.first()
+            if part.study.name in studies and not part.study.clocked
+        )
+        return Reproduction("smoke", tuple(parts))

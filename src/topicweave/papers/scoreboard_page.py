@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topicweave.papers.judging import STATES, ClaimVerdict
 from topicweave.papers.results import Number
 from topicweave.papers.scoreboard import PaperBoard
+from topicweave.papers.smoke import Check
 
 _SIGNS = {"holds": "✓", "does not hold": "✗", "cannot be tested here": "–", "not run yet": "…"}
 _LEGEND = """\
@@ -23,12 +24,17 @@ explains 95 % of what the points differ in.
 
 ✓ holds; ✗ does not, with how it misses; – cannot be tested here, with the reason; … not run yet.
 *Level*: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all. Numbers of 2026-11-15 are
-of version 0.1.0. The last table of each paper tells by which code and in which world its studies were run; `topicweave reproduce
---finished` tells which of them the code at hand may contradict, since it differs."""
+of version 0.1.0. The last table of each paper tells by which code and in which world its studies were run.
+
+*Later code at smoke scale*: most results are of code that has changed since. `topicweave reproduce --check` ran each such study's
+smoke scale with the code at hand, whose fingerprint and day stand beside, and compares with what the results' code gives there. "The same" means
+that the changes do not reach these numbers as far as small runs show. It does not mean that the paper scale is the same, which
+may take other branches. Where numbers differ, the study has to run again. Two numbers are the same if they differ by at most a millionth.
+"Not measured here": the study has other rows today. Times of the processor differ with every run and are not compared."""
 
 
-def markdown(boards: Sequence[PaperBoard]) -> str:
-    """The headline, what it rests on, and all claims of all papers."""
+def markdown(boards: Sequence[PaperBoard], checks: Mapping[str, Check]) -> str:
+    """The headline, what it rests on, and all claims of all papers; `checks`: how far it stands with later code, by study."""
     lines = [
         "# The papers' claims beside ours",
         "",
@@ -42,7 +48,7 @@ def markdown(boards: Sequence[PaperBoard]) -> str:
         lines += _choices(board)
         if board.checks:
             lines += ["Our own checks, which do not count:", "", *_table(board.checks), ""]
-        lines += ["Where the numbers come from:", "", *_origins(board), ""]
+        lines += ["Where the numbers come from:", "", *_origins(board, checks), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -55,21 +61,32 @@ def _headline(boards: Sequence[PaperBoard]) -> Iterator[str]:
         yield _row(("all", *sums))
 
 
-def _origins(board: PaperBoard) -> Iterator[str]:
+def _origins(board: PaperBoard, checks: Mapping[str, Check]) -> Iterator[str]:
     """Where the numbers come from: how old they are, by which code they were made, in which world."""
-    yield from _rows(("study", "numbers", "seeds", "made on", "by code", "latency, loss, membership"), [])
+    headings = ("study", "numbers", "seeds", "made on", "by code", "later code at smoke scale")
+    yield from _rows((*headings, "latency, loss, membership"), [])
     by_study: dict[str, list[Number]] = {}
     for number in board.numbers:
         by_study.setdefault(number.study, []).append(number)
     for study, numbers in sorted(by_study.items()):
+        codes = _listed(number.code for number in numbers)
         cells = (
             study,
             len(numbers),
             ", ".join(map(str, sorted({number.seed for number in numbers}))),
-            *(_listed(getattr(number, field) for number in numbers) for field in ("made", "code")),
+            _listed(number.made for number in numbers),
+            codes,
+            _later(codes, checks.get(study)),
             _listed(number.physics or "not recorded" for number in numbers),
         )
         yield _row(cells)
+
+
+def _later(codes: str, check: Check | None) -> str:
+    """What came out of other code, and of which."""
+    if check is None or check.code != codes:
+        return "not checked"
+    return check.told if check.verdict == "same code" else f"{check.told} ({check.here}, {check.made})"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -59,6 +59,8 @@ class Study:
     """What its nodes know at once that the paper's have to find out."""
     seeds: Mapping[Scale, int] = field(default_factory=dict, hash=False)
     """Of how many seeds its numbers are means, where it runs several by itself."""
+    clocked: bool = False
+    """Its numbers are times of this machine's processor: no two runs give the same."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ STUDIES = [
         plan,
         level="bulk",
         oracle=ORACLE,
+        clocked=plan is fig10,
     )
     for plan, (title, section) in _TITLES.items()
 ]
