@@ -91,6 +91,6 @@ def test_every_choice_touches_a_claim() -> None:
 
 def test_the_plan_tells_what_each_study_takes() -> None:
     page = (RESULTS.parent / "reproducing.md").read_text("utf-8")
-    plan = page[page.index("## What it takes") :]
+    plan = page[page.index("## What it costs") :]
     told = set(re.findall(r"\| (\w+/\w+) \| (?:[\d.]+|shared) ", plan))
     assert told == {name for name in STUDIES if "/" in name}
