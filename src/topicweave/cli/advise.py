@@ -39,11 +39,11 @@ def advise(
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Name the system, and its parameters, that fits your subscriptions and constraints; with the evidence.
+    """Find the system and parameters that fit your subscriptions and constraints, and show the evidence.
 
-    Runs all systems, each with the settings that matter, as `topicweave compare` does, and takes the best of those that keep to every
-    constraint with every seed. Writes DIR/node.toml, ready for `topicweave node --config`. If none fits, says which
-    constraint binds, and by how much; the exit code is then 1.
+    The command runs all systems as `topicweave compare` does, each with several settings. Of those that keep every constraint with
+    every seed it takes the best. Writes DIR/node.toml, ready for `topicweave node --config`. If no system fits, it says which
+    constraint binds and by how much, and exits with 1.
 
     \b
     Examples:

@@ -46,7 +46,7 @@ def campaign(
     format: Format = "table",  # noqa: A002
     workers: Workers = None,
 ) -> None:
-    """Try a system under random faults; every failure comes with the command that replays it.
+    """Test a system under random faults. Every failure comes with the command that replays it.
 
     A scenario is drawn from its seed: a small workload with loss, duplication, reordering, partitions, crashes,
     restarts, churn and changes of interest; then quiet, and an event on every topic. A scenario from a file has the

@@ -9,7 +9,7 @@ import typer
 
 from topicweave.cli.spark import Conf, Master, Verbose
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make ready for a Spark cluster.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Prepare a Spark cluster.")
 
 
 @app.command()

@@ -18,7 +18,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="LIST",
-            help="Which systems, separated by commas; all if not given. NAME:PARAMETER=VALUE sets a parameter, and "
+            help="Which systems, separated by commas; by default all. NAME:PARAMETER=VALUE sets a parameter, and "
             "one system may be named several times with different ones.",
         ),
     ] = None,
@@ -35,9 +35,9 @@ def compare(
 ) -> None:
     """Compare systems on your subscriptions: links, reach, noise, hops, latency, control traffic, repair, memory.
 
-    Every system gets the same workload, events, latency and crash in the simulator, with several seeds: the table shows
-    means, and ± half of the 95 % confidence interval where it can be seen. Nothing but the file is needed. Finished results are kept
-    in `runs` beside DIR: a comparison that was stopped goes on where it was, and one that was run before is there at once. Writes
+    The command needs nothing but your file. Every system gets the same workload, events, latency and crash in the simulator, with
+    several seeds. The table shows means, and ± half of the 95 % confidence interval if it is large enough to see. Finished runs
+    are kept in `runs` beside DIR, so a stopped comparison continues, and a finished one is shown again at once. Writes
     DIR/compare.json and DIR/report.html.
 
     \b

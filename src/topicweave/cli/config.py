@@ -14,9 +14,9 @@ File = Annotated[Path | None, typer.Argument(help="TOML file, as for `topicweave
 
 @app.command()
 def check(file: File = None) -> None:
-    """Tell what would keep a node from starting with these settings; start nothing.
+    """Check settings without starting a node.
 
-    Reads the file and TOPICWEAVE_… variables. Exits with 2 if something is wrong, one line each on stderr.
+    The command reads the file and TOPICWEAVE_… variables. If something is wrong, it prints a line for each mistake on stderr and exits with 2.
 
     \b
     Example:
@@ -36,7 +36,7 @@ def check(file: File = None) -> None:
 
 @app.command()
 def show(file: File = None) -> None:
-    """Print what file, variables and defaults come to, as JSON; the token is not shown.
+    """Print the settings that result from file, variables and defaults, as JSON without the token.
 
     \b
     Example:

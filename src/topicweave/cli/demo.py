@@ -18,7 +18,7 @@ def demo(
     ),
     workers: Workers = None,
 ) -> None:
-    """Compare all systems on a small made-up workload, in a few minutes; a second time it takes seconds.
+    """Compare all systems on a small made-up workload. It takes a few minutes, and seconds the next time.
 
     \b
     Example:

@@ -19,29 +19,30 @@ def feeds(
         float, typer.Option(help="Minutes between two polls of a feed, by all readers together.", min=0.01)
     ] = 30.0,
     samples: Annotated[
-        float, typer.Option(help="Share of others' polls that are compared with the source.", min=0, max=1)
+        float, typer.Option(help="Share of others' polls to compare with the source.", min=0, max=1)
     ] = 0.02,
     gap: Annotated[float, typer.Option(help="Seconds between two requests to one host.", min=0)] = 1.0,
     listen: Annotated[str | None, typer.Option(help="IP address and port; port 0 takes a free one.")] = None,
     join: Annotated[
-        list[str] | None, typer.Option(help="Host and port of another reader's node; may be given again.")
+        list[str] | None,
+        typer.Option(help="Host and port of another reader's node; may be given several times."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name; with keys, the certificate's.")] = None,
     keys: Annotated[str | None, typer.Option(help="Folder made by `topicweave keys issue`.")] = None,
     insecure: Annotated[
         bool | None, typer.Option("--insecure", help="No keys: no TLS, no signatures; loopback only.")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Folder that keeps items over restarts.")] = None,
-    http: Annotated[str | None, typer.Option(help="Where to serve the node's HTTP port.")] = None,
+    data: Annotated[str | None, typer.Option(help="Folder for items that survive a restart.")] = None,
+    http: Annotated[str | None, typer.Option(help="Serve the node's HTTP port at this address.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of a node's settings.")] = None,
     log_level: Annotated[
-        str, typer.Option(help="What goes to stderr: debug, info, warning or error.")
+        str, typer.Option(help="Least serious messages on stderr: debug, info, warning or error.")
     ] = "warning",
 ) -> None:
-    """Read feeds together with others: one reader of each polls it, the mesh carries what is new.
+    """Read RSS and Atom feeds together with others. One reader polls each feed, and the swarm carries new items to all.
 
-    Prints where the node is, in one line of JSON, and at the end (Ctrl-C) what it did. Open index.html in a browser; other
-    feed readers can read feeds.atom.
+    The command prints the node's addresses as a line of JSON, and at the end (Ctrl-C) what it did. Open index.html in a
+    browser; other feed readers can read feeds.atom.
 
     \b
     Examples:

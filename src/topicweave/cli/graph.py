@@ -27,9 +27,11 @@ Lists = Annotated[
 ]
 OfTopics = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Cut the graph by the topics of this workload; else it is one graph."),
+    typer.Option(
+        metavar="DIR", help="Split the graph by the topics of this workload; by default it is one graph."
+    ),
 ]
-OfRun = Annotated[str | None, typer.Option(metavar="NAME", help="Which run, if the links are of several.")]
+OfRun = Annotated[str | None, typer.Option(metavar="NAME", help="Which run, if the folder has several.")]
 Least = Annotated[int, typer.Option(metavar="N", help="Leave out pairs that fewer nodes want.")]
 SHOWN = 20
 
@@ -91,7 +93,7 @@ def _asked(
 
 def _kept(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write all rows as a table.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a table that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing table.")] = False,
     format: Format = "table",  # noqa: A002
     master: Master = None,
     conf: Conf = None,
@@ -109,7 +111,7 @@ def components(
     *,
     asked: Asked,
 ) -> None:
-    """Connected components of the last snapshot, of every topic's own links if a workload is given.
+    """Find connected components of the last snapshot; with a workload, those of every topic's own links.
 
     \b
     Example:
@@ -140,7 +142,7 @@ def diameter(
     *,
     asked: Asked,
 ) -> None:
-    """Distances in the last snapshot by HyperANF: a diameter (at least), the effective one (90%), and the mean.
+    """Estimate distances in the last snapshot by HyperANF: the diameter (at least), the effective one (90%), and the mean.
 
     \b
     Example:
@@ -165,7 +167,7 @@ def similar(
     *,
     asked: Asked,
 ) -> None:
-    """Pairs of nodes with like interests, by MinHash: 87% of those at 0.5 are found, nearly all above 0.7.
+    """Find pairs of nodes with like interests, by MinHash: 87% of those at 0.5, and nearly all above 0.7.
 
     \b
     Example:
@@ -189,7 +191,7 @@ def cooccurrence(
     *,
     asked: Asked,
 ) -> None:
-    """Pairs of topics, and how many nodes want both.
+    """Count for each pair of topics how many nodes want both.
 
     \b
     Example:
@@ -212,7 +214,7 @@ def communities(
     *,
     asked: Asked,
 ) -> None:
-    """Communities of topics that the same nodes want, by label propagation.
+    """Find communities of topics that the same nodes want, by label propagation.
 
     \b
     Example:
@@ -241,7 +243,7 @@ def survival(
     *,
     asked: Asked,
 ) -> None:
-    """How long sessions last (Kaplan and Meier): those that go on when the record ends count as lasting longer.
+    """Estimate how long sessions last (Kaplan and Meier). Sessions that go on when the record ends count as lasting longer.
 
     \b
     Example:

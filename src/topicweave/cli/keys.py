@@ -19,7 +19,7 @@ app = typer.Typer(
 def new_swarm(
     folder: Annotated[Path, typer.Option(help="Where the swarm's keys go.")] = Path("keys"),
     swarm: Annotated[str, typer.Option(help="The swarm's name.")] = "topicweave",
-    days: Annotated[float, typer.Option(help="How long the authority is in force.")] = 3650,
+    days: Annotated[float, typer.Option(help="How many days the authority is valid.")] = 3650,
 ) -> None:
     """Make the certificate authority of a new swarm.
 
@@ -40,19 +40,19 @@ def issue(
     name: Annotated[str, typer.Argument(help="The node's name.")],
     swarm_folder: Annotated[Path, typer.Option("--swarm", help="The swarm's folder.")] = Path("keys"),
     folder: Annotated[Path | None, typer.Option(help="Where the node's keys go.")] = None,
-    days: Annotated[float, typer.Option(help="How long they are in force.")] = 365,
+    days: Annotated[float, typer.Option(help="How many days they are valid.")] = 365,
     publish: Annotated[
         list[str] | None,
-        typer.Option(help="Topics it may publish on: beginnings of names; all, if not given."),
+        typer.Option(help="Topics it may publish on: prefixes of names; by default all."),
     ] = None,
     subscribe: Annotated[
-        list[str] | None, typer.Option(help="Topics it may subscribe to, in the same way.")
+        list[str] | None, typer.Option(help="Topics it may subscribe to: prefixes of names; by default all.")
     ] = None,
 ) -> None:
     """Make a node's key and certificate.
 
-    A name may be issued again into another --folder, before the old certificate ends: both are good. Put the new files in the place of the old ones
-    and send the node a SIGHUP: it goes on without losing a link.
+    To renew a certificate, issue the name again into another --folder before the old one expires. Both are valid. Copy the new files over the
+    old ones and send the node a SIGHUP. It loses no link.
 
     \b
     Examples:
@@ -74,9 +74,10 @@ def revoke(
     which: Annotated[str, typer.Argument(help="A node's name, or the file of one certificate.")],
     swarm_folder: Annotated[Path, typer.Option("--swarm", help="The swarm's folder.")] = Path("keys"),
 ) -> None:
-    """Take back a node's certificates.
+    """Revoke a node's certificates.
 
-    Writes a list signed by the authority. Copy it into the keys of one node at least and send that a SIGHUP: it spreads from there.
+    The command writes a list signed by the authority. Copy the list into the key folder of at least one node and send that node a SIGHUP. The
+    list spreads from there.
 
     \b
     Example:

@@ -31,7 +31,7 @@ def measure(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also write a table: run, measure, value.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a table that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing table.")] = False,
     table: InCatalog = None,
     format: Format = "table",  # noqa: A002
     master: Master = None,

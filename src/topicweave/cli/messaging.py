@@ -13,18 +13,18 @@ Node = Annotated[
     str,
     typer.Option("--node", envvar="TOPICWEAVE_NODE", help="HTTP address of a running node, as it prints it."),
 ]
-Token = Annotated[str, typer.Option(envvar="TOPICWEAVE_TOKEN", help="The node's token, if it asks for one.")]
+Token = Annotated[str, typer.Option(envvar="TOPICWEAVE_TOKEN", help="The node's token, if it has one.")]
 
 
 def publish(
     topic: Annotated[str, typer.Argument(help="The topic.")],
-    text: Annotated[str, typer.Argument(help="What to say; '-' reads standard input.")],
+    text: Annotated[str, typer.Argument(help="The event's payload; '-' reads standard input.")],
     node: Node = "127.0.0.1:8000",
     token: Token = "",
-    wait_for: Annotated[int, typer.Option(help="Wait until so many neighbours accepted it.")] = 0,
-    timeout: Annotated[float, typer.Option(help="But not longer than so many seconds.")] = 5.0,
+    wait_for: Annotated[int, typer.Option(help="Wait until so many neighbours accepted the event.")] = 0,
+    timeout: Annotated[float, typer.Option(help="Wait at most so many seconds.")] = 5.0,
 ) -> None:
-    """Publish an event, and say who took it.
+    """Publish an event and print its receipt: how many neighbours took it.
 
     \b
     Example:
@@ -45,13 +45,15 @@ def subscribe(
     topics: Annotated[list[str], typer.Argument(help="The topics, and patterns such as 'zone/+/door'.")],
     node: Node = "127.0.0.1:8000",
     token: Token = "",
-    count: Annotated[int, typer.Option(help="Stop after so many events; 0 goes on until Ctrl-C.")] = 0,
-    last: Annotated[int, typer.Option(min=0, help="First the last so many events of each topic.")] = 0,
-    since: Annotated[float | None, typer.Option(help="First the events since then, in Unix time.")] = None,
+    count: Annotated[int, typer.Option(help="Stop after so many events; 0 runs until Ctrl-C.")] = 0,
+    last: Annotated[int, typer.Option(min=0, help="Begin with the last so many events of each topic.")] = 0,
+    since: Annotated[
+        float | None, typer.Option(help="Begin with the events since then, in Unix time.")
+    ] = None,
 ) -> None:
-    """Print events as they come, one JSON line each; what was missed, and patterns that are not complete, go to stderr.
+    """Print events as they come, each as a line of JSON. Missed events and incomplete patterns are reported on stderr.
 
-    Exits with 0 after --count events, and with 2 when the node goes away.
+    The exit code is 0 after --count events, and 2 if the node goes away.
 
     \b
     Examples:
@@ -80,9 +82,9 @@ def backup(
     node: Node = "127.0.0.1:8000",
     token: Token = "",
 ) -> None:
-    """Copy a running node's data folder into a file; the node goes on meanwhile.
+    """Copy the data of a running node into a file, while the node runs on.
 
-    To use it, put it as node.sqlite into an empty folder and give that as --data to one node, in place of the one it was taken from.
+    To restore the copy, put it as node.sqlite into an empty folder. Start one node with that folder as --data, in place of the first node.
 
     \b
     Example:

@@ -9,51 +9,56 @@ import typer
 
 
 def node(
-    system: Annotated[
-        str | None, typer.Option(help="How the overlay is woven: see `topicweave systems`.")
-    ] = None,
+    system: Annotated[str | None, typer.Option(help="Which system; `topicweave systems` lists them.")] = None,
     listen: Annotated[str | None, typer.Option(help="IP address and port; port 0 takes a free one.")] = None,
     join: Annotated[
         list[str] | None,
-        typer.Option(help="Host and port of a node to join, tried for ever; may be given again."),
+        typer.Option(
+            help="Host and port of a node that is up, tried until it answers; may be given several times."
+        ),
     ] = None,
     subscribe: Annotated[
-        list[str] | None, typer.Option(help="A topic or a pattern; may be given again.")
+        list[str] | None, typer.Option(help="A topic or a pattern; may be given several times.")
     ] = None,
     patterns: Annotated[
         str | None,
-        typer.Option(help="Patterns of topics: auto, off, or on, for all nodes of a swarm of any system."),
+        typer.Option(help="Patterns: auto, on (the same for the whole swarm), or off."),
     ] = None,
     private_names: Annotated[
-        bool | None, typer.Option("--private-names", help="Announce names hashed; for all nodes of a swarm.")
+        bool | None,
+        typer.Option("--private-names", help="Announce names as hashes (the same for the whole swarm)."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name; with keys, the certificate's.")] = None,
     keys: Annotated[str | None, typer.Option(help="Folder made by `topicweave keys issue`.")] = None,
     insecure: Annotated[
         bool | None, typer.Option("--insecure", help="No keys: no TLS, no signatures; loopback only.")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Folder that keeps what outlives the process.")] = None,
-    http: Annotated[str | None, typer.Option(help="Where to serve HTTP; port 0 takes a free one.")] = None,
-    token: Annotated[str | None, typer.Option(help="Asked of HTTP clients; a must off loopback.")] = None,
+    data: Annotated[str | None, typer.Option(help="Folder for data that survives a restart.")] = None,
+    http: Annotated[
+        str | None, typer.Option(help="Serve HTTP at this address; port 0 takes a free one.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="Token that HTTP clients must send; needed unless on loopback.")
+    ] = None,
     mqtt: Annotated[
-        str | None, typer.Option(help="Where to serve MQTT 3.1.1 and 5 clients; port 0 takes a free one.")
+        str | None, typer.Option(help="Serve MQTT 3.1.1 and 5.0 at this address; port 0 takes a free one.")
     ] = None,
     preset: Annotated[str | None, typer.Option(help="Timers: local, lan or wan.")] = None,
     telemetry: Annotated[str | None, typer.Option(help="Folder for the telemetry tables.")] = None,
     log_level: Annotated[
-        str, typer.Option(help="What goes to stderr: debug, info, warning or error.")
+        str, typer.Option(help="Least serious messages on stderr: debug, info, warning or error.")
     ] = "warning",
-    log_json: Annotated[bool, typer.Option("--log-json", help="Log in JSON, one line each.")] = False,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Write the log as lines of JSON.")] = False,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of the settings.")] = None,
     show_events: Annotated[
-        bool, typer.Option("--show-events", help="Print the events the node gets, one JSON line each.")
+        bool, typer.Option("--show-events", help="Print each event that the node gets, as a line of JSON.")
     ] = False,
 ) -> None:
     """Run one node until Ctrl-C.
 
-    SIGHUP makes it read its keys again. What keeps it from joining stands on stderr and in /health.
+    SIGHUP makes the node read its keys again. If it cannot join, stderr and /health say why.
 
-    Settings come from --config, then from TOPICWEAVE_… variables, then from flags; later ones win.
+    Settings come from --config, then from TOPICWEAVE_… variables, then from flags. The later source wins.
 
     \b
     Examples:

@@ -32,7 +32,7 @@ Telemetry = Annotated[
     ),
 ]
 Format = Annotated[Literal["table", "json"], typer.Option(help="What to print.")]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, other chances.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Another seed gives other random choices.")]
 Workers = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Processes at a time; as many as cores if not given."),

@@ -13,7 +13,7 @@ def report(
         Path, typer.Argument(metavar="DIR", help="What `compare`, `advise` or `demo` wrote: their --out.")
     ],
 ) -> None:
-    """Make the table, compare.json and report.html of a comparison again, from its kept results: nothing is run.
+    """Make the table, compare.json and report.html of a finished comparison again. Nothing is run.
 
     \b
     Example:

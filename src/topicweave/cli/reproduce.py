@@ -67,9 +67,9 @@ def reproduce(
     """Rerun all studies as one resumable sweep, keep every number as data, and judge every claim of every paper on it.
 
     A scoreboard is continued: a study whose numbers are among the results already, from code that is still the same, does not run again.
-    Finished runs are kept too (see --runs) and shared with `topicweave study run`. Stopped, the same command goes on where it was; a run that
-    fails costs its own study and no other. Writes the numbers to --results, and scoreboard.json and scoreboard.md to --out. That a claim does not
-    hold is a finding and no failure.
+    Finished runs are kept too (see --runs) and shared with `topicweave study run`. The same command continues one that was stopped; a run that
+    fails costs its own study and no other. Writes the numbers to --results, and scoreboard.json and scoreboard.md to --out. A claim that does not
+    hold is a finding, not a failure.
 
     At paper scale each study's smoke scale runs too, and its numbers are kept beside the results. So --check can tell later, in minutes, whether
     results of other code may be out of date.

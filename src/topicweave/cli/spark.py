@@ -29,7 +29,7 @@ Conf = Annotated[
     typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own; may be given several times."),
 ]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", help="Show what Spark says, and where an error came from.")
+    bool, typer.Option("--verbose", help="Show Spark's messages, and where an error came from.")
 ]
 InCatalog = Annotated[
     str | None,

@@ -45,10 +45,10 @@ def stream(
     wait: Annotated[float, typer.Option(metavar="S", help="A delivery later than this is a miss.")] = 60.0,
     lateness: Annotated[
         float,
-        typer.Option(metavar="S", help="How far a node may be behind the others and still be waited for."),
+        typer.Option(metavar="S", help="Wait for a node that is at most this far behind the others."),
     ] = 120.0,
     grace: Annotated[float, typer.Option(metavar="S", help="Give newcomers this long to settle.")] = 0.0,
-    once: Annotated[bool, typer.Option("--once", help="Take what is there, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Read what exists, then end.")] = False,
     finish: Annotated[
         bool, typer.Option("--finish", help="With --once: the runs are over, measure the last windows too.")
     ] = False,
@@ -57,11 +57,11 @@ def stream(
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Measure runs while they go on: every measure of `topicweave measure`, window by window.
+    """Measure runs while they go on, window by window, with every measure of `topicweave measure`.
 
     A window is measured when its rows are complete: WAIT and LATENESS seconds (of the run's own time) after its end. All measures go to
-    OUT/windows.parquet, the most telling ones are printed. Ctrl-C ends it; stopped or killed, the same command goes on where it was, and no row
-    is lost or counted twice.
+    OUT/windows.parquet, and the most important ones are printed. Ctrl-C ends the command. The same command continues one that was stopped or
+    killed; no row is lost or counted twice.
 
     \b
     Examples:

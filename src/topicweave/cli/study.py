@@ -56,10 +56,10 @@ def run(
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rerun experiments of a paper and set its figures beside ours: ✓ holds, ✗ does not, – nothing to hold it to.
+    """Rerun experiments of a paper and compare its numbers with ours: ✓ holds, ✗ does not, – the paper gives no number.
 
-    Finished runs are kept (see --runs): a study that was stopped goes on where it was. Writes DIR/STUDY.json. That a
-    claim does not hold is a finding and no failure: the exit code is 0 all the same.
+    Finished runs are kept (see --runs), so the same command continues a study that was stopped. Writes DIR/STUDY.json. A
+    claim that does not hold is a finding, not a failure: the exit code is 0.
 
     \b
     Examples:

@@ -10,15 +10,19 @@ import typer
 
 def swarm(
     nodes: Annotated[int, typer.Option(min=1, max=1000, help="How many nodes.")] = 50,
-    system: Annotated[str, typer.Option(help="How the overlay is woven.")] = "spidercast",
+    system: Annotated[
+        str, typer.Option(help="Which system; `topicweave systems` lists them.")
+    ] = "spidercast",
     topics: Annotated[int, typer.Option(min=1, help="How many topics there are.")] = 100,
     topics_per_node: Annotated[int, typer.Option(min=1, help="How many each node wants.")] = 10,
     rate: Annotated[float, typer.Option(min=0, help="Events published per second, by all together.")] = 10.0,
-    seconds: Annotated[float, typer.Option(min=0, help="Stop after so long; 0 goes on until Ctrl-C.")] = 0.0,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Stop after so many seconds; 0 runs until Ctrl-C.")
+    ] = 0.0,
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Timers: local, lan or wan. By default local, or, for more than 100 nodes, the patient wan.",
+            help="Timers: local, lan or wan. By default local, and wan for more than 100 nodes.",
             show_default=False,
         ),
     ] = None,
@@ -33,19 +37,19 @@ def swarm(
     at: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS", help="Where on loopback the page is served; port 0 takes a free one."
+            metavar="ADDRESS", help="Serve the page at this address on loopback; port 0 takes a free one."
         ),
     ] = "127.0.0.1:0",
     record: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With --dashboard or --simulate: keep what it shows in a file."),
+        typer.Option(metavar="FILE", help="With --dashboard or --simulate: record what the page shows."),
     ] = None,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Record a simulated swarm: no processes, no sockets.")
     ] = False,
-    play: Annotated[Path | None, typer.Option(metavar="FILE", help="Show what was recorded instead.")] = None,
+    play: Annotated[Path | None, typer.Option(metavar="FILE", help="Play a recording instead.")] = None,
 ) -> None:
-    """Start a swarm on loopback and watch it.
+    """Run a whole swarm on this machine, over loopback.
 
     \b
     Examples:

@@ -17,13 +17,15 @@ MEASURES = "degree_mean,degree_max,partitioned_topics,hit_ratio,noise,hops_mean,
 
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What to sweep over.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are gone on with.")],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of the results; the same folder continues a sweep.")
+    ],
     measures: Annotated[
         str, typer.Option(metavar="A,B,…", help="Measures to print; all are in the table.")
     ] = MEASURES,
     format: Annotated[Literal["table", "json"], typer.Option(help="What to print.")] = "table",  # noqa: A002
     telemetry: Telemetry = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed.")] = False,
     table: InCatalog = None,
     runs: Runs = None,
     master: Master = None,
@@ -32,9 +34,9 @@ def sweep(
 ) -> None:
     """Run every combination of systems, parameters, workloads, settings and seeds, one Spark task each.
 
-    Results are appended to DIR/results.parquet as they finish; stopped or killed, the same command goes on where it
-    was. Finished runs are kept (see --runs) and shared with the other commands. A run that fails is recorded in
-    DIR/failures.parquet and holds up no other.
+    Results are appended to DIR/results.parquet as they finish. The same command continues a sweep that was stopped or
+    killed. Finished runs are kept (see --runs) and shared with the other commands. A run that fails is recorded in
+    DIR/failures.parquet, and the others continue.
 
     \b
     Example:

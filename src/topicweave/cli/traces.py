@@ -12,7 +12,7 @@ from topicweave.cli.options import Seed, sharing
 from topicweave.cli.spark import Conf, InCatalog, Master, Verbose, in_catalog
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a folder of tables that is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing folder of tables.")]
 Source = Annotated[Path, typer.Argument(metavar="DIR", help="A workload's folder.")]
 
 sampling = typer.Typer(
@@ -70,7 +70,7 @@ def import_(
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Read a trace into a folder of Parquet tables; lines that are wrong go to rejects.parquet.
+    """Read a trace into a folder of Parquet tables. Wrong lines go to rejects.parquet.
 
     \b
     Examples:
@@ -113,7 +113,7 @@ def describe(
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Say what is in a folder of tables: sizes, popularity and its fitted exponent, how alike interests are.
+    """Describe a workload: its sizes, the popularity of topics with its fitted exponent, how alike interests are.
 
     \b
     Examples:
@@ -185,7 +185,7 @@ def bfs(
     *,
     make: Any,
 ) -> None:
-    """Breadth-first from random nodes of a graph of users, with all links among those reached (OMen §6.1).
+    """Search a graph of users breadth-first from random nodes, and keep the users reached with all links among them (OMen §6.1).
 
     \b
     Example:
@@ -205,7 +205,7 @@ def followed(
     *,
     make: Any,
 ) -> None:
-    """Random nodes of a graph of users and all whom they follow, with all links among these (Vitis §IV-E).
+    """Take random nodes of a graph of users and all whom they follow, with all links among these (Vitis §IV-E).
 
     \b
     Example:
@@ -228,7 +228,7 @@ def universe(
     *,
     make: Any,
 ) -> None:
-    """Seed journals, all their subscribers, and the most popular of the subscribers' journals (Rappel §6.1.2).
+    """Take random journals, all their subscribers, and the most popular of the subscribers' journals (Rappel §6.1.2).
 
     \b
     Example:
@@ -248,7 +248,7 @@ def neighbourhood(
     *,
     make: Any,
 ) -> None:
-    """Nodes by what they have in common, with all their topics. Audiences survive; compare --nodes takes the same.
+    """Take nodes that have topics in common, with all their topics. compare --nodes takes the same sample.
 
     \b
     Example:
@@ -268,7 +268,7 @@ def topics(
     *,
     make: Any,
 ) -> None:
-    """Random topics and everybody who wants one of them (Magnet §4.5).
+    """Take random topics and all nodes that want one of them (Magnet §4.5).
 
     \b
     Example:
@@ -291,7 +291,7 @@ def churn(
     *,
     make: Any,
 ) -> None:
-    """Lay a churn trace over a workload: each node lives the life of a random host of the trace.
+    """Add a churn trace to a workload: each node comes and goes as a random host of the trace does.
 
     \b
     Example:

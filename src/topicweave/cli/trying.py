@@ -47,7 +47,7 @@ Events = Annotated[
 PresetOption = Annotated[
     Literal["lan", "local", "wan", "paper"],
     typer.Option(
-        help="With which times nodes run: those of live nodes with this preset, or the papers' own.",
+        help="Timers: those of live nodes with this preset, or the papers' own.",
     ),
 ]
 MembershipOption = Annotated[
@@ -106,14 +106,12 @@ Crash = Annotated[
         min=0.0,
         max=0.9,
         metavar="SHARE",
-        help="In the end this share of nodes crashes, the best connected among them; 0: none.",
+        help="At the end this share of nodes (0: none) crashes, the best connected node among them.",
     ),
 ]
 Nodes = Annotated[
     int | None,
-    typer.Option(
-        min=1, metavar="N", help="Of a larger workload, a sample of so many nodes that have much in common."
-    ),
+    typer.Option(min=1, metavar="N", help="Sample so many nodes that have much in common."),
 ]
 Budget = Annotated[
     str,
@@ -129,7 +127,7 @@ WorkersOption = Annotated[
 MasterOption = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", help="Where Spark runs: 'local[*]' here if not given, spark://…, yarn, k8s://…"
+        metavar="URL", help="Where Spark runs: 'local[*]' (here, the default), spark://…, yarn, k8s://…"
     ),
 ]
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from topicweave.model.workload import Workload
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make workloads and look at them.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Generate, import, sample and describe workloads."
+)
 
 MOST_POPULAR = 5
 
@@ -42,8 +44,8 @@ def generate(
             min=0, metavar="N", help="Topics that a node wants at most; as many as --min-size if not given."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, another workload.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a workload that is there.")] = False,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed gives another workload.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing workload.")] = False,
     changes: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,8 +65,8 @@ def generate(
 ) -> None:
     """Draw a synthetic workload and write it to a folder of Parquet tables.
 
-    Without MODEL it is SpiderCast's, small and made here. The same seed gives the same rows on any machine, any
-    number of cores and any cluster. Stopped, the same command goes on where it was.
+    Without MODEL it is SpiderCast's, small, and drawn in this process. The same seed gives the same rows on any machine, any
+    number of cores and any cluster. The same command continues one that was stopped.
 
     \b
     Examples:
@@ -94,7 +96,7 @@ def generate(
 
 @app.command()
 def models() -> None:
-    """List the models of workloads with their parameters, and those of how popular topics are.
+    """List the models of workloads with their parameters, and the models of topic popularity.
 
     \b
     Example:
@@ -120,7 +122,7 @@ def models() -> None:
 def show_workload(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A workload's folder.")],
 ) -> None:
-    """Check a workload and say what is in it.
+    """Check a workload and print its sizes.
 
     \b
     Example:
