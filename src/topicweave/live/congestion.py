@@ -1,16 +1,16 @@
-"""Backpressure: whoever sends faster than a peer reads is slowed down before that peer's queue is full. No I/O, no clock.
+"""Backpressure: a node that sends faster than a peer reads is slowed down before the peer's queue is full. No I/O, no clock.
 
 Rules kept
 ----------
-1. While more than `ENOUGH` bytes (or half of what is allowed) wait in a peer's outbox, the node's own `publish` waits, and nothing is read from
-   other peers whose events are passed on: so their queues fill up in turn, until the publishers wait, however many relays lie between.
-2. What the congested peer itself sends is read on: two nodes that fill each other's queues would otherwise wait for each other. So is what comes
-   from peers whose last messages were not passed on: three nodes in a circle, each of which has what it is sent, would otherwise wait for each
-   other, and nobody would hear that he shall push no more.
-3. A peer that reads, however slowly, holds up others as long as it must. One that stands still spends its credit: `PATIENCE` seconds of standing
-   still, which come back at `REFILL` per second. Without credit it holds up nobody: what does not fit into its queue is refused, counted and, if it is the
-   node's own, told in the receipt. It may hold up others again with a credit of `AGAIN`. So a peer that stalls again and again costs the swarm a moment,
-   then less than a tenth of its time.
+1. While more than `ENOUGH` bytes (or half of what is allowed) wait in a peer's outbox, the node's own `publish` waits, and the node reads nothing
+   from other peers whose events it passes on. So their queues fill in turn, until the publishers wait, however many nodes lie between.
+2. The node keeps reading the congested peer itself: two nodes that fill each other's queues would otherwise wait for each other. It also keeps
+   reading peers whose last messages it did not pass on: three nodes in a circle, each of which has the others' events already, would otherwise wait
+   for each other, and none would hear the request to push no more.
+3. A peer that reads, however slowly, delays others for as long as it needs. A peer that stands still spends its credit: `PATIENCE` seconds of standing
+   still, which come back at `REFILL` per second. Without credit it delays nobody: what does not fit into its queue is refused, counted and, if it is the
+   node's own, reported in the receipt. It can delay others again once it has a credit of `AGAIN`. So a peer that stalls again and again costs the swarm
+   a moment, then less than a tenth of its time.
 """
 
 from __future__ import annotations

@@ -25,61 +25,69 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What others can make this node hold or do."""
 
     frame_bytes: int = 4 * 1024 * 1024
+    """The largest frame that a peer may send."""
     hello_bytes: int = 4096
-    """A frame of a peer that has not said hello yet."""
+    """The largest frame that a peer may send before its hello."""
     payload_bytes: int = 1024 * 1024
+    """The largest payload of an event."""
     queue_bytes: int = 4 * 1024 * 1024
-    """Waiting for one peer; see `outbox` for what goes when it is full."""
+    """What waits for one peer. When the queue is full, old gossip is dropped, then events are refused."""
     connections: int = 512
+    """Unused connections make room for new ones; links of the overlay do not."""
     half_open: int = 128
-    """Connections that have not said hello yet; for one more, the oldest of the address with most of them goes."""
+    """Connections that have not said hello. When there is one more, the oldest one of the address with most of them is closed."""
     bytes_per_second: int = 256 * 1024 * 1024
-    """Of one peer; as below."""
+    """What one peer may send; works as `messages_per_second` does."""
     messages_per_second: int = 1_000_000
-    """Of one peer; beyond that its socket is not read until it is within again, so nothing is lost."""
+    """What one peer may send. Beyond that the node reads the peer's socket more slowly, so nothing is lost."""
     topics_per_peer: int = 16_384
+    """How many topics one peer may want."""
     pattern_topics: int = 8192
-    """Topics that patterns find and subscribe to, all together; more are left out, and whoever subscribed is told."""
+    """Topics that all patterns of the node find together. More are left out, and the subscriber is told."""
     addresses: int = 8192
+    """Addresses of other nodes that the node remembers."""
     credentials: int = 4096
+    """Certificates of other nodes that the node remembers."""
     application_events: int = 65_536
-    """Handed over and not yet taken by the application; then the oldest goes, and is announced as a gap."""
+    """Events that wait for the application. Beyond that the oldest is dropped and announced as a gap."""
     application_bytes: int = 64 * 1024 * 1024
+    """The same, in bytes."""
     cache_bytes: int = 64 * 1024 * 1024
-    """Of all topics' caches together."""
+    """The caches of all topics together."""
     max_memory: int = 512 * 1024 * 1024
-    """Bytes that peers and applications can make this node hold, all together: see `memory` for what counts, and for each kind's share."""
+    """Bytes that peers and applications can make this node hold, in all. docs/security.md says what counts, and the share of each kind."""
 
 
 class LogLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the data folder keeps of a topic for those who missed it, beyond the cache."""
+    """How many events of a topic the data folder keeps for nodes that missed them, beyond the cache."""
 
     events: int = 0
-    """0 keeps what the cache holds."""
+    """How many events; 0 keeps as many as the cache holds."""
     bytes: int = 256 * 1024 * 1024
+    """How many bytes."""
     seconds: float = 0.0
-    """What came longer ago goes; 0 sets no limit."""
+    """For how many seconds after an event came; 0 sets no limit."""
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """The transport's times, in seconds."""
+    """The transport's timers, in seconds."""
 
     hello_timeout: float
     heartbeat: float
-    """A link on which nothing came for so long is asked for a sign of life."""
+    """After so much silence a node asks the peer for a sign of life."""
     dead_after: float
-    """A link on which nothing came for so long is dead."""
+    """After so much silence a link is dead."""
     idle_close: float
-    """A link that carried no message for so long, and is no link of the overlay, is closed in order."""
+    """A connection that is no link of the overlay and carried no message for so long is closed in order."""
     dial_timeout: float
     first_backoff: float
     dial_attempts: int
-    """After so many failures in a row a peer is taken for unreachable."""
+    """After so many failures in a row a peer counts as unreachable."""
     unreachable_pause: float
-    """For so long an unreachable peer is not tried again."""
+    """The pause before an unreachable peer is tried again."""
     catch_up_period: float
     gap_patience: float = 10.0
-    """For so long a missing event is asked for before it is announced as missed."""
+    """How long a node asks for a missing event before it announces a gap."""
 
 
 PACES: dict[Preset, Pace] = {
@@ -122,7 +130,7 @@ PACES: dict[Preset, Pace] = {
 
 
 class Address(msgspec.Struct, frozen=True, array_like=True):
-    """Where a node listens: an IP address, never a name, so that no peer makes us ask a name server."""
+    """Where a node listens: an IP address. It is never a host name, so no peer can make us ask a name server."""
 
     host: str
     port: int
@@ -156,7 +164,7 @@ class Address(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SeedName(msgspec.Struct, frozen=True):
-    """Where to join: the user's word, so names of hosts are looked up."""
+    """Where to join, as the user wrote it. A host name is looked up."""
 
     host: str
     port: int
@@ -185,76 +193,76 @@ class SeedName(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything one node is told at its start."""
+    """What a node is told at its start."""
 
     name: str = ""
-    """Who it is. With keys, the certificate's name; otherwise, if empty, drawn at random (and kept with `data`)."""
+    """The node's name. With keys it is the name in the certificate. Otherwise an empty name is drawn at random (and kept with `data`)."""
     swarm: str = "topicweave"
-    """Which swarm it belongs to; nodes of another one are not let in."""
+    """The swarm's name. Nodes of another swarm are refused."""
     system: str = "spidercast"
-    """How the overlay is woven, the same for the whole swarm: `topicweave systems` lists what there is."""
+    """The system that links the nodes, the same for the whole swarm. `topicweave systems` lists all systems."""
     parameters: dict[str, Any] = {}
-    """The system's parameters, where they are not to be the preset's."""
+    """Parameters of the system that differ from the preset's."""
     listen: str = "127.0.0.1:0"
     """IP address and port for other nodes; port 0 takes a free one."""
     advertise: str = ""
-    """Where others reach it, if that is not where it listens."""
+    """The address at which others reach the node, if it is not the one that it listens on."""
     join: tuple[str, ...] = ()
-    """Hosts and ports of nodes to join, tried for ever."""
+    """Hosts and ports of nodes that are up. The node never stops trying those that do not answer."""
     subscribe: tuple[str, ...] = ()
-    """Topics and patterns wanted from the start."""
+    """Topics and patterns to subscribe to at the start."""
     patterns: Literal["auto", "on", "off"] = "auto"
-    """Patterns such as `sensors/+/temperature`. `auto`: where the system has a topic directory. `on`: whatever the system, the same for the whole swarm.
+    """Patterns such as `sensors/+/temperature`. `auto`: on, if the system has a topic directory. `on`: with any system, the same for the whole swarm.
     `off`: this node announces no names and takes no patterns."""
     private_names: bool = False
-    """Names are announced hashed, level by level, the same for the whole swarm."""
+    """Announce names as hashes, level by level; the same for the whole swarm."""
     preset: Preset = DEFAULT
-    """Times for the network that the swarm is on: `local` (one machine), `lan` or `wan`."""
+    """Timers that fit the swarm's network: `local` (one machine), `lan` or `wan`."""
     view: int = 1000
-    """How many peers' interests it remembers."""
+    """How many peers' interests the node remembers."""
     keys: str = ""
     """The folder that `topicweave keys issue` made."""
     insecure: bool = False
     """No keys: no TLS, no signatures, on loopback only."""
     unproven_contacts: bool = False
-    """With keys: believe homes of topics also where subscribers did not sign what is said of them. For the time in which a swarm holds nodes of versions whose wire format is
+    """With keys: believe what homes say of subscribers without the subscribers' signature. Set it while the swarm holds nodes of versions whose wire format is
     5 or 6."""
     data: str = ""
-    """The folder that outlives the process."""
+    """The folder for data that survives a restart."""
     cache: int = 100
-    """Events kept per topic for those who missed them; 0 turns catching up off."""
+    """How many events of each topic the node keeps for neighbours that missed them; 0 turns catching up off."""
     caches: dict[str, int] = {}
     """The same for single topics."""
     log: LogLimits = LogLimits()
-    """How deep the data folder's log of each topic is."""
+    """How many events of each topic the data folder keeps."""
     logs: dict[str, LogLimits] = {}
     """The same for single topics."""
     retained: tuple[str, ...] = ()
-    """Topics of which the last event is kept whatever the limits say."""
+    """Topics whose last event is kept whatever the limits say."""
     delivery: Literal["at-most-once", "at-least-once"] = "at-most-once"
-    """At least once: what the application has not acknowledged is handed over again."""
+    """With `at-least-once` the application gets an event again that it has not acknowledged."""
     redeliver_after: float = 30.0
-    """Seconds without an acknowledgement after which that is done."""
+    """How many seconds the node waits for the acknowledgement."""
     when_disk_fails: Literal["hold", "hand-over"] = "hold"
-    """What becomes of events while the data folder takes nothing; see docs/delivery-contract.md."""
+    """What the node does with events while the data folder takes nothing; see docs/delivery-contract.md."""
     http: str = ""
-    """Where to serve HTTP; nowhere if empty."""
+    """The address on which to serve HTTP; none if empty."""
     token: str = ""
-    """Asked of HTTP clients; must be set where HTTP is not on loopback."""
+    """The token that HTTP clients must send. HTTP outside loopback needs one."""
     mqtt: str = ""
-    """Where to serve MQTT clients; nowhere if empty."""
+    """The address on which to serve MQTT clients; none if empty."""
     mqtt_passwords: str = ""
-    """The file of their names and passwords; must be given where MQTT is not on loopback."""
+    """The file of MQTT clients' names and passwords. MQTT outside loopback needs one."""
     mqtt_permissions: str = ""
-    """The file that says what each may publish and subscribe to."""
+    """The file that says what each MQTT client may publish and subscribe to."""
     mqtt_certificate: str = ""
-    """Serves MQTT over TLS: the file of the certificate and those above it."""
+    """Serve MQTT over TLS with this file: the certificate and those above it."""
     mqtt_key: str = ""
-    """Its key, if that is a file of its own."""
+    """The certificate's key, if it is in a file of its own."""
     telemetry: str = ""
     """The folder for the telemetry tables."""
     limits: Limits = Limits()
-    """What others can make this node hold or do."""
+    """Limits on what others can make this node hold or do."""
 
     def __post_init__(self) -> None:
         listen = Address.parse(self.listen, "listen")
@@ -313,7 +321,7 @@ def load_settings(
     environment: Mapping[str, str] = os.environ,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """From a TOML file, then `TOPICWEAVE_…` variables, then flags: later ones win.
+    """Settings from a TOML file, then `TOPICWEAVE_…` variables, then flags. The later source wins.
 
     Lists in variables are separated by commas. A variable that names no setting is refused: it is a typing error.
     """

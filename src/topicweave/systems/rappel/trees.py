@@ -502,10 +502,10 @@ class FeedTrees:
                 self._changed()
 
     def _should_lead(self, tree: Tree, asked_by: NodeId) -> bool:
-        """Whether a node that is asked as the root to be, and is none yet, has to become it.
+        """Whether a node that is asked as if it were the root has to become the root.
 
-        The root that was is gone, and others found out first. Or this node still hears of it, which gossip may take a minute to end, but hangs below the
-        one that asks, and that has no parent: there is no root above either. Should there be one after all, roots find each other.
+        Either the old root has left, and others noticed first. Or the old root has left and gossip still names it, for up to a minute. Then this node hangs
+        below the asking node, which has no parent, so neither has a root above it. If there is a root after all, the two roots find each other.
         """
         if tree.is_root:
             return False

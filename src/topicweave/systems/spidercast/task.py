@@ -51,8 +51,8 @@ from topicweave.systems.spidercast.selection import Selection, Shared
 
 MOST_REDIRECTS = 32
 REFUSED = 12
-"""For how many quarantines a question is not repeated that was answered for good: an offer refused, a link made that did
-not help."""
+"""After a definite answer, do not ask this peer again for this many quarantine periods. An answer is definite if the peer refused
+an offer, or if the link that it made did not help."""
 
 
 class TaskNeighbour(msgspec.Struct):
