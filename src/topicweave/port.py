@@ -2,17 +2,17 @@
 
 Rules kept on both sides
 ------------------------
-1. A node is a plain object. It is told things (`start`, `receive`, `timer`, `subscribe`, `unsubscribe`,
-   `publish`, `peer_lost`, `leave`) one at a time and finishes each before the next; it never waits.
-2. It learns the time, draws random numbers, sends, sets timers and hands over events only through the
-   `World` it was made with. So the simulator and the live runtime run the same class, and a run is a
+1. A node is a plain object. Its world calls it (`start`, `receive`, `timer`, `subscribe`, `unsubscribe`,
+   `publish`, `peer_lost`, `leave`), one call at a time. The node finishes each call before the next and never waits.
+2. A node learns the time, draws random numbers, sends messages, sets timers and delivers events only through the
+   `World` that it was made with. So the simulator and the live runtime run the same class, and a run is a
    function of its inputs and its seed.
-3. Sending never fails visibly: a message may be lost, late, doubled or overtaken. Whoever needs an answer
+3. Sending never fails visibly: a message may be lost, late, doubled or overtaken. A node that needs an answer
    sets a timer.
 4. A timer has a key. Setting a key again moves that timer; a fired or cancelled key is forgotten. The key's
-   first element names the block or task it belongs to, so a node can route it and a test can see what leaks.
-5. A message that carries an event is an `EventMessage`. The world sees every one that arrives and writes it
-   down (wanted or not, first or again): no system reports its own noise.
+   first element names the block or task that it belongs to, so a node can route it and a test can see what leaks.
+5. A message that carries an event is an `EventMessage`. The world records every one that arrives, wanted or not,
+   first or again. So no system reports its own noise.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from topicweave.model.ids import NodeId, TopicId
 TimerKey = tuple[Any, ...]
 
 PROOF_LASTS = 7200.0
-"""Seconds for which a proof is good."""
+"""For how many seconds a proof counts."""
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
-    """Base of all messages: immutable, since the simulator passes them by reference.
+    """Base of all messages. They are immutable, because the simulator passes them by reference.
 
-    Nothing immutable refers back to itself, so the garbage collector need not look for circles in them.
+    An immutable message cannot refer to itself, so the garbage collector need not look for cycles in it.
     """
 
     wire: ClassVar[int] = 0
-    """The wire format that brought this kind, if it came later than others of its system. Whoever sends it asks `World.understands` first."""
+    """The version of the wire format that brought this kind of message, if it is newer than the system. A sender asks `World.understands` first."""
 
     def introduces(self) -> Iterable[NodeId]:
-        """Peers the receiver may contact because of this message.
+        """Peers that the receiver may contact because of this message.
 
         The live world sends their addresses along; the simulator needs none.
         """
         return ()
 
     def vouchers(self) -> Iterable[tuple[NodeId, bytes]]:
-        """Who vouched for something that the message says, with which proof (`World.vouch`).
+        """Who signed something that the message says, with the proof (`World.vouch`).
 
         The live world sends their certificates along.
         """
@@ -65,13 +65,13 @@ class EventMessage(Message, frozen=True, array_like=True):
 
 
 class InFormat(Protocol):
-    """What came with a wire format: a kind of message, or a part of one."""
+    """Something that a version of the wire format brought: a kind of message, or a part of one."""
 
     wire: ClassVar[int]
 
 
 class World(Protocol):
-    """What a node may ask for."""
+    """What a node may ask its world for."""
 
     @property
     def now(self) -> float:
@@ -85,7 +85,7 @@ class World(Protocol):
         """Send and forget."""
 
     def understands(self, peer: NodeId, kind: type[InFormat]) -> bool:
-        """Whether a peer, which may run an earlier version, knows such messages or parts; False if that is not known."""
+        """Whether a peer, which may run an earlier version, knows such messages or parts. False if that is unknown."""
 
     def set_timer(self, key: TimerKey, delay: float) -> None:
         """Call `node.timer(key)` once, `delay` seconds from now, unless cancelled or set again before."""
@@ -98,24 +98,24 @@ class World(Protocol):
 
     @property
     def vouches_by(self) -> bytes:
-        """Names the key by which this node vouches for what it says; empty where nothing is proven."""
+        """The name of the key with which this node signs what it says; empty if nodes have no keys."""
 
     def vouch(self, statement: bytes) -> bytes:
-        """A proof that this node said so, now. It is good for `PROOF_LASTS` seconds."""
+        """A proof that this node says so now. It counts for `PROOF_LASTS` seconds."""
 
     def vouched(self, by: NodeId, statement: bytes, proof: bytes) -> bool:
-        """Whether a node said so, and lately; with an empty proof, whether what nobody vouches for counts, too."""
+        """Whether the proof shows that a node said so lately. With an empty proof: whether statements without a proof count."""
 
 
 class Onward(NamedTuple):
-    """What is to be done with events that a node took note of: send these messages to each of these peers, and hand over their events if they are wanted."""
+    """What a world does with events that a node took note of: it sends these messages to each of these peers, and delivers the events if they are wanted."""
 
     messages: Sequence[EventMessage]
     peers: Sequence[NodeId]
 
 
 class Published(msgspec.Struct, frozen=True, gc=False):
-    """What a publisher is told at once: the event, how many neighbours it was handed to, and if none, why."""
+    """What a publisher learns at once: the event, how many neighbours it was sent to, and if none, why."""
 
     event: Event
     sent_to: int
@@ -158,7 +158,7 @@ class Node(ABC):
         self._timers: dict[str, Callable[[TimerKey], None]] = {}
 
     def use(self, block: Block) -> None:
-        """Let a block handle its messages and timers; what another one handles already is an error of the node."""
+        """Let a block handle its messages and timers. Two blocks may not handle the same one."""
         receivers, timers = block.receivers(), block.timers()
         taken = [kind.__name__ for kind in receivers if kind in self._receivers]
         taken += [name for name in timers if name in self._timers]
@@ -169,33 +169,34 @@ class Node(ABC):
 
     @property
     def message_types(self) -> tuple[type[Message], ...]:
-        """All messages this node understands: what the live decoder accepts."""
+        """All messages that this node understands. The live decoder accepts these."""
         return tuple(self._receivers)
 
     def receive(self, sender: NodeId, message: Message) -> None:
         self._receivers[type(message)](sender, message)
 
     def receive_run(self, sender: NodeId, messages: Sequence[EventMessage]) -> Onward | None:
-        """Messages of one kind, with consecutive events of one publisher on one topic that crossed as many links each.
+        """Take a run: messages of one kind, with consecutive events of one publisher on one topic that crossed the same number of links.
 
-        A node that can take note of all at once says what is to be done with them. None: nothing has happened, let it `receive` them one by one.
+        A node that can take note of all of them at once returns what to do with them. It returns None if it did nothing; then the world lets it `receive` them
+        one by one.
         """
         return None
 
     def targets(self, topic: TopicId) -> Collection[NodeId]:
-        """Who would be sent an event that is published on a topic now, if that is all there is to it; nobody: let the node `publish` it.
+        """The peers to which an event on a topic would be sent now, if nothing else has to be done. Empty: call `publish`.
 
-        A world that has many events to publish may send them to these peers itself, as the node numbers them and puts them into messages (`numbered`),
-        and tell the node afterwards, before anything else (`published`): the same as one by one, for less.
+        A world with many events to publish may send them to these peers itself. The node numbers each event and makes its message (`numbered`). The world
+        tells the node about them (`published`) before it calls anything else. The result is that of `publish`, at less cost.
         """
         return ()
 
     def numbered(self, topic: TopicId, payload: bytes) -> EventMessage:
-        """The next event on a topic that has `targets`, as it is sent to them."""
+        """The next event on a topic that has `targets`, as a message to them."""
         raise NotImplementedError
 
     def published(self, messages: Sequence[EventMessage]) -> None:
-        """These, with consecutive events on one topic, were sent to its `targets`."""
+        """The world sent these messages, with consecutive events on one topic, to the topic's `targets`."""
         raise NotImplementedError
 
     def timer(self, key: TimerKey) -> None:
@@ -205,12 +206,12 @@ class Node(ABC):
 
     @abstractmethod
     def start(self, contacts: Sequence[NodeId]) -> None:
-        """Join, knowing a few nodes that may be alive. Also called after a restart that kept the memory."""
+        """Join through these contacts, which may be alive. Also called after a restart that kept the memory."""
 
     def resume(self, epoch: int, sequences: Mapping[TopicId, int]) -> None:  # noqa: B027 - may be ignored
-        """Number events on from where an earlier life ended; told before `start`, if that life left a record.
+        """Continue the numbering of events of an earlier life. Called before `start`, if that life left a record.
 
-        A node that ignores this begins a new epoch, which is right, too: see `Event`.
+        A node that ignores this begins a new epoch, which is correct, too: see `Event`.
         """
 
     @abstractmethod
@@ -218,25 +219,25 @@ class Node(ABC):
         """Want a topic from now on."""
 
     def subscribe_all(self, topics: Sequence[TopicId]) -> None:
-        """Want several topics from now on; a system that has something to do per change does it once."""
+        """Want several topics from now on. A system that acts on each change acts once."""
         for topic in topics:
             self.subscribe(topic)
 
     @abstractmethod
     def unsubscribe(self, topic: TopicId) -> None:
-        """Want a topic no more."""
+        """Stop wanting a topic."""
 
     @abstractmethod
     def publish(self, topic: TopicId, payload: bytes = b"") -> Published:
-        """Send an event to everybody who wants its topic."""
+        """Send an event to every node that wants its topic."""
 
     @abstractmethod
     def peer_lost(self, peer: NodeId) -> None:
-        """The world found a peer unreachable (a broken connection, say)."""
+        """The world found a peer unreachable, for example because a connection broke."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Say goodbye in order; the world stops the node right after."""
+        """Say goodbye. The world stops the node right after."""
 
     @abstractmethod
     def links(self) -> Iterable[Link]:
@@ -244,13 +245,13 @@ class Node(ABC):
 
     @abstractmethod
     def known_peers(self) -> Iterable[NodeId]:
-        """Every peer some state is kept for: must not keep the departed for ever (checked by campaigns)."""
+        """Every peer that the node keeps state for. Peers that left must go some time (campaigns check this)."""
 
     def gauges(self) -> Mapping[str, float]:
-        """Figures of the system's own, for observers."""
+        """The system's own figures, for observers."""
         return {}
 
     @property
     def degree(self) -> int:
-        """Distinct peers a link leads to."""
+        """How many peers the node has a link to."""
         return len({link.peer for link in self.links()})

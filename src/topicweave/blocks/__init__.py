@@ -1,1 +1,1 @@
-"""Shared parts of nodes, each written once: no I/O, no clock, no global randomness."""
+"""Blocks: parts that the nodes of several systems share. They do no I/O, read no clock and use no global random numbers."""

@@ -1,1 +1,1 @@
-"""Whole networks as arrays: one engine per system, the same rules as the nodes, in rounds."""
+"""Array engines: they compute whole networks in rounds, one engine per system, by the same rules as the nodes."""

@@ -1,4 +1,4 @@
-"""Choosing a system from Python: compare all of them on your subscriptions, ask for advice, play with one."""
+"""Choosing a system from Python: compare all systems on your subscriptions, get advice, or simulate one."""
 
 from topicweave.choose.advising import advise
 from topicweave.choose.comparing import compare

@@ -4,7 +4,7 @@
 
     overlay = low_oda(Instance.of_workload(workload))
 
-`problem` says what is asked, `reference` answers by definition, `small` with NumPy alone, `compiled` with Numba; the three give the
+`problem` states the problem. `reference` solves it by definition, `small` with NumPy alone, `compiled` with Numba. The three give the
 same edges in the same order.
 """
 

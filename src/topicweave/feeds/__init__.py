@@ -1,1 +1,1 @@
-"""Feeds over the mesh: readers of the same feed share one of them that polls it. See docs/feeds.md."""
+"""RSS and Atom feeds over a swarm: one reader of a feed polls it for all. See docs/feeds.md."""

@@ -1,6 +1,6 @@
-"""World two: the same systems over real sockets.
+"""World two: live nodes, which run the systems over real sockets.
 
-`connect` is the whole of the public API; `Settings` says what a node is to be.
+`connect` starts a node; `Settings` says how the node is set up. That is the whole public API.
 """
 
 from topicweave.client.words import Gap

@@ -1,4 +1,4 @@
-"""A live node, whole: what applications hold in their hands.
+"""A live node, as applications use it.
 
 async with topicweave.connect(insecure=True, join=["127.0.0.1:7000"]) as node:
     await node.subscribe("news")

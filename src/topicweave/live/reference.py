@@ -15,9 +15,9 @@ from topicweave.live.settings import ENVIRONMENT, Limits, LogLimits, Settings
 _HEAD = f"""# Settings
 
 This page lists all settings of a node: name, type, default and meaning. A node takes them from a TOML file
-(`--config`), then from variables, then from flags. The later source wins. A variable's name is `{ENVIRONMENT}` and the setting in
-capitals; lists are separated by commas. `topicweave config check` finds mistakes, `topicweave config show` prints the
-settings that result.
+(`--config`), then from variables, then from flags. The later source wins. A variable's name is `{ENVIRONMENT}` and
+the setting in capitals; lists are separated by commas. `topicweave config check` finds mistakes, `topicweave config
+show` prints the settings that result.
 
 `topicweave config reference` writes this page.
 """

@@ -1,7 +1,7 @@
-"""What the tables of a run say: the definition of every measure, in memory, over arrays.
+"""Measures: each is defined here once, as array work over the tables of a run.
 
-Measures take pyarrow tables with the columns of `topicweave.telemetry.schema` and a subscriptions table (node,
-topic) of names. `measure_run` gives them all.
+A measure takes pyarrow tables with the columns of `topicweave.telemetry.schema`, and a subscriptions table (node,
+topic) of names. `measure_run` computes all measures.
 """
 
 from topicweave.measures.similarity import tdi

@@ -1,1 +1,1 @@
-"""Plain data every other part speaks in: identifiers, events, workloads."""
+"""Plain data that all other packages use: identifiers, events, workloads."""

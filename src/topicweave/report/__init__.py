@@ -1,4 +1,4 @@
-"""Figures and pages: what a comparison looks like once it has run."""
+"""Reports: the figures and pages of a finished comparison."""
 
 from topicweave.report.comparison import Comparison, Entry, Setting
 

@@ -1,4 +1,4 @@
-"""Runs described as plain data, carried out one by one or many at a time, and never twice."""
+"""Runs: each is plain data that says what to do. A runner carries out many at a time and never repeats a finished one."""
 
 from topicweave.runs.run import Result, Run, Source, carry_out
 from topicweave.runs.runner import Processes, run_all

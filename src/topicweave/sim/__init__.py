@@ -1,1 +1,1 @@
-"""World one: virtual time, latency, churn and faults, all from one seed."""
+"""World one: the simulator, with virtual time, latency, churn and faults, all from one seed."""

@@ -1,1 +1,1 @@
-"""The published systems and their baselines: one node's half each."""
+"""The systems: those of the papers, their baselines, and our own. Each is written as the code of one node."""

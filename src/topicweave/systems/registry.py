@@ -1,7 +1,7 @@
 """The systems that can be run, by name.
 
-One of ours adds a line here. One of another package is named in that package's metadata, as an entry point of the group
-`topicweave.systems` whose object is a `System`:
+A system of this repository has a line here. A system of another package is an entry point of the group `topicweave.systems`
+in that package's metadata. The entry point's object is a `System`:
 
     [project.entry-points."topicweave.systems"]
     mine = "my_package:MINE"
@@ -37,7 +37,7 @@ GROUP = "topicweave.systems"
 
 
 class Systems(Mapping[str, System]):
-    """Ours, then those of other packages, which are imported when somebody asks for one of them or for all."""
+    """Our systems, then those of other packages. These are imported when a caller asks for one of them, or for all."""
 
     def __init__(self, ours: Iterable[System]) -> None:
         self._ours = {system.name: system for system in ours}
@@ -61,12 +61,12 @@ class Systems(Mapping[str, System]):
 
     @property
     def broken(self) -> dict[str, str]:
-        """By name, what is wrong with those of other packages that can't be had, in a line."""
+        """Systems of other packages that cannot be used: the name, and the reason in a line."""
         self._load_all()
         return dict(self._broken)
 
     def why_not(self, name: str) -> str | None:
-        """What is wrong with a system of another package, if there is one of that name."""
+        """Why a system of another package cannot be used, if there is one of that name."""
         self._load(name)
         return self._broken.get(name)
 

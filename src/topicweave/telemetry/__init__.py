@@ -1,4 +1,4 @@
-"""What a run leaves behind: tables, written alike by the simulator and by live nodes."""
+"""Telemetry: the tables that a run writes. The simulator and live nodes write the same ones."""
 
 from topicweave.telemetry.parts import PartsTelemetry
 from topicweave.telemetry.schema import event_key

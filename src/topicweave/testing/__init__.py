@@ -1,4 +1,4 @@
-"""Tools to test systems with, ours and yours: a virtual network turned by hand, fault scenarios, and what must hold afterwards."""
+"""Tools for testing systems, ours and yours: a virtual network that a test steps through, fault scenarios, and the invariants to check."""
 
 from topicweave.testing.bench import NEWS, SPORT, Bench, pair
 from topicweave.testing.campaign import Scenario, Verdict, draw_scenario, run_campaign, run_scenario

@@ -1,4 +1,4 @@
-"""Synthetic workloads, drawn so that any part of one can be made anywhere and come out the same."""
+"""Synthetic workloads. Any part of a workload can be drawn anywhere, and is the same."""
 
 from topicweave.workloads.popularity import MODELS, popularity
 from topicweave.workloads.spidercast import draw_lists, generate

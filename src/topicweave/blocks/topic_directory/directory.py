@@ -1,9 +1,9 @@
 """One node's part in the topic directory: subscriber, carrier, home.
 
-Theory of operation: every topic has a home on a ring of uniform identifiers (`ring`). Subscribers announce themselves there (`announcer`), hop by hop over
-connections that are open anyway (`carrier`). The home keeps some of them (`home`), names them to each other and brings parts of a topic together that have
-lost each other. It introduces; it never carries events. Records are kept at the home and at its successors; a node that becomes the home of more than before asks
-its neighbours for what they know of it. Where nodes have keys, none of it is believed without the subscriber's own proof (`proofs`).
+Theory of operation: every topic has a home on a ring of uniform identifiers (`ring`). Subscribers announce themselves to the home (`announcer`), hop by hop
+over connections that are open anyway (`carrier`). The home keeps some of the subscribers (`home`), names them to each other, and joins parts of a topic that
+have lost each other. A home introduces nodes and never carries events. Records are kept at the home and at its successors. A node that becomes the home of
+more topics asks its neighbours for their records. If nodes have keys, they believe a record only with the subscriber's own proof (`proofs`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SWEEP_EVERY, INTRODUCE_EVERY = 10, 3
 
 
 class NamedSubscribers(NamedTuple):
-    """Whom a home named as subscribers of a topic; `parted`: they are in another part of it than the node."""
+    """The subscribers of a topic that a home named. `parted`: they are in another part of the topic than the node."""
 
     topic: TopicId
     contacts: Sequence[TopicContact]
@@ -46,8 +46,8 @@ class NamedSubscribers(NamedTuple):
 
 
 class TopicDirectory:
-    """`known(topic)` says how many other subscribers the node knows; `learned(named)` gets those that homes named, and returns of each topic those that are
-    believed; `sample()` gives a random peer; `said(peer, topic)` tells whether a peer said itself to this node that it wants a topic."""
+    """`known(topic)` returns how many other subscribers the node knows. `learned(named)` takes the subscribers that homes named, and returns for each topic those
+    that the node believes. `sample()` returns a random peer. `said(peer, topic)` tells whether a peer itself told this node that it wants a topic."""
 
     def __init__(
         self,

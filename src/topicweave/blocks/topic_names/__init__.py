@@ -1,4 +1,4 @@
-"""The name directory: which topics there are, by patterns of their names. See docs/patterns.md."""
+"""The name directory: it finds topics by patterns of their names. See docs/patterns.md."""
 
 from topicweave.blocks.topic_names.attaching import attach_names, ignore_names
 from topicweave.blocks.topic_names.directory import NameDirectory

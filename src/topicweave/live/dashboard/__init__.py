@@ -1,5 +1,5 @@
-"""The overlay, shown while it runs: what nodes tell of themselves, one picture of it, and the page that draws it.
+"""The dashboard: nodes report what they see, and a page draws the overlay while it runs.
 
-`watch` looks at one node, `picture` puts together what several tell, `figures` are its time series, `showing` hands it to browsers, `recording` to a file.
-`supervisor` runs a swarm of processes on this machine and does to it what the page's buttons say; `nursery` is where these processes are born.
+`watch` reads one node, `picture` combines the reports of several nodes, `figures` are the picture's time series, `showing` sends it to browsers, `recording` to a file.
+`supervisor` runs a swarm of processes on this machine and carries out the page's buttons; `nursery` starts these processes.
 """

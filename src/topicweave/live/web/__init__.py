@@ -1,4 +1,4 @@
-"""The pages of a node's HTTP port, their scripts and styles: files of their own, served as they are, that need nothing from elsewhere."""
+"""The pages of a node's HTTP port, with their scripts and styles. A node serves these files unchanged; they load nothing from other servers."""
 
 from __future__ import annotations
 

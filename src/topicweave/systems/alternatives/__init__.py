@@ -1,1 +1,1 @@
-"""What one would pick instead of any of the papers' systems: they answer "why not just …?"."""
+"""Common alternatives to the papers' systems. They answer the question "why not just …?"."""

@@ -1,1 +1,1 @@
-"""What the papers measure against."""
+"""The simpler systems that the papers compare themselves with."""
