@@ -245,7 +245,7 @@ class Node(ABC):
 
     @abstractmethod
     def known_peers(self) -> Iterable[NodeId]:
-        """Every peer that the node keeps state for. Peers that left must go some time (campaigns check this)."""
+        """Every peer that the node keeps state for. It must drop peers that left (campaigns check this)."""
 
     def gauges(self) -> Mapping[str, float]:
         """The system's own figures, for observers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.pipeline.rounds_here import rounds_here
 from topicweave.measures.summary import Scope
 from topicweave.pipeline.measuring import spark
 from topicweave.pipeline.measuring.api import telemetry_files, workload_files
@@ -12,7 +13,7 @@ from topicweave.pipeline.measuring.latencies import second_look
 from topicweave.pipeline.measuring.plan import LATER, PlanHere
 from topicweave.pipeline.measuring.scan import SURVEYED, scanner, survey
 from topicweave.pipeline.measuring.sources import COLUMNS, chunks_of, read_chunk
-from topicweave.pipeline.rounds import packed, rounds_here, unpacked
+from topicweave.pipeline.rounds import packed, unpacked
 from topicweave.telemetry.schema import SCHEMAS
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.pipeline.rounds_here import LoopHere
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
 from topicweave.pipeline.graphs import api
@@ -25,7 +26,7 @@ from topicweave.pipeline.graphs.diameters import counters, distances, estimates
 from topicweave.pipeline.graphs.links import scan_links
 from topicweave.pipeline.graphs.similar import scan_subscriptions, similar
 from topicweave.pipeline.graphs.survival import scan_churn, survival
-from topicweave.pipeline.rounds import LoopHere, hashes
+from topicweave.pipeline.rounds import hashes
 
 Pairs = set[tuple[str, str]]
 

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from tests.pipeline.rounds_here import LoopHere
 from topicweave.data.reading import real_workload, social_graph
 from topicweave.pipeline.graphs.components import components
 from topicweave.pipeline.graphs.cooccurrence import cooccurrence
 from topicweave.pipeline.graphs.diameters import distances
 from topicweave.pipeline.graphs.links import ALL, scan_links
 from topicweave.pipeline.graphs.similar import scan_subscriptions
-from topicweave.pipeline.rounds import LoopHere, hashes
+from topicweave.pipeline.rounds import hashes
 
 pytestmark = pytest.mark.real_data
 TASKS = 4

@@ -143,10 +143,6 @@ class Picture:
         self._lines.append(line)
         del self._lines[:-KEPT_LINES]
 
-    def state_of(self, key: NodeKey) -> State | None:
-        node = self._nodes.get(key)
-        return None if node is None else node.state
-
     # What goes out.
 
     def whole(self, now: float) -> Frame:
