@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import call
+from topicweave.choose import advising
 from topicweave.live.settings import load_settings
 from topicweave.systems.registry import SYSTEMS, find_system
 
@@ -83,3 +84,25 @@ def test_every_setting_worth_trying_is_one_the_system_has() -> None:
     for system in SYSTEMS.values():
         for changes in system.tuning:
             assert system.settings(**changes) != system.settings()
+
+
+def test_who_asks_for_few_links_is_told_of_a_system_that_can_be_held_to_them(
+    workload: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weave's hubs have more than 8 links unless it is bound to them. The node takes the configuration with the bound."""
+    monkeypatch.setattr(advising, "SYSTEMS", {"weave": SYSTEMS["weave"]})
+    small = ["--events", 20, "--settle", 30, "--seeds", 1, "--workers", 1, "--out", out / "bounded"]
+    ended = call("advise", workload, *small, "--max-degree", 7, "--format", "json")
+    assert ended.exit_code == 0
+    told = json.loads(ended.stdout)
+    assert (told["system"], told["parameters"]) == ("weave", {"max_degree": 7})
+    assert told["fitting"] == ["weave:max_degree=7"]
+    settings = load_settings(out / "bounded" / "node.toml", environment={}, flags={"insecure": True})
+    assert settings.system_parameters(find_system("weave")).max_degree == 7
+
+
+def test_a_bound_that_no_system_can_be_held_to_is_not_tried() -> None:
+    assert "weave:max_degree=6" in advising.worth_trying(6.5)
+    assert not [
+        label for label in (*advising.worth_trying(5.0), *advising.worth_trying()) if "max_degree" in label
+    ]

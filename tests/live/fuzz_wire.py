@@ -23,10 +23,11 @@ with atheris.instrument_imports(include=["topicweave"]):
     from topicweave.live.wire import Codec, read_addresses, read_bye, read_hello, read_interests, read_number
     from topicweave.port import EventMessage
     from topicweave.systems.spidercast.messages import Connect, Heartbeat, InterestUpdate, Redirect
+    from topicweave.systems.weave.messages import Carries, Meet
 
 TREE = (Push, IHave, Graft, Prune)
 PULL = (Notify, NotifyInline, Pull, Pulled)
-OVERLAY = (Offer, Answer, Connect, Heartbeat, InterestUpdate, Redirect)
+OVERLAY = (Offer, Answer, Connect, Heartbeat, InterestUpdate, Redirect, Meet, Carries)
 MOST_TOPICS, MOST_PAYLOAD = 100, 1000
 CODEC = Codec([*TREE, *PULL, *OVERLAY, *catch_up_messages.TYPES], MOST_TOPICS, MOST_PAYLOAD)
 

@@ -95,7 +95,7 @@ def view_of(node: Node) -> DirectoryView:
     return node.view
 
 
-SYSTEMS = ["spidercast", "omen", "rappel", "gossipsub", "ring-per-topic"]
+SYSTEMS = ["spidercast", "omen", "rappel", "gossipsub", "ring-per-topic", "weave"]
 
 
 @pytest.mark.parametrize("parted", [False, True], ids=["named", "introduced"])

@@ -55,7 +55,7 @@ def advise(
     asked: Options = {"seeds": 2, "min_hit": 1.0, **options}
     comparison = compare(
         subscriptions,
-        systems=worth_trying() if systems is None else systems,
+        systems=worth_trying(options.get("max_degree")) if systems is None else systems,
         out=out,
         runs=runs,
         workers=workers,
@@ -67,13 +67,16 @@ def advise(
     return weigh(comparison, PREFERENCES[prefer], prefer)
 
 
-def worth_trying() -> list[str]:
-    """Every system as it comes, and with the settings that its makers say matter."""
+def worth_trying(max_degree: float | None = None) -> list[str]:
+    """Every system as it comes, with the settings that its makers say matter, and held to a bound on links, if it can be."""
     tried = []
     for name, system in SYSTEMS.items():
-        tried.append(name)
+        variants = [{}, *system.tuning]
+        if max_degree is not None and system.hard_bound is not None:
+            parameter, least = system.hard_bound
+            variants += [{parameter: int(max_degree)}] if max_degree >= least else []
         tried += [
             ":".join([name, *(f"{parameter}={value}" for parameter, value in variant.items())])
-            for variant in system.tuning
+            for variant in variants
         ]
     return tried

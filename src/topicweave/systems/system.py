@@ -41,6 +41,8 @@ class System:
     """Times of its own for live presets (`local`, `lan`, `wan`), where the defaults suit none but the simulator or the paper's network."""
     tuning: tuple[Mapping[str, Any], ...] = ()
     """Settings worth trying besides the defaults, for somebody who looks for the system that fits best."""
+    hard_bound: tuple[str, int] | None = None
+    """The parameter that bounds how many links a node may have, where there is one, and the least that it may be."""
     control_kinds: tuple[str, ...] = ()
     """Messages that make and break links: what "control messages per join or leave" counts."""
     heals_within: float = 120.0

@@ -5,7 +5,7 @@ from topicweave.systems.spidercast.parameters import PACES
 from topicweave.systems.system import System
 from topicweave.systems.weave.bounded import build, degree_limit
 from topicweave.systems.weave.node import WeaveNode
-from topicweave.systems.weave.parameters import WeaveParameters
+from topicweave.systems.weave.parameters import LEAST_BOUND, WeaveParameters
 
 WEAVE = System(
     name="weave",
@@ -17,6 +17,7 @@ WEAVE = System(
     degree_limit=degree_limit,
     paces=PACES,
     tuning=({"links": 7}, {"links": 12}),
+    hard_bound=("max_degree", LEAST_BOUND),
     control_kinds=CONTROL_KINDS,
 )
 
