@@ -49,7 +49,8 @@ class Swarm(VirtualNetwork):
 
 
 @pytest.mark.parametrize(
-    ("name", "changes"), [*((name, {}) for name in SYSTEMS), ("weave", {"max_degree": 6})]
+    ("name", "changes"),
+    [*((name, {}) for name in SYSTEMS), ("weave", {"max_degree": 6}), ("weave", {"near": 2.0})],
 )
 def test_no_message_makes_a_node_fail_and_all_are_served_again(name: str, changes: dict[str, Any]) -> None:
     system = SYSTEMS[name]

@@ -10,6 +10,8 @@ import pytest
 from topicweave.errors import BadInput
 from topicweave.sim.faults import Crash, Loss, Partition, SlowNode
 from topicweave.systems.spidercast import SPIDERCAST
+from topicweave.systems.system import System
+from topicweave.systems.weave import WEAVE
 from topicweave.testing import read_scenario, run_scenario, shipped_scenarios
 
 NAMES = ["crash-a-tenth", "lossy-link", "partition", "restart-without-memory", "slow-node"]
@@ -19,9 +21,10 @@ def test_which_come_with_the_package() -> None:
     assert shipped_scenarios() == NAMES
 
 
+@pytest.mark.parametrize("system", [SPIDERCAST, WEAVE], ids=lambda system: system.name)
 @pytest.mark.parametrize("name", NAMES)
-def test_spidercast_passes_ours(name: str) -> None:
-    verdict = run_scenario(SPIDERCAST, read_scenario(name).draw(seed=1))
+def test_ours_are_passed(name: str, system: System) -> None:
+    verdict = run_scenario(system, read_scenario(name).draw(seed=1))
     assert verdict.violations == ()
     assert verdict.deliveries > verdict.events > 40
 

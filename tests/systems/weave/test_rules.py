@@ -62,6 +62,16 @@ def test_a_low_id_counts_like_topics_more(lean: float, found: NodeId) -> None:
     assert rules.cover(view, RING_SIZE - 1, {1, 2, 3}, (), lean, random.Random(0)) == found
 
 
+def test_who_is_far_away_counts_less_and_is_taken_all_the_same_if_nobody_else_would_do() -> None:
+    less = {7: 3.0, 8: 0.5, 9: 20.0}.__getitem__
+    view = view_of({7: frozenset({1, 2, 3}), 8: frozenset({1, 2}), 9: frozenset({4})})
+    assert rules.cover(view, OWN, {1, 2, 3}, (), 0.0, random.Random(0), less) == 8
+    assert rules.cover(view, OWN, {4}, (), 0.0, random.Random(0), less) == 9
+    assert rules.aim(view, OWN, {1, 2, 3, 4}, {}, (), (), 0.0, less) == [8, 7, 9]
+    linked = {7: {1, 2, 3}, 9: {4}}
+    assert rules.aim(view, OWN, {1, 2, 4}, linked, (), (), 0.0, less) == [8, 9]
+
+
 class Sweeping(FullView):
     """Lets go of what is too old when it is asked, as views by gossip do: whoever wants less from then on has another slot."""
 

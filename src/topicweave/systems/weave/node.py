@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from topicweave.blocks.views import InterestView
 from topicweave.model.ids import NodeId, TopicId
@@ -12,6 +12,7 @@ from topicweave.systems.spidercast.node import OverlayNode
 from topicweave.systems.spidercast.selection import Selection
 from topicweave.systems.spidercast.task import REFUSED
 from topicweave.systems.weave import rules
+from topicweave.systems.weave.nearness import Nearness
 from topicweave.systems.weave.parameters import WeaveParameters
 from topicweave.systems.weave.selection import LowerSelection, ShortcutSelection
 
@@ -38,12 +39,21 @@ class WeaveNode(OverlayNode):
         # Until when those who were sent on are taken, should they come again; and until when those who sent this node on are left alone.
         self._sent_on: dict[NodeId, float] = {}
         self._refused: dict[NodeId, float] = {}
+        self._nearness = Nearness(world, parameters.near, self._look_for_better)
         self._cover = self._make_cover(node_id, view, parameters)
         selections = self._selections(node_id, view, parameters)
         super().__init__(world, node_id, subscriptions, view, parameters, selections)
+        self.use(self._nearness)
+
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        self._nearness.restart()
+        super().start(contacts)
 
     def _make_cover(self, own: NodeId, view: InterestView, parameters: WeaveParameters) -> LowerSelection:
-        return LowerSelection(own, view, parameters.most_links, parameters.lean, self._refused.keys())
+        nearness = self._nearness if parameters.near else None
+        return LowerSelection(
+            own, view, parameters.most_links, parameters.lean, self._refused.keys(), nearness
+        )
 
     def _selections(
         self, own: NodeId, view: InterestView, parameters: WeaveParameters
@@ -51,7 +61,11 @@ class WeaveNode(OverlayNode):
         return {COVER: self._cover, SHORTCUT: ShortcutSelection(parameters.links, view, self._needed)}
 
     def known_peers(self) -> set[NodeId]:
-        return super().known_peers().union(self._sent_on, self._refused, self._cover.known_peers())
+        return (
+            super()
+            .known_peers()
+            .union(self._sent_on, self._refused, self._cover.known_peers(), self._nearness.known_peers())
+        )
 
     def _needed(self) -> Collection[NodeId] | None:
         """The neighbours of the tasks that come before shortcuts; None while they still ask for some."""
@@ -79,9 +93,13 @@ class WeaveNode(OverlayNode):
         super().peer_lost(peer)
         self._refused.pop(peer, None)
         self._cover.lost(peer)
+        self._nearness.forget(peer)
 
     def _better_neighbours(self) -> None:
         super()._better_neighbours()
+        for peer in self._nearness.known_peers():
+            if peer not in self._known_versions and not self.view.interest_of(peer):
+                self._nearness.forget(peer)
         self._look_for_better()
         self.tasks[SHORTCUT].wake()
 

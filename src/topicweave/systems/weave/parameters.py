@@ -25,6 +25,9 @@ class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     lean: Lean = 5.0
     """How much a low id counts when a node chooses who covers its topics: the lowest of all like so many topics more. With more of it, few nodes have many
     links and most have few, and ways are shorter."""
+    near: Lean = 0.0
+    """How much distance counts: a peer that is as far away as most like so many topics less, one twice as far like twice as many. 0: nobody is measured.
+    Without effect with `max_degree`."""
     improve: bool = True
     """Nodes that have what they need see whom they would take if they chose anew, and ask those. Without it, links stay as they were found."""
     max_degree: Count = 0

@@ -9,7 +9,7 @@ names: they say nothing of what a node wants.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -41,15 +41,17 @@ def cover(
     excluded: Collection[NodeId],
     lean: float,
     rng: random.Random,
+    less: Callable[[NodeId], float] | None = None,
 ) -> NodeId | None:
-    """The peer with a lower id that wants most of the topics. The lowest id of all counts like `lean` topics more, the highest like none."""
+    """The peer with a lower id that wants most of the topics. The lowest id of all counts like `lean` topics more, the highest like none; each counts like
+    so many topics `less`."""
     counts = view.overlap_counts(topics)
     counts[view.slots(excluded)] = 0
     ids = view.slot_ids()
     counts[ids >= own] = 0
     if not counts.any():
         return None
-    worth = np.where(counts > 0, counts + lean * (1.0 - ids / RING_SIZE), 0.0)
+    worth = np.where(counts > 0, counts + _extra(ids, lean, less), -np.inf)
     equal = np.flatnonzero(worth == worth.max())
     return int(ids[equal[rng.randrange(len(equal))]])
 
@@ -62,6 +64,7 @@ def aim(
     kept: Collection[NodeId],
     excluded: Collection[NodeId],
     lean: float,
+    less: Callable[[NodeId], float] | None = None,
 ) -> list[NodeId]:
     """Whom a node would link to if it chose anew, one after the other as `cover` does; the worth of each is as there.
 
@@ -73,15 +76,16 @@ def aim(
         left
     )  # The view lets go of what is too old: slots are other ones from here on.
     ids = view.slot_ids()
-    worth = lean * (1.0 - ids / RING_SIZE)
+    worth = _extra(ids, lean, less)
     useless = ids >= own
     useless[view.slots([*excluded, *below])] = True
-    linked = {peer: lean * (1.0 - peer / RING_SIZE) + KEPT * (peer in kept) for peer in below}
+    extra = _extra(np.array(list(below), dtype=np.uint64), lean, less)
+    linked = {peer: more + KEPT * (peer in kept) for peer, more in zip(below, extra.tolist(), strict=True)}
     while left:
         counts[useless] = 0
-        best, chosen = 0.0, None
+        best, chosen = -np.inf, None
         if counts.any():
-            slot = int(np.where(counts > 0, counts + worth, 0.0).argmax())
+            slot = int(np.where(counts > 0, counts + worth, -np.inf).argmax())
             best, chosen = float(counts[slot] + worth[slot]), int(ids[slot])
         for peer, more in linked.items():
             shared = len(left.intersection(below[peer]))
@@ -97,6 +101,14 @@ def aim(
             left -= view.interest_of(chosen)
         counts = view.overlap_counts(left)
     return found
+
+
+def _extra(
+    ids: NDArray[np.uint64], lean: float, less: Callable[[NodeId], float] | None
+) -> NDArray[np.float64]:
+    """How many topics more a peer counts than it shares."""
+    extra: NDArray[np.float64] = lean * (1.0 - ids / RING_SIZE)
+    return extra if less is None else extra - np.array([less(peer) for peer in ids.tolist()])
 
 
 def stand_in(

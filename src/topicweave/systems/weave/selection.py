@@ -10,6 +10,7 @@ from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.systems.spidercast.rules import Coverage, most_overlapping
 from topicweave.systems.spidercast.selection import Shared
 from topicweave.systems.weave import rules
+from topicweave.systems.weave.nearness import Nearness
 
 MOST_WAYS_BACK = 32
 
@@ -23,9 +24,17 @@ class LowerSelection:
     """
 
     def __init__(
-        self, own: NodeId, view: InterestView, most: int, lean: float, refused: Collection[NodeId]
+        self,
+        own: NodeId,
+        view: InterestView,
+        most: int,
+        lean: float,
+        refused: Collection[NodeId],
+        nearness: Nearness | None = None,
     ) -> None:
         """refused: those that lately sent this node on; they are asked if nobody else would do"""
+        self._nearness = nearness
+        self._less = nearness.less if nearness is not None else None
         self._id = own
         self._view = view
         self._most = most
@@ -97,7 +106,7 @@ class LowerSelection:
         peer = None
         if uncovered := self._coverage.uncovered():
             for others in ([*excluded, *self._refused], excluded):
-                peer = rules.cover(self._view, self._id, uncovered, others, self._lean, rng)
+                peer = rules.cover(self._view, self._id, uncovered, others, self._lean, rng, self._less)
                 if peer is not None:
                     return peer
             if (peer := self._way_back(uncovered, excluded)) is not None:
@@ -158,11 +167,16 @@ class LowerSelection:
             self._aim or self._below,
             [*excluded, *self._refused],
             self._lean,
+            self._less,
         )
         for peer in self._aim:
             if self._replaced.pop(peer, None) is not None:
                 self._coverage.add(self._below[peer])
-        self._wish = next((peer for peer in self._aim if peer not in self._below), None)
+        wishes = [peer for peer in self._aim if peer not in self._below]
+        if self._nearness is not None:
+            self._nearness.measure(self._aim)
+            wishes = [peer for peer in wishes if self._nearness.settled(peer)]
+        self._wish = wishes[0] if wishes else None
         return self._wish is not None
 
     def wishes_for(self, peer: NodeId) -> bool:
