@@ -33,7 +33,7 @@ from topicweave.systems.presets import DEFAULT
 from topicweave.systems.registry import SYSTEMS
 
 ENOUGH_DELIVERIES = 300
-"""Below this many, a share of 1 may be one of 0.99 as well."""
+"""With fewer deliveries than this, a share of 1 cannot be told from one of 0.99."""
 
 
 def compare(
@@ -54,7 +54,7 @@ def compare(
     subscriptions   a file or folder, a `Workload`, a pandas or Arrow table of (node, topic), or {node: [topics]}
     systems         names, with parameters as in 'spidercast:k_greedy=2'; all systems if not given
     out             where the workload is kept: a folder in `out/compare` named after the subscriptions if not given
-    runs            where finished runs are kept: what was run there before is not run again; `out/runs` if not given, or `runs`
+    runs            where finished runs are kept, so that they are not run again; `out/runs` if not given, or `runs`
                     beside `out`
     workers         processes at a time; as many as cores if not given
     spark           a Spark session to run on instead
@@ -63,7 +63,7 @@ def compare(
     note            called with each sentence that you should know; `Comparison.notes` keeps them
     options         see `topicweave.choose.question.Options`
 
-    A Ctrl-C (in a notebook: stop) ends it; the same call goes on where it was.
+    Ctrl-C (in a notebook: stop) ends the call. The same call continues where it stopped.
 
     >>> lists = {"ann": ["news", "go"], "bob": ["news"], "eve": ["go", "news"]}
     >>> result = compare(lists, systems=["spidercast"], seeds=1, events=10, out=folder, workers=1)

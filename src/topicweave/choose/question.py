@@ -1,4 +1,4 @@
-"""What a user asks: which workload and systems, under what conditions, within what bounds."""
+"""What a user asks: which systems, under which conditions, within which bounds."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from topicweave.systems.system import System
 
 AS_FOUND = TableOptions()
 MOST_TIMES = 10.0
-"""Of the time that a system takes as a rule, an overlay is waited for so many."""
+"""A run waits for an overlay to settle for at most this many times the system's own time to settle."""
 BY_GOSSIP = 2.0
-"""So much longer it takes to settle where nodes must first hear of each other."""
+"""An overlay takes this many times as long to settle if nodes must first hear of each other."""
 COUNTED_FROM = 60.0
-"""Virtual seconds after which traffic is counted, at the soonest: in the first minute membership asks most, and systems settle at different times."""
+"""The earliest virtual second from which traffic counts. In the first minute membership asks most, and systems settle at different times."""
 
 
 class Conditions(TypedDict, total=False):
-    """What all systems go through. What is not given is as in `Question`."""
+    """The conditions that all systems get. Defaults are those of `Question`."""
 
     seeds: int
     seed: int
@@ -46,7 +46,7 @@ class Conditions(TypedDict, total=False):
 
 
 class Bounds(TypedDict, total=False):
-    """What systems are held to; None or False asks for nothing."""
+    """The bounds that systems must keep. None or False sets no bound."""
 
     max_degree: float | None
     max_noise: float | None
@@ -59,7 +59,7 @@ class Bounds(TypedDict, total=False):
 
 
 class FileReading(TypedDict, total=False):
-    """How a file of subscriptions is read; what is None is found out."""
+    """How a file of subscriptions is read. Fields that are None are found out."""
 
     node: str | None
     topic: str | None
@@ -72,9 +72,9 @@ class Options(Conditions, Bounds, FileReading, total=False):
 
     seeds, seed     how many replications, and the first one's seed
     events          how many events are published; 0 looks at links only
-    preset          with which times nodes run: those of live nodes with this preset, 'lan', 'local' or 'wan'; or 'paper', the papers' own
+    preset          the nodes' timers: those of live nodes with the preset 'lan', 'local' or 'wan'; or 'paper', the papers' own
     membership      how nodes learn of each other: 'directory' as live nodes do, 'gossip' alone; or an oracle: 'full', a share such as '5%'
-    settle          virtual seconds before events start; None: as long as each system takes
+    settle          virtual seconds before events start; None: as long as each system needs
     latency         one way: '50ms', '10-100ms', 'hosts'; or a file or imported folder: a matrix or pairs of round-trip times,
                     or coordinates
     latency_unit    'us', 'ms' or 's': of the numbers in that file; ms if not given
@@ -82,8 +82,8 @@ class Options(Conditions, Bounds, FileReading, total=False):
     churn           '600/60' (mean seconds up and away), 'trace' (the workload's own), a file or imported folder of sessions,
                     or '' (everybody stays)
     churn_speed     how many seconds of that file pass in one
-    crash           the share of nodes that crashes in the end
-    nodes           of a larger workload, a sample of so many nodes
+    crash           the share of nodes that crashes at the end
+    nodes           sample so many nodes of a larger workload
     budget          about how long it may take: '5m', seconds, or None for no limit
     max_degree      links of any node
     max_noise       share of received events that were not wanted
@@ -92,16 +92,16 @@ class Options(Conditions, Bounds, FileReading, total=False):
     max_latency     milliseconds within which 95 % of the deliveries are made
     max_hops        links that an event crosses
     max_control     bytes of control per node and second
-    max_repair      seconds until all are served again after the crash
-    node, topic     which columns of a file are meant, by name or by number from 1
-    delimiter       what is between the columns of a file
+    max_repair      seconds after the crash until all subscribers get events again
+    node, topic     the columns of nodes and topics in a file, by name or by number from 1
+    delimiter       what separates the columns of a file
     header          whether the first line of a file names its columns
     """
 
 
 @dataclass(frozen=True)
 class Question:
-    """Everything that decides the answer but the workload itself."""
+    """Everything that decides the answer, except the workload."""
 
     variants: Sequence[Variant]
     seeds: int = 3

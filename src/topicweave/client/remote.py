@@ -33,16 +33,16 @@ from topicweave.client.words import (
 from topicweave.errors import TopicweaveError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
-"""Seconds between two attempts to come back."""
+"""Seconds between two attempts to reconnect."""
 PING_EVERY = 10.0
-"""A node that does not answer a ping for as long again is taken for lost."""
+"""A node that does not answer a ping within the same time again counts as lost."""
 OVERLAP = 10.0
-"""So many seconds before the node's last word is asked for again: events may have been on their way."""
+"""After a lost connection, ask for events from this many seconds before the node's last word on: some may have been on their way."""
 REMEMBERED = 65_536
-"""Events that are recognised if they come again."""
+"""How many events the client remembers, to leave out those that come again."""
 MOST_UNREAD = 10_000
 REFUSED = (401, 403)
-"""Answers that trying again does not change."""
+"""HTTP answers after which a client does not try again."""
 
 _to_json = msgspec.json.Encoder().encode
 _reply = msgspec.json.Decoder(Reply).decode
@@ -53,16 +53,16 @@ class _Lost(TopicweaveError):
 
 
 class _Refused(TopicweaveError):
-    """The node does not let this client in."""
+    """The node refuses this client."""
 
 
 class RemoteNode:
-    """A client of one node, for the length of an `async with` block. The first connection must succeed; later ones are tried for ever.
+    """A client of one node, for the length of an `async with` block. The first connection must succeed. Later ones are retried without end.
 
-    address   the node's HTTP address, as it prints it; `https://…` where a proxy adds TLS
-    on_gap    told of events that will not come; `unread` are those beyond `most_unread` that nobody read here
-    on_incomplete  told of patterns of which not all topics are known
-    on_state  told when the connection comes (True) and goes (False), with a word why
+    address   the node's HTTP address, as the node prints it; `https://…` if a proxy adds TLS
+    on_gap    called with events that will not come; the reason `unread` means events beyond `most_unread` that the program did not read
+    on_incomplete  called with patterns some of whose topics are unknown
+    on_state  called when the connection comes (True) and goes (False), with the reason
     """
 
     def __init__(

@@ -26,31 +26,31 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     """Counts the publisher's events on this topic within an epoch."""
     publisher_id: int = 0
     again: bool = False
-    """Handed over before, and not acknowledged since (with delivery at least once)."""
+    """The application got it earlier and did not acknowledge it (with delivery at least once)."""
     age: float = 0.0
-    """Seconds since its publication, at least, if it came late; 0 if it came at once."""
+    """At least how many seconds ago it was published, if it came late; 0 if it came at once."""
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
-    """What a publisher is told."""
+    """What a publisher learns about its event."""
 
     event: EventId
     neighbours: int
-    """How many were handed the event at once."""
+    """How many neighbours the event was sent to at once."""
     accepted: int = 0
-    """How many neighbours said that they accepted it: it is genuine, and permanent where there is a data folder. Asked for with `wait_for` only."""
+    """How many neighbours said that they accepted the event: it is genuine, and written down if they have a data folder. They are asked with `wait_for` only."""
     refused: dict[str, int] = {}
-    """How many refused it, by reason."""
+    """How many neighbours refused it, by reason."""
     reason: str = ""
-    """If none took it, or fewer than asked for accepted it: why."""
+    """Why no neighbour took it, or fewer accepted it than were asked for."""
 
 
 MOST_GAPS = 1024
 
 
 class GapQueue:
-    """Gaps on their way to one reader. Those of one stream that touch become one; when more than `MOST_GAPS` wait, each new one is drawn
-    together with the last of its stream, so that what is announced may hold events that came.
+    """Gaps that wait for one reader. Gaps of one stream that touch are merged. When more than `MOST_GAPS` wait, each new one is merged with
+    the last one of its stream; a merged gap may include events that came.
 
     >>> gaps = GapQueue()
     >>> for first in (1, 2, 7):

@@ -58,15 +58,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("topicweave.live")
 
 JOIN_PATIENCE = 1.0
-"""Seconds a node waits for a first contact before it begins alone; it goes on trying."""
+"""How many seconds a node waits for a first contact before it starts alone. It keeps trying."""
 SAVE_EVERY = 5.0
 STORED_PEERS = 256
 
 
 class LiveNode:
-    """One node of a swarm. Made in a running event loop, by `connect`, or by hand with `start` and `stop`.
+    """One node of a swarm. Make it in a running event loop with `connect`, or by hand with `start` and `stop`.
 
-    `wall` is the wall clock, `resolver` looks up seeds' names: both are there to be replaced by experiments.
+    `wall` is the wall clock, `resolver` looks up seeds' names. Experiments may replace both.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class LiveNode:
     # Life.
 
     async def start(self) -> None:
-        """Listen, join, and be a node of the overlay."""
+        """Listen, join, and take part in the overlay."""
         try:
             await self._start()
         except BaseException:
@@ -202,7 +202,7 @@ class LiveNode:
             self._tasks.append(asyncio.create_task(self._keep_saving(self.disk)))
 
     async def stop(self) -> None:
-        """Leave in order: say goodbye, send what waits, keep what is to be kept."""
+        """Leave in order: say goodbye, send what waits, write what has to be kept."""
         if self._stopped:
             return
         self._stopped = True
@@ -227,7 +227,7 @@ class LiveNode:
             feed.close()
 
     def reload_keys(self) -> None:
-        """Read the keys again: certificates issued anew, and revoked ones."""
+        """Read the key folder again: new certificates, and revoked ones."""
         if self.keyring is None:
             raise BadInput("this node has no keys to read again")
         self.keyring.reload()
@@ -267,23 +267,23 @@ class LiveNode:
         since: float | None = None,
         lasting: bool = True,
     ) -> None:
-        """Want a topic, a pattern such as `zone/+/door` or `zone/7/#`, or many, from now on, and what neighbours still hold of it in their caches.
+        """Subscribe to a topic, to a pattern such as `zone/+/door` or `zone/7/#`, or to many. Events in neighbours' caches come, too.
 
-        `last=N` asks for more: the last N events that neighbours keep, on disk too; `since` (Unix time) for those that came to them later
-        than that. Both ask for what the node has not had. What is `lasting` is wanted again after a restart with the same data folder.
+        `last=N` also asks for the last N events that neighbours keep, on disk too. `since` (Unix time) asks for those that came to them later
+        than that. Both give only events that the node has not had. A `lasting` subscription survives a restart with the same data folder.
         """
         names, patterns = split([topic] if isinstance(topic, str) else topic)
         await self.patterns.take(patterns, last=last, since=since, lasting=lasting)
         await self.wanting.take(names, last=last, since=since, lasting=lasting)
 
     async def unsubscribe(self, topic: str | Iterable[str]) -> None:
-        """Want a topic, a pattern, or many, no more. Once no client wants it either, its cache is dropped."""
+        """Unsubscribe from a topic, a pattern, or many. When no client wants the topic either, its cache is dropped."""
         names, patterns = split([topic] if isinstance(topic, str) else topic)
         await self.patterns.drop(patterns)
         await self.wanting.drop(names)
 
     def check_permission(self, topic: str) -> None:
-        """A pattern needs a permission for all that it can match."""
+        """Refuse a topic that the certificate does not allow. A pattern needs permission for all that it can match."""
         if self.keyring is not None and not self.keyring.own.permissions.may_subscribe(literal_of(topic)):
             raise BadInput(
                 f"the certificate of {self.keyring.name!r} does not allow to subscribe to {topic!r}"
@@ -291,17 +291,17 @@ class LiveNode:
 
     @property
     def subscriptions(self) -> list[str]:
-        """Topics, those that patterns found included."""
+        """The node's topics, with those that patterns found."""
         return sorted(self.topics.of(topic) for topic in self.node.subscriptions)
 
     def publish(
         self, topic: str, payload: bytes, *, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
     ) -> Coroutine[Any, Any, Receipt]:
-        """Send an event to everybody who wants the topic.
+        """Send an event to every subscriber of the topic.
 
-        Waits, but not for long, while a neighbour's queue is more than half full. With `wait_for=k`, returns when k
-        neighbours have accepted it, or when the time is over. `retain` keeps the topic's last event here for those who come later, whatever
-        the limits of the log say.
+        The call waits, but not for long, while a neighbour's queue is more than half full. With `wait_for=k` it returns when k
+        neighbours have accepted the event, or after `timeout` seconds. `retain` keeps the topic's last event at this node for later
+        subscribers, whatever the limits of the log say.
         """
         if self.keyring is not None and not self.keyring.own.permissions.may_publish(topic):
             raise BadInput(f"the certificate of {self.keyring.name!r} does not allow to publish on {topic!r}")
@@ -313,17 +313,17 @@ class LiveNode:
 
     @property
     def refusals(self) -> dict[str, int]:
-        """What neighbours refused of this node's own events, by reason."""
+        """How many of this node's own events neighbours refused, by reason."""
         return dict(self._publisher.refusals)
 
     async def acknowledge(self, event: Received) -> None:
-        """With delivery at least once: this event need not be handed over again."""
+        """Acknowledge an event, with delivery at least once. It does not come again."""
         self.world.gate.acknowledge(
             EventId(event.publisher_id, self.topics.id_of(event.topic), event.epoch, event.sequence)
         )
 
     def events(self) -> Feed:
-        """Events as they come. The first reader gets all since the start, others all from now on."""
+        """Events as they come. The first reader gets all events since the start, further readers all from now on."""
         if self.feed is None:
             raise BadInput("this node keeps no events for its application: open a feed")
         if not self._claimed:
@@ -334,7 +334,7 @@ class LiveNode:
         return feed
 
     async def batches(self) -> AsyncIterator[list[Received]]:
-        """The same, all that are there at a time: for those who read very many."""
+        """The same, as lists of all events that wait. This is faster for very many events."""
         feed = self.events()
         while events := await feed.get_all():
             yield events
@@ -347,10 +347,10 @@ class LiveNode:
         since: float | None = None,
         on_gap: Callable[[Gap], None] | None = None,
     ) -> Feed:
-        """One more reader of all events, or of those of some topics, from now on.
+        """A further reader, of all events or of some topics, from now on.
 
-        Of these topics it first gets the last events that the node's own cache holds, or those that came after `since`. `on_gap` is told of
-        events that will not come.
+        The reader first gets the last events of these topics that the node's cache holds, or those that came after `since`. `on_gap` is
+        called with events that will not come.
         """
         topics = None if topics is None else list(topics)
         feed = self._make_feed(topics, on_gap)
@@ -360,14 +360,14 @@ class LiveNode:
         return feed
 
     def replay(self, feed: Feed, topic: str, last: int, since: float = 0.0) -> None:
-        """Give a reader what the node's own cache holds of a topic, or of those that a pattern matches."""
+        """Give a reader the events that the node's cache holds of a topic, or of the topics that a pattern matches."""
         names = self.subscriptions if is_pattern(topic) else [topic]
         for name in names:
             if name == topic or matches(topic, name):
                 feed.put(self.cached(name, last, since))
 
     def cached(self, topic: str, last: int, since: float = 0.0) -> list[Received]:
-        """What the node's own cache holds of a topic: the last events, or those that came after a moment."""
+        """The events that the node's cache holds of a topic: the last ones, or those that came after a moment."""
         logged = self.world.log.history(self.topics.id_of(topic), last, since)
         return self._received([one.event for one in logged], again=False)
 
@@ -389,11 +389,11 @@ class LiveNode:
             self._feeds.remove(feed)
 
     def on_gap(self, tell: Callable[[Gap], None]) -> None:
-        """From now on, tell of events that will not come, and of those that readers without an `on_gap` of their own did not take in time."""
+        """From now on, call `tell` with events that will not come, and with events that a reader without its own `on_gap` did not read in time."""
         self._on_gaps.append(tell)
 
     def on_incomplete(self, tell: Callable[[Incomplete], None]) -> Callable[[], None]:
-        """From now on, tell of patterns of which not all topics are known. Returns what ends that."""
+        """From now on, call `tell` with patterns some of whose topics are unknown. Returns a function that ends this."""
         return self.patterns.on_incomplete(tell)
 
     # Names.
@@ -503,7 +503,7 @@ def _open_disk(store: Store | None, world: LiveWorld) -> Disk | None:
 
 
 def _attach_names(settings: Settings, system: System, node: Node, view: InterestView) -> NameDirectory | None:
-    """The directory of names beside a system, if this swarm has one."""
+    """The directory of names, if this swarm has one."""
     if not settings.has_names(system):
         return None
     from topicweave.blocks.topic_names import attach_names
@@ -531,9 +531,9 @@ def _settle_name(settings: Settings, keyring: Keyring | None, store: Store | Non
 
 @asynccontextmanager
 async def connect(settings: Settings | None = None, **changes: Any) -> AsyncIterator[LiveNode]:
-    """A running node for the length of a `with` block.
+    """Run a node for the length of an `async with` block.
 
-    Takes `Settings`, or its fields as keywords, or both (the keywords win).
+    Takes `Settings`, or its fields as keywords, or both; keywords win.
     """
     try:
         if settings is None:
@@ -552,7 +552,7 @@ async def connect(settings: Settings | None = None, **changes: Any) -> AsyncIter
 
 
 def run(main: Callable[[], Any]) -> None:
-    """Run a coroutine function on the fastest event loop there is."""
+    """Run a coroutine function on uvloop, or on asyncio's own loop if there is no uvloop."""
     try:
         import uvloop
     except ImportError:  # Windows

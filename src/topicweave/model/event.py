@@ -1,4 +1,4 @@
-"""Events: what is published."""
+"""Events: what nodes publish."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class EventId(NamedTuple):
-    """Names one event in the whole system."""
+    """The identity of one event in the whole swarm."""
 
     publisher: NodeId
     topic: TopicId
@@ -26,8 +26,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One published event.
 
     `sequence` counts the publisher's events on this topic from 0, so that a subscriber can tell what it
-    missed. `epoch` tells apart the lives of a publisher that lost its memory: it grows with each life, so a
-    restarted counter is not mistaken for old events. (Microseconds at the publisher's start serve.)
+    missed. `epoch` tells apart the lives of a publisher that lost its memory. It grows with each life, so events of a
+    restarted counter are not taken for old ones. (The time of the publisher's start, in microseconds, is used.)
     """
 
     publisher: Point

@@ -1,4 +1,4 @@
-"""What the worlds, the studies and the command line need to know of a system."""
+"""The description of a system: what worlds, studies and the command line need to know of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Build = Callable[[World, NodeId, Iterable[TopicId], InterestView, Any], Node]
 
 @dataclass(frozen=True)
 class System:
-    """A way to weave an overlay, and how to make one node of it."""
+    """One system: a way to link nodes and spread events, and how to make one node of it."""
 
     name: str
     summary: str
@@ -30,32 +30,32 @@ class System:
     parameters: type[msgspec.Struct]
     build: Build
     connects_topics: bool
-    """Whether it promises that every event reaches every subscriber once things are quiet."""
+    """Whether the system promises that every event reaches every subscriber once things are quiet."""
     needs: Needs = "subscribers"
-    """What it asks of the membership service: who wants which topics; who is there; or nothing, having a membership of its own."""
+    """What the system asks of the membership service: who wants which topics, or which nodes exist, or nothing because it has a membership of its own."""
     degree_limit: Callable[[Node], int] | None = None
-    """How many distinct peers a node may ever link to, if the system bounds that."""
+    """The most peers that a node may link to, if the system bounds that."""
     settles_within: float = 30.0
-    """Seconds that nodes which start together take, with the default times, until links and routes are in place."""
+    """How many seconds nodes that start together need, with the default timers, until links and routes are in place."""
     paces: Mapping[str, SystemPace] = field(default_factory=dict)
-    """Times of its own for live presets (`local`, `lan`, `wan`), where the defaults suit none but the simulator or the paper's network."""
+    """The system's own timers for live presets (`local`, `lan`, `wan`), if its defaults suit only the simulator or the paper's network."""
     tuning: tuple[Mapping[str, Any], ...] = ()
-    """Settings worth trying besides the defaults, for somebody who looks for the system that fits best."""
+    """Settings that `advise` tries besides the defaults."""
     hard_bound: tuple[str, int] | None = None
-    """The parameter that bounds how many links a node may have, where there is one, and the least that it may be."""
+    """The parameter that bounds how many links a node may have, if there is one, and its least value."""
     control_kinds: tuple[str, ...] = ()
-    """Messages that make and break links: what "control messages per join or leave" counts."""
+    """Messages that make and break links. "Control messages per join or leave" counts these."""
     heals_within: float = 120.0
-    """Virtual seconds of quiet after which everything must be healed: a campaign waits so long. Longer for slow timers."""
+    """Virtual seconds of quiet after which all faults must be healed. A campaign waits so long. Slow timers need longer."""
     noiseless: bool = False
-    """Whether it promises that nobody is ever sent what it does not want."""
+    """Whether the system promises that no node ever gets an event that it does not want."""
     always: Callable[[Mapping[NodeId, Node]], Iterable[str]] | None = None
-    """What is wrong with the nodes that are up, at any moment: the system's own invariants, checked all along a campaign."""
+    """The system's own invariants: returns what is wrong with the nodes that are up. A campaign checks them at all times."""
     at_rest: Callable[[Mapping[NodeId, Node]], Iterable[str]] | None = None
-    """The same once everything is healed."""
+    """The same, checked after all faults have healed."""
 
     def paced(self, preset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that differ from the defaults: a preset's times, then what somebody changed. `paper` changes no times."""
+        """The parameters that differ from the defaults: a preset's timers, then the caller's changes. `paper` changes no timers."""
         if preset == PAPER:
             return dict(changes)
         has = {field.name for field in msgspec.structs.fields(self.parameters)}
@@ -64,12 +64,12 @@ class System:
         return merged(merged(known, own), changes)
 
     def settles(self, preset: str) -> float:
-        """As `settles_within`, at a preset's pace."""
+        """As `settles_within`, with a preset's timers."""
         own = self.paces[preset].settles_within if preset in self.paces else None
         return self.settles_within if own is None else own
 
     def settings(self, **changes: Any) -> Any:
-        """The system's parameters with some of them changed; unknown or ill-typed ones are refused.
+        """The system's parameters with some changes. Unknown or ill-typed ones are refused.
 
         Values may be given as text, as the command line has them.
         """
