@@ -63,6 +63,7 @@ class OscarNode:
         self.world.set_timer(("beat",), 1.0)
         self.ring.beat()
         self.oscar.beat()
+        self.ring.give_signs()
 
 
 def _alike(_interest: Interest) -> float:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from topicweave.blocks.growing_ids import position_of
-from topicweave.blocks.harmonic_links import HarmonicLinks, as_point
+from topicweave.blocks.harmonic_links import Find, HarmonicLinks, as_point
 from topicweave.blocks.ring import Ring, RingParameters
-from topicweave.blocks.ring_messages import Contact, Introduce, Near
+from topicweave.blocks.ring_messages import Contact, Held, Hold, Introduce, Near, Release
 from topicweave.blocks.ring_places import RingPlaces
 from topicweave.model.ids import RING_SIZE
 from topicweave.port import TimerKey
@@ -29,7 +32,7 @@ class RingNode:
         self.links = HarmonicLinks(self.world, self.ring, 4, 6)
         self.places = RingPlaces(self.world, self.ring, self._given, most_bytes)
         for block in (self.ring, self.links, self.places):
-            self.world.receivers.update(block.receivers())
+            self.world.receivers.update({kind: self._met(then) for kind, then in block.receivers().items()})
         self.world.timers["beat"] = self._beat
         self.world.set_timer(("beat",), self.world.random.random())
 
@@ -37,10 +40,18 @@ class RingNode:
         self.ring.remove(peer, departed=False)
         self.links.lost(peer)
 
+    def _met(self, then: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        def receive(sender: int, message: Any) -> None:
+            self.ring.met(sender)
+            then(sender, message)
+
+        return receive
+
     def _beat(self, _key: TimerKey) -> None:
         self.world.set_timer(("beat",), 1.0)
         self.ring.beat()
         self.links.beat()
+        self.ring.give_signs()
 
     def _given(self, position: bytes | None, by: int, near: tuple[Contact, ...]) -> None:
         self.given.append(position)
@@ -207,3 +218,86 @@ def test_what_cannot_be_is_ignored() -> None:
         node.world.receivers[Introduce](other, Introduce(0, contact))
         node.world.receivers[Near](7, Near(0, contact, ()))
     assert node.ring.table.places == table
+
+
+def far_apart() -> tuple[VirtualNetwork, RingNode, RingNode]:
+    """A ring of 16 on which the first node holds the one opposite as a finger, and nobody has another finger."""
+    net = VirtualNetwork(0)
+    nodes = [RingNode(net, number * (RING_SIZE // 16)) for number in range(16)]
+    for node in nodes:
+        node.links = HarmonicLinks(node.world, node.ring, 0, 6)
+        node.ring.join(position_of(node.id), [other.id for other in nodes])
+    net.run(10.0)
+    one, other = nodes[0], nodes[8]
+    assert other.ring.own is not None
+    one.ring.set_fingers([other.ring.own])
+    net.run(30.0)
+    assert one.id in other.ring.long.fans
+    net.listen()
+    return net, one, other
+
+
+def test_a_finger_and_its_holder_hear_of_each_other_once_per_term() -> None:
+    net, one, other = far_apart()
+    net.run_for(20.0)
+    term = PARAMETERS.signs_every * PARAMETERS.period
+    for source, kind in ((one, Hold), (other, Held)):
+        times = [
+            sent.time for sent in net.log if sent.sender == source.id and sent.receiver in (one.id, other.id)
+        ]
+        assert max(late - early for early, late in pairwise(times)) <= term + 0.1
+        assert 8 <= len(net.sent(kind, source.id)) <= 10
+
+
+def test_who_speaks_to_a_finger_anyway_gives_a_sign_of_life_now_and_then_only() -> None:
+    net, one, other = far_apart()
+
+    def talk() -> None:
+        one.ring.send(other.id, Find(0, one.id, other.id))
+        net.at(net.now + 0.9, talk)
+
+    talk()
+    net.run_for(40.0)
+    holds = net.sent(Hold, one.id, other.id)
+    assert 4 <= len(holds) <= 6
+    assert not any(hold.ask for hold in net.sent(Held, other.id, one.id))
+    assert one.id in other.ring.long.fans
+
+
+@pytest.mark.parametrize("talks", [False, True])
+def test_a_dead_finger_is_found_out_as_soon_if_it_spoke_of_other_things(talks: bool) -> None:
+    net, one, other = far_apart()
+    if talks:
+        other.ring.send(one.id, Find(0, other.id, one.id))
+    net.kill([other.id])
+    net.run_for(PARAMETERS.suspect_after + PARAMETERS.period + 0.1)
+    assert other.id not in one.ring.fingers
+
+
+def test_who_is_no_finger_any_more_says_so_should_the_word_be_lost() -> None:
+    net, one, other = far_apart()
+    net.lose = lambda sent: isinstance(sent.message, Release)
+    one.ring.set_fingers([])
+    net.run_for(0.1)
+    assert one.id in other.ring.long.fans
+    net.lose = lambda sent: False
+    net.run_for(PARAMETERS.signs_every * PARAMETERS.period + 0.1)
+    assert one.id not in other.ring.long.fans
+
+
+def test_a_lost_word_of_a_move_is_made_good_though_there_is_other_talk() -> None:
+    """The next sign of life is none of those that other words stand for."""
+    net, one, other = far_apart()
+    net.lose = lambda sent: sent.receiver == other.id and isinstance(sent.message, Near | Hold)
+    position = position_of(one.id + 5)
+    one.ring.shift(position)
+    net.run_for(0.5)
+    net.lose = lambda sent: False
+
+    def talk() -> None:
+        one.ring.send(other.id, Find(0, one.id, other.id))
+        net.at(net.now + 0.3, talk)
+
+    talk()
+    net.run_for(2.0)
+    assert other.ring.long.fans[one.id].position == position

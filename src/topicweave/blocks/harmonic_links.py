@@ -76,9 +76,9 @@ class HarmonicLinks:
         ring = self._ring
         hop = ring.table.next_hop(as_point(message.point))
         if hop != ring.id:
-            self._world.send(hop, Find(ring.number, message.origin, message.point, message.hops + 1))
+            ring.send(hop, Find(ring.number, message.origin, message.point, message.hops + 1))
         elif message.origin != ring.id and ring.own is not None:
-            self._world.send(message.origin, Found(ring.number, message.point, ring.own))
+            ring.send(message.origin, Found(ring.number, message.point, ring.own))
 
     def _receive_find(self, _sender: NodeId, message: Find) -> None:
         if self._ring.own is not None and 0 <= message.hops < MOST_HOPS and 0 <= message.point < RING_SIZE:

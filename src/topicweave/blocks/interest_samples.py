@@ -376,7 +376,9 @@ class InterestSamples:
             people, samples = _numbered([report.sample for report in news.values()])
             counts = tuple(report.members for report in news.values())
             numbers = (hop.number, since, hop.views)
-            self._world.send(peer, SampleReport(tuple(news), counts, samples, people, tuple(gone), *numbers))
+            self._control.send(
+                peer, SampleReport(tuple(news), counts, samples, people, tuple(gone), *numbers)
+            )
 
     def _receive_tell(self, sender: NodeId, _message: SampleTell) -> None:
         hop = self._hops.pop(sender, None)
@@ -454,7 +456,7 @@ class InterestSamples:
             since = child.views
             child.views = since + 1 if since else 1 + int(self._world.now * 1000.0)
             people, numbered = _numbered(samples)
-            self._world.send(peer, SampleView(tuple(theirs), numbered, people, child.views, since))
+            self._control.send(peer, SampleView(tuple(theirs), numbered, people, child.views, since))
 
     def _receive_view(self, sender: NodeId, message: SampleView) -> None:
         topics, samples, people = message.topics, message.samples, message.people

@@ -322,7 +322,7 @@ class Oscar:
         ]
         # The origin is no part of its population, so a first step is not judged.
         degree = 0 if ring.id == walk.origin else count
-        world.send(
+        ring.send(
             place[1],
             Walk(walk.ring, walk.origin, walk.number, walk.start, walk.end, walk.steps - 1, degree),
         )

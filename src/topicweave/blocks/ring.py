@@ -9,14 +9,15 @@ Rules kept
    last on the way answers with its own neighbourhood. An introduction is handed on once per period: where tables disagree about
    somebody's place its way may be a circle, and on a network that duplicates messages each round would bring more of them.
 3. Messages are routed by the table of `ring_table`, over the near ones and the long links of `ring_fingers`.
-4. Whoever is late with its sign of life is asked at every beat, twice, since one word may be lost: so signs may be few, and the dead are found no later.
+4. Who said something else to a peer by `send` gives it no sign of life at that time, three times in a row at most; the node tells its rings of all that it hears (`met`).
+   Whoever is late with its sign of life is asked at every beat, twice, since one word may be lost: so signs may be few, and the dead are found no later.
    Whoever is silent for too long is gone, and asked for a while whether it is back (`ring_signs`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -28,7 +29,7 @@ from topicweave.blocks.ring_near import Nearest
 from topicweave.blocks.ring_signs import SignsOfLife
 from topicweave.blocks.ring_table import RingTable
 from topicweave.model.ids import NodeId
-from topicweave.port import Link, Receivers, World
+from topicweave.port import Link, Message, Receivers, World
 
 
 class RingParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,12 +58,14 @@ class RingParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 LATE = 0.1
 """By which share of a period a sign of life may be late before it is asked for."""
+SPARED = 3
+"""Signs of life in a row that other words may stand for: they do not say where a node is, and what it said last."""
 LOOK_AROUND, LOOK_AROUND_CALMLY = 4, 16
 """Beats between two introductions through a finger; the second where nothing has changed around for so many."""
 
 
 class Ring:
-    """One node's part in a ring. It has no timer of its own: the node calls `beat` once per period.
+    """One node's part in a ring. It has no timer of its own: the node calls `beat` once per period, and after all that it says at that time `give_signs`.
 
     `lost(peer)` is called when a peer fell silent; the node then tells all its blocks. `table_changed()` is called when the
     routing table did.
@@ -77,7 +80,9 @@ class Ring:
         lost: Callable[[NodeId], None],
         table_changed: Callable[[], None],
         most_bytes: int = MAX_BYTES,
+        spoken: dict[NodeId, float] | None = None,
     ) -> None:
+        """`spoken`: when the node said something to whom, on any of its rings."""
         self._world = world
         self.id = node_id
         self.number = ring
@@ -100,6 +105,11 @@ class Ring:
         self._handed_on: set[tuple[NodeId, int]] = set()  # introductions, since the last beat
         self._every = parameters.signs_every
         self._late_after = (parameters.signs_every + LATE) * parameters.period
+        # Who was spoken to later than that hears from the node in time if there is a sign at the next beat.
+        self._soon_enough = (parameters.signs_every - 1 + LATE / 2) * parameters.period
+        self._spoken = spoken if spoken is not None else {}
+        self._long_ago = self._soon_enough + SPARED * parameters.signs_every * parameters.period
+        self._signed: dict[NodeId, float] = {}  # when the last sign of life went
         self._said: dict[NodeId, Near] = {}
         self._told: dict[NodeId, Near] = {}
         self._news: Near | None = None
@@ -135,6 +145,10 @@ class Ring:
         """When a linked peer gave its last sign of life."""
         return self._signs.heard.get(peer, -math.inf)
 
+    @property
+    def watched(self) -> Collection[NodeId]:
+        return self._signs.heard.keys()
+
     def known_peers(self) -> list[NodeId]:
         """Each once, in an order that follows from what happened alone: goodbyes are said in it."""
         near, long, signs = self.near, self.long, self._signs
@@ -158,6 +172,15 @@ class Ring:
 
     # What a node tells.
 
+    def send(self, peer: NodeId, message: Message) -> None:
+        """Any message to a peer that may be linked: it is a sign of life."""
+        self._spoken[peer] = self._world.now
+        self._world.send(peer, message)
+
+    def met(self, peer: NodeId) -> None:
+        """The node heard something of a peer."""
+        self._signs.met(peer, self._world.now)
+
     def restart(self) -> None:
         """Timers and time were lost with the last life: everybody gets a new term."""
         self._signs.restart(self._world.now)
@@ -168,6 +191,7 @@ class Ring:
         stamp = max(1 + int(self._world.now * 1e6), own.stamp + 1 if own is not None else 0)
         self.own = Contact(self.id, position, stamp)
         self.long.moved()
+        self._signed.clear()
         # Those around the old place have to know, too.
         old = [*self.near.contacts, *self.long.fans]
         for contact in near:
@@ -201,6 +225,7 @@ class Ring:
         self._signs.unwatch(peer)
         self._said.pop(peer, None)
         self._told.pop(peer, None)
+        self._signed.pop(peer, None)
         if known is not None:
             self._signs.doubt(peer, known.stamp, ask=not departed, now=self._world.now)
             self._rebuild(trim=True)
@@ -208,7 +233,7 @@ class Ring:
             self._signs.doubts[peer].ask = False
 
     def beat(self) -> None:
-        """Once per period: who is silent, and a sign of life to all."""
+        """Once per period: who is silent."""
         now, signs = self._world.now, self._signs
         if self.own is None:
             return
@@ -222,32 +247,44 @@ class Ring:
                 self._unwatch_if_unlinked(peer)
         signs.forget_old_doubts(now)
         self.near.forget_old_moves(now)
-        self._give_signs(now)
         self._beats += 1
         self._look_around()
 
-    def _give_signs(self, now: float) -> None:
+    def give_signs(self) -> None:
         """To the near ones what they do not know yet; to all links a word now and then; and to those that are late."""
-        before, news = self._latest, self._message()
+        if self.own is None:
+            return
+        now, before, news = self._world.now, self._latest, self._message()
         if news is not before:
             self._changed_at = self._beats
-        sign, ask = Still(self.number, news.version), Still(self.number, news.version, ask=True)
-        regular, told, send = self._beats % self._every == 0, self._told, self._world.send
-        late = self._signs.late(now, self._late_after)
-        for peer in self.near.contacts:
+        near, long, told = self.near, self.long, self._told
+        late = dict.fromkeys(self._signs.late(now, self._late_after))
+        sign = Still(self.number, news.version)
+        for peer in near.contacts:
             if told.get(peer) is not news:
                 self._say(peer, news)
-            elif regular and peer not in late:
-                send(peer, sign)
-        fingers = [peer for peer in self.long.fingers if peer not in self.near]
-        if regular:
-            self.long.hold(fingers)
+            elif peer not in late and self._due(peer, now):
+                self.send(peer, sign)
+        for peer in dict.fromkeys((*long.fingers, *long.fans)):
+            if peer not in near and peer not in late and self._due(peer, now):
+                self.send(peer, long.sign(peer))
         for peer in late:
-            if peer in self.near:
-                send(peer, ask)
-                send(peer, ask)
-            elif peer in self.long.fingers:
-                self.long.hold((peer, peer))
+            if peer in near or peer in long:
+                ask = (
+                    Still(self.number, news.version, ask=True) if peer in near else long.sign(peer, ask=True)
+                )
+                self.send(peer, ask)
+                self.send(peer, ask)
+
+    def _due(self, peer: NodeId, now: float) -> bool:
+        """Whether it is time for a sign of life, and nothing else was one."""
+        if (
+            now - self._spoken.get(peer, -math.inf) <= self._soon_enough
+            and now - self._signed.get(peer, -math.inf) <= self._long_ago
+        ):
+            return False
+        self._signed[peer] = now
+        return True
 
     # Introductions.
 
@@ -270,7 +307,7 @@ class Ring:
         assert self.own is not None
         message = Introduce(self.number, self.own)
         for peer in entrances:
-            self._world.send(peer, message)
+            self.send(peer, message)
 
     def _receive_introduce(self, sender: NodeId, message: Introduce) -> None:
         newcomer = message.contact
@@ -288,7 +325,7 @@ class Ring:
             self._world.send(newcomer.id, self._answer())
         elif (newcomer.id, newcomer.stamp) not in self._handed_on:
             self._handed_on.add((newcomer.id, newcomer.stamp))
-            self._world.send(hop, Introduce(self.number, newcomer, message.hops + 1))
+            self.send(hop, Introduce(self.number, newcomer, message.hops + 1))
 
     # News of who is where.
 
@@ -332,7 +369,8 @@ class Ring:
     def _say(self, peer: NodeId, news: Near) -> None:
         if peer in self.near:
             self._told[peer] = news
-        self._world.send(peer, news)
+            self._signed.pop(peer, None)  # Should this be lost, the next sign shows it.
+        self.send(peer, news)
 
     def _learn(self, contact: Contact) -> bool:
         """Take over where somebody is, and its consequences; returns whether there were any."""
@@ -368,6 +406,7 @@ class Ring:
     def _unwatch_if_unlinked(self, peer: NodeId) -> None:
         if peer not in self.near and peer not in self.long:
             self._signs.unwatch(peer)
+            self._signed.pop(peer, None)
 
     def _answer(self) -> Near:
         news = self._message()

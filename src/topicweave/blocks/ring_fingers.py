@@ -1,7 +1,7 @@
 """The long links across a ring: fingers, which a node chose, and fans, which chose it.
 
-A finger is held at the other end as a fan, as long as it is asked for (`Hold`), and told so (`Held`). Whoever has as many fans as it can
-bear refuses (`Decline`).
+A finger is held at the other end as a fan, from when it is asked for (`Hold`) and told so (`Held`). From then on the same words are the signs of life of both ends,
+and neither answers the other's unless it is asked. Whoever has as many fans as it can bear refuses (`Decline`); who is not that finger, or no fan, says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from topicweave.blocks.ring_messages import Contact, Decline, Held, Hold, Release
 from topicweave.blocks.ring_signs import SignsOfLife
 from topicweave.model.ids import NodeId
-from topicweave.port import Receivers, World
+from topicweave.port import Message, Receivers, World
 
 
 class Fingers:
@@ -42,6 +42,7 @@ class Fingers:
         self.fingers: dict[NodeId, Contact] = {}
         self.fans: dict[NodeId, Contact] = {}
         self._held: Held | None = None
+        self._hold: Hold | None = None
 
     def receivers(self) -> Receivers:
         return {
@@ -69,16 +70,31 @@ class Fingers:
         self._changed()
 
     def hold(self, peers: Iterable[NodeId]) -> None:
-        """Ask for fingers, for the first time or again."""
-        own = self._own()
-        assert own is not None
-        hold = Hold(self._ring, own)
+        """Ask for fingers, for the first time or again; they answer."""
+        hold = Hold(self._ring, self._place(), ask=True)
         for peer in peers:
             self._world.send(peer, hold)
 
+    def sign(self, peer: NodeId, ask: bool = False) -> Message:
+        """A sign of life to a finger or fan."""
+        if ask:
+            return (Hold if peer in self.fingers else Held)(self._ring, self._place(), ask)
+        if peer in self.fingers:
+            if self._hold is None:
+                self._hold = Hold(self._ring, self._place())
+            return self._hold
+        if self._held is None:
+            self._held = Held(self._ring, self._place())
+        return self._held
+
     def moved(self) -> None:
         """The node itself has another place."""
-        self._held = None
+        self._hold = self._held = None
+
+    def _place(self) -> Contact:
+        own = self._own()
+        assert own is not None
+        return own
 
     def renew(self, contact: Contact) -> bool:
         """Take over where somebody is; returns whether that is news."""
@@ -96,10 +112,9 @@ class Fingers:
         return finger or fan
 
     def _receive_hold(self, sender: NodeId, message: Hold) -> None:
-        if self.fans.get(sender) is message.own and self._held is not None:
+        if self.fans.get(sender) is message.own and not message.ask:
             # In the simulator, where messages pass by reference, this is most of them.
             self._signs.heard[sender] = self._world.now
-            self._world.send(sender, self._held)
             return
         own, theirs = self._own(), message.own
         if theirs.id != sender or not theirs.believable(self._most_bytes):
@@ -113,9 +128,8 @@ class Fingers:
         self._signs.heard[sender] = self._world.now
         if not self._learn(theirs) and (known is None or known.place != theirs.place):
             self._changed()
-        if self._held is None:
-            self._held = Held(self._ring, own)
-        self._world.send(sender, self._held)
+        if message.ask or known is None:
+            self._world.send(sender, Held(self._ring, own))
 
     def _receive_held(self, sender: NodeId, message: Held) -> None:
         if self.fingers.get(sender) is message.own and sender in self._signs.heard:
@@ -123,6 +137,10 @@ class Fingers:
         elif message.own.id == sender and message.own.believable(self._most_bytes):
             self._signs.hear(sender, self._world.now)
             self._learn(message.own)
+        if sender not in self.fingers:
+            self._world.send(sender, Release(self._ring))
+        elif message.ask:
+            self._world.send(sender, self.sign(sender))
 
     def _receive_release(self, sender: NodeId, _message: Release) -> None:
         self._end(sender, self.fans)

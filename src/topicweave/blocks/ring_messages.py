@@ -79,12 +79,16 @@ class Hold(RingMessage, frozen=True, array_like=True, tag="ring-hold"):
     """You are my finger."""
 
     own: Contact
+    ask: bool = False
+    """And you? I have not heard of you for a while."""
 
 
 class Held(RingMessage, frozen=True, array_like=True, tag="ring-held"):
     """I am, and I am here."""
 
     own: Contact
+    ask: bool = False
+    """And you? I have not heard of you for a while."""
 
 
 class Release(RingMessage, frozen=True, array_like=True, tag="ring-release"):

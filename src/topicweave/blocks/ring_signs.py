@@ -45,6 +45,11 @@ class SignsOfLife:
         if peer in self.heard:
             self.heard[peer] = now
 
+    def met(self, peer: NodeId, now: float) -> None:
+        """Some part of a watched peer spoke; where it is on the ring, that does not say."""
+        if peer in self.heard:
+            self.heard[peer] = now
+
     def silent(self, now: float) -> list[NodeId]:
         """Who has been silent for too long; nobody, if this node slept and could not have heard anybody."""
         if now - self._looked > self._suspect_after:

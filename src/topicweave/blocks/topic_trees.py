@@ -214,7 +214,7 @@ class TopicTrees:
             self._world.send(former, TreeLeft(topics))
         self._beats += 1
         for parent, ping in self._parents.pings(self._beats % STILL_EVERY == 0):
-            self._world.send(parent, ping)
+            self._ring.send(parent, ping)
         if self._ends_as_of != self._version:
             self._ends_as_of = self._version
             for child in self._children.with_topics():

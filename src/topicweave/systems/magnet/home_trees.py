@@ -84,10 +84,9 @@ class HomeTreeNode(InterestNode):
     ) -> None:
         super().__init__(world, node_id, subscriptions)
         self.parameters = parameters
-        self.rings = [
-            Ring(world, node_id, number, parameters.ring, self.peer_lost, self._table_changed, most_bytes)
-            for number in range(rings)
-        ]
+        self._spoken: dict[NodeId, float] = {}  # when it said something to whom
+        told = (parameters.ring, self.peer_lost, self._table_changed, most_bytes, self._spoken)
+        self.rings = [Ring(world, node_id, number, *told) for number in range(rings)]
         self.control, self.overlay = self.rings[0], self.rings[-1]
         self.trees = TopicTrees(
             world,
@@ -130,6 +129,11 @@ class HomeTreeNode(InterestNode):
         """After the rings, before the trees."""
 
     # What the node is told.
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        for ring in self.rings:
+            ring.met(sender)
+        super().receive(sender, message)
 
     def start(self, contacts: Sequence[NodeId]) -> None:
         super().start(contacts)
@@ -188,6 +192,11 @@ class HomeTreeNode(InterestNode):
         self._beat_more()
         self.trees.beat()
         self.events.beat()
+        for ring in self.rings:
+            ring.give_signs()
+        unlinked = self._spoken.keys() - set().union(*(ring.watched for ring in self.rings))
+        for peer in unlinked:
+            del self._spoken[peer]
 
     def _table_changed(self) -> None:
         self.trees.table_changed()
