@@ -11,26 +11,29 @@ from topicweave.papers.smoke import Check
 
 _SIGNS = {"holds": "✓", "does not hold": "✗", "cannot be tested here": "–", "not run yet": "…"}
 _LEGEND = """\
-Written by `topicweave scoreboard`. All numbers come from the [results](results), which `topicweave reproduce` continues.
-The claims stand in `src/topicweave/papers/*/claims.toml`, each once, in our words, with what is known of why one does
-not hold and with choices of ours: these are written by hand.
+This page lists every claim of the five papers, the number that we got, and whether the claim holds. `topicweave scoreboard` writes it. All
+numbers come from the [results](results), which `topicweave reproduce` continues. Claims are in `src/topicweave/papers/*/claims.toml`, each once
+and in our words, with our choices and with what is known about a miss. These words are written by hand.
 
-A claim on a curve is one claim, judged at all its points; one in several settings holds only if it holds in all. A number
-holds within 15 % of the paper's, to either side; a share above 0.9 by what is missing to 1, zero by a bound of its own.
-Where the paper gives a range or a bound, that counts. A trend must show at every step; from three seeds on, a step back within
-the 95 % intervals is forgiven and the whole way must be longer than they are. With fewer seeds nothing is known of chance:
-the column *seeds* says how many there are (samples of a graph count as seeds). "Grows with log(x)" holds if a line over log(x)
-explains 95 % of what the points differ in.
+How a claim is judged:
 
-✓ holds; ✗ does not, with how it misses; – cannot be tested here, with the reason; … not run yet.
-*Level*: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all. Numbers of 2026-11-15 are
-of version 0.1.0. The last table of each paper tells by which code and in which world its studies were run.
+- A claim on a curve is one claim, judged at all its points. A claim in several settings holds only if it holds in all of them.
+- A number holds if it is within 15 % of the paper's. For a share above 0.9 that is 15 % of what is missing to 1; zero has a bound of its own.
+  If the paper gives a range or a bound, that counts instead.
+- A trend must show at every step. From three seeds on, a step back within the 95 % intervals is forgiven, and the whole way must be longer than
+  they are. With fewer seeds nothing is known of chance. The column *seeds* says how many there are (samples of a graph count as seeds).
+- "Grows with log(x)" holds if a line over log(x) explains 95 % of the variance.
 
-*Later code at smoke scale*: most results are of code that has changed since. `topicweave reproduce --check` ran each such study's
-smoke scale with the code at hand, whose fingerprint and day stand beside, and compares with what the results' code gives there. "The same" means
-that the changes do not reach these numbers as far as small runs show. It does not mean that the paper scale is the same, which
-may take other branches. Where numbers differ, the study has to run again. Two numbers are the same if they differ by at most a millionth.
-"Not measured here": the study has other rows today. Times of the processor differ with every run and are not compared."""
+✓ holds; ✗ does not hold, with the miss; – cannot be tested here, with the reason; … has not been run.
+
+*Level* says how the runs were made: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all. Numbers
+of 2026-11-15 are of version 0.1.0. The last table of each paper says which code made the numbers of each study, and in which world.
+
+*Later code at smoke scale*: most results come from other code than the present. For each such study `topicweave reproduce --check` ran the smoke
+scale with the present code, whose fingerprint and day are in brackets, and compared it with what the results' code gives there. "The same" means
+that small runs give the same numbers (they differ by at most a millionth). It does not prove that paper scale does, because large runs may take
+other branches of the code. If numbers differ, the study has to run again. "Not measured here": the study has other rows with the present code.
+Processor times differ with every run and are not compared."""
 
 
 def markdown(boards: Sequence[PaperBoard], checks: Mapping[str, Check]) -> str:
