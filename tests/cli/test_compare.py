@@ -143,7 +143,7 @@ def test_an_interrupted_comparison_goes_on_where_it_was(
     words = [*few(workload, tmp_path), "--workers", workers]
     ended = interrupt_after(moment, words)
     assert ended.returncode == 130
-    assert ended.stderr.splitlines()[-1] == "stopped; run the same command again to go on"
+    assert ended.stderr.splitlines()[-1] == "stopped; run the same command again to continue"
     assert "Traceback" not in ended.stderr
     assert ended.stdout == ""
     kept = stored(tmp_path)

@@ -35,7 +35,7 @@ def test_ctrl_c_leaves_finished_parts_and_one_line(spark: SparkSession, tmp_path
     told, said = process.communicate(timeout=240)
     complaints = [line for line in said.splitlines() if "/" not in line[:4]]  # a log has a line per part
     assert (process.returncode, told) == (130, "")
-    assert complaints == ["stopped; run the same command again to go on"]
+    assert complaints == ["stopped; run the same command again to continue"]
 
     finished = {part: part.stat().st_mtime_ns for part in parts.glob("part-*.parquet")}
     assert finished

@@ -17,5 +17,5 @@ def main() -> None:
                 stream.reconfigure(errors="replace")
         app(prog_name="topicweave")
     except KeyboardInterrupt:  # While it was still being imported, or already on its way out.
-        print("stopped; run the same command again to go on", file=sys.stderr)
+        print("stopped; run the same command again to continue", file=sys.stderr)
         sys.exit(130)

@@ -31,7 +31,7 @@ def demo(
 
     typer.echo(
         f"{NODES} nodes want {TOPICS_PER_NODE} of {TOPICS} topics each, some topics far more popular than others.\n"
-        f"Every system weaves its overlay for them in the simulator and delivers the same {EVENTS} events.\n"
+        f"Every system builds an overlay for them in the simulator and delivers the same {EVENTS} events.\n"
     )
     folder = out / "workload"
     _provide_workload(folder)

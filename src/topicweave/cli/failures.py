@@ -32,7 +32,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            complain("stopped; run the same command again to go on")
+            complain("stopped; run the same command again to continue")
             raise typer.Exit(INTERRUPTED) from None
         except TopicweaveError as error:
             if debugging():

@@ -62,7 +62,7 @@ def generate_model(
                 in_catalog(spark, out, table, overwrite)
     typer.echo(
         f"{out}: {made.nodes:,} nodes, {made.topics:,} topics, {made.subscriptions:,} subscriptions"
-        + (" (went on with what was there)" if made.resumed else "")
+        + (" (continued an earlier run)" if made.resumed else "")
     )
 
 

@@ -144,7 +144,7 @@ def one_line_failures(verbose: bool) -> Iterator[None]:
         where = f"Spark's log is {log}" if log else "add --verbose to see where"
         raise TopicweaveError(
             f"a Spark job failed: {cause(str(error))}; {where}, "
-            "or run the same command again to go on with what is finished"
+            "or run the same command again to continue with what is finished"
         ) from error
 
 

@@ -74,7 +74,7 @@ def stream(
     from topicweave.pipeline.stream import streaming
 
     if finish and not once:
-        raise BadInput("--finish: only with --once, for what still runs is not over")
+        raise BadInput("--finish needs --once: while nodes run, no window is the last")
     told = _Told(format)
     with (
         spark_for("stream", master, conf, verbose) as spark,
@@ -97,7 +97,7 @@ def stream(
         last = running.last()
         if last is not None:
             told.left_out(running.progress(last), out)
-    typer.echo(f"{told.windows:,} windows measured; all there are: {out / 'windows.parquet'}", err=True)
+    typer.echo(f"{told.windows:,} windows measured; all windows: {out / 'windows.parquet'}", err=True)
 
 
 class _Told:

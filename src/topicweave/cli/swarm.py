@@ -100,7 +100,7 @@ def _refuse_contradictions(
     from topicweave.live.settings import Address
 
     if (dashboard or play) and not Address.parse(at, "at").loopback:
-        raise BadInput(f"--at {at}: the page is for this machine; say an address on loopback")
+        raise BadInput(f"--at {at}: the page is for this machine only; give an address on loopback")
     if dashboard and http:
         raise BadInput(
             "--dashboard and --http: choose one; the dashboard is a page of the swarm, not of a node"

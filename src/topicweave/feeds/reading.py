@@ -215,12 +215,12 @@ class FeedReader:
             return
         self.counts.caught += 1
         strikes = self._strikes[publisher] = self._strikes.get(publisher, 0) + 1
-        log.warning("%s told %d items of %s that the source does not have so", publisher, len(wrong), url)
+        log.warning("%s sent %d items of %s that the source does not have", publisher, len(wrong), url)
         if strikes >= STRIKES:
             for feed in self.urls:
                 if self._shelf.drop_from(feed, publisher):
                     self._shelf.forget_validators(feed)
-            log.warning("%s is not believed any more", publisher)
+            log.warning("%s: its items are not trusted from now on", publisher)
             self._changed = True
 
     # Polling.

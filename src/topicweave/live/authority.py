@@ -111,7 +111,7 @@ def issue(
         builder = builder.add_extension(allowed, critical=False)
     certificate = builder.sign(ca_key, None)
     if len(certificate.public_bytes(Encoding.DER)) > MOST_CREDENTIAL:
-        raise BadInput(f"a certificate of more than {MOST_CREDENTIAL} bytes: say fewer or shorter topics")
+        raise BadInput(f"a certificate of more than {MOST_CREDENTIAL} bytes: give fewer or shorter topics")
     folder.mkdir(parents=True, exist_ok=True)
     _write_key(folder / KEY_FILE, key)
     (folder / CERTIFICATE_FILE).write_bytes(certificate.public_bytes(Encoding.PEM))

@@ -64,7 +64,7 @@ class Disk:
         if working is not None:
             await asyncio.wait([working], timeout=patience)
             if not working.done():
-                log.error("what was written last did not reach the data folder: %s", self.error)
+                log.error("the last write did not reach the data folder: %s", self.error)
                 working.cancel()
         self._closed = True  # Timers may still come.
         await self._loop.run_in_executor(self._thread, self.store.close)

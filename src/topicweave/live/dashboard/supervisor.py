@@ -91,7 +91,7 @@ class Supervisor:
         first, *others = self._children.values()
         await self._plant([first])
         if not first.up.is_set():
-            raise BadInput("the first node did not start; what it said stands above")
+            raise BadInput("the first node did not start; its messages are above")
         self._spawn(self._plant_all(others))
         if self._rate > 0:
             self._spawn(self._keep_publishing())
