@@ -1,12 +1,12 @@
-"""Carrying things over the ring: hop by hop over open connections, merged per next hop, acknowledged.
+"""Carrying announcements, answers and reports over the ring: hop by hop over open connections, merged per next hop, acknowledged.
 
 Rules kept
 ----------
-1. What is to go to the same next hop goes together, once per tick; what is urgent goes at once, with all that waits for the same hop.
-2. Each hop acknowledges. One that does not, and said nothing else, is taken for dead, and what it should have carried goes another way. So
-   a crash costs what is under way a time-out, not the way.
-3. An announcement is split where the ways of its topics part, and so are answers and reports. Each piece of it makes at most `MOST_TRIES` such detours.
-4. Proofs go with whatever speaks of the same subscriber and topic, and no further. To a hop of an earlier wire format they do not go.
+1. What goes to the same next hop goes together, once per tick. Urgent things go at once, with all that waits for the same hop.
+2. Each hop acknowledges. A hop that does not, and said nothing else, counts as dead, and what it should have carried goes another way. So a crash costs the
+   things under way a time-out, and they still arrive.
+3. An announcement is split if the ways of its topics part, and so are answers and reports. Each piece makes at most `MOST_TRIES` such detours.
+4. A proof goes with everything that concerns the same subscriber and topic, and no further. A hop with an earlier wire format gets none.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
-"""A node as the home of topics: it keeps some of their subscribers, and introduces them to each other.
+"""A node as the home of topics: it keeps some of each topic's subscribers and introduces them to each other.
 
 Rules kept
 ----------
-1. Of a topic it keeps at most `records` subscribers, each until its term ends, it withdraws, or somebody could not reach it. Where there are more, newcomers
-   take random places, but never that of a leader.
-2. It takes at most `hot` announcements of a topic per second; only leaders of parts are always heard, also when they say that they lead no more: a
-   part that is none would be introduced for as long as its record lasts. Its answer says when to come again: to a leader for whom there is no room, soon.
-3. An answer names at most `contacts` subscribers, drawn at random; half of them have a lower id than the asker's, if there are so many. Who is new is also named to some of those who were there, so that either side may call.
-4. A label names a part of a topic; only who bears it (the leader) makes it count, once it has led for two lifetimes of a label. Where two such
-   parts are, random members of them are introduced to each other, a few at a time.
+1. A home keeps at most `records` subscribers of a topic. It keeps each until its term ends, it withdraws, or another node could not reach it. If there are
+   more, newcomers take random places, but never that of a leader.
+2. A home takes at most `hot` announcements of a topic per second. It always hears leaders of parts, also when they say that they lead no more: otherwise it would
+   introduce a part that has ended for as long as the record lasts. Its answer says when to come again: soon, to a leader for whom there is no room.
+3. An answer names at most `contacts` subscribers, drawn at random. Half of them have a lower id than the asker's, if there are so many. The home also names a
+   newcomer to some of the others, so that either side may call.
+4. A label names a part of a topic. It counts once its bearer (the leader) has led for two lifetimes of a label. If there are two such parts, the home
+   introduces random members of them to each other, a few at a time.
 5. Every asker has a budget, and so has every topic.
-6. What it keeps, its successors keep as well; see `directory`. Of what others kept it takes all leaders, and others as long as there is room.
-7. Where subscribers vouch for what they say, it keeps none without a proof, lets go of none because of a withdrawal without one, and keeps none for longer than the proof is good.
-   A renewal needs none. A subscriber whose proof it lacks is told so, unless there is no room for it.
+6. The home's successors keep its records as well; see `directory`. Of others' records a home takes all leaders, and other subscribers while there is room.
+7. If subscribers sign what they say, a home keeps none without a proof, removes none for a withdrawal without a proof, and keeps none for longer than the proof
+   counts. A renewal needs no proof. The home tells a subscriber whose proof it lacks, unless there is no room for it.
 """
 
 from __future__ import annotations

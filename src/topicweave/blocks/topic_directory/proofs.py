@@ -1,11 +1,12 @@
-"""Proofs that a node wants a topic, or wants it no more: who makes them, who believes them, and what that may cost.
+"""Proofs that a node wants a topic, or stopped wanting it: who makes them, who believes them, and what checking may cost.
 
 Rules kept
 ----------
-1. Where nodes have keys (`World.vouches_by`), a home believes a subscriber by its own word only, and so does who is told of it by a home.
-2. A proof speaks of at most `MOST_TOGETHER` topics that lie next to each other on the ring, no further apart than homes are: so they likely have one home.
-3. Checking takes time, so it is rationed: by who sent the message, and in all. What was not checked for want of that is not believed; the home asks for it again.
-4. Who was proven to a node once is believed for `REMEMBERED` seconds. So homes need not send the proof with each answer.
+1. If nodes have keys (`World.vouches_by`), a home believes a subscriber only by its own signed word. So does a node that a home tells of a subscriber.
+2. A proof covers at most `MOST_TOGETHER` topics that lie next to each other on the ring, no further apart than homes are. So they likely have one home.
+3. Checking takes time, so it is rationed: by the sender of the message, and in all. A proof that was not checked for this reason is not believed; the home asks
+   for it again.
+4. A node believes a subscriber that was proven to it once for `REMEMBERED` seconds. So homes need not send the proof with each answer.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from topicweave.model.ids import RING_SIZE, NodeId, TopicId
 from topicweave.port import World
 
 CHECKS, CHECKS_AT_ONCE = 250.0, 1000.0
-"""Proofs of one sender's that are checked per second, and at once."""
+"""How many proofs of one sender are checked per second, and at once."""
 ALL_CHECKS, ALL_CHECKS_AT_ONCE = 500.0, 2000.0
 MOST_SENDERS = 1024
 REMEMBERED = 3600.0

@@ -2,16 +2,15 @@
 
 Rules kept
 ----------
-1. A node knows the nearest few on either side. It gives them a sign of life every period, with its neighbours if these changed. Only
-   who spoke itself becomes a neighbour; one that was named, and is nearer, is asked first.
-2. A newcomer has itself looked up: the question is routed to where it belongs, and whoever is there answers with its neighbours.
-   Everybody does so again now and then, by way of a random peer, and takes candidates from peer sampling, too. So two rings that
-   know of each other become one.
-3. Long links (fingers) lead to points at harmonic distances (see `small_world`). Whoever is somebody's finger knows it as a fan and routes over
-   it, too. Whoever has as many fans as it may have refuses.
-4. Whoever is silent for too long, or does not acknowledge what it should carry, is taken for dead, and hearsay about it ignored for a while.
-5. Contacts of an earlier wire format read over parcels. These are carried, and kept, as if such contacts were not on the ring; who has some knows the nearest
-   few others, too.
+1. A node knows the nearest few nodes on either side. Every period it sends them a sign of life, with its neighbours if these changed. Only a node that spoke
+   itself becomes a neighbour. If another node names a nearer one, the node asks that one first.
+2. A newcomer has its own place looked up: the question is routed to where the newcomer belongs, and the node there answers with its neighbours. Every node
+   repeats this now and then, through a random peer, and also takes candidates from peer sampling. So two rings that know of each other become one.
+3. Long links (fingers) lead to points at harmonic distances (see `small_world`). A node knows those whose finger it is as its fans, and routes over them, too.
+   A node that has as many fans as it may have refuses more.
+4. A node that is silent for too long, or does not acknowledge what it should carry, counts as dead. Hearsay about it is ignored for a while.
+5. Contacts with an earlier wire format skip parcels. So parcels are carried, and kept, as if such contacts were not on the ring. A node that has such contacts
+   also knows the nearest few others.
 """
 
 from __future__ import annotations
