@@ -1,4 +1,4 @@
-"""What holds for every page: short lines, links that lead somewhere, all pages in the index, no history."""
+"""What holds for every page: short lines, links that lead to pages and headings, all pages in the index, no history."""
 
 import re
 from pathlib import Path
@@ -37,6 +37,37 @@ def test_links_lead_somewhere(page: Path) -> None:
         target for target in targets if "://" not in target and not (page.parent / target).resolve().exists()
     ]
     assert missing == []
+
+
+def anchors(text: str) -> set[str]:
+    """What a link may name in a page: its headings, as GitHub spells them."""
+    headings = re.findall(
+        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def lost_anchors(page: Path) -> list[str]:
+    targets = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    return [
+        f"{target}#{anchor}"
+        for target, anchor in targets
+        if "://" not in target
+        and anchor not in anchors((page.parent / target if target else page).read_text(encoding="utf-8"))
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_into_a_page_name_one_of_its_headings(page: Path) -> None:
+    assert lost_anchors(page) == []
+
+
+def test_a_link_to_a_heading_that_is_not_there_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# The port (`a/b.py`)\n[here](#the-port-abpy) [gone](page.md#the-port)\n", encoding="utf-8"
+    )
+    assert lost_anchors(page) == ["page.md#the-port"]
 
 
 def test_every_page_is_in_the_index() -> None:
