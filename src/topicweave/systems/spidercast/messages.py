@@ -57,21 +57,21 @@ class DisconnectOk(Message, frozen=True, array_like=True, tag="sc-disconnect-ok"
 
 
 class DisconnectNo(Message, frozen=True, array_like=True, tag="sc-disconnect-no"):
-    """I cannot: the link stays. (The paper refuses in silence, and leaves the other waiting for it.)"""
+    """I cannot: the link stays. (In the paper a refusal is silent, and the other node waits in vain.)"""
 
     task: str
 
 
 class Leave(Message, frozen=True, array_like=True, tag="sc-leave"):
-    """You are not my neighbour (any more) in this task; `gone`, in any, since the sender leaves the overlay."""
+    """You are not my neighbour in this task. `gone`: in no task, because the sender leaves the overlay."""
 
     task: str = ""
     gone: bool = False
 
 
 class TaskState(msgspec.Struct, frozen=True, array_like=True):
-    """One task's degree and target, for its neighbours to judge whether it could spare a link, and whether it could
-    spare the one to the receiver."""
+    """One task's degree and target, from which neighbours judge whether it could spare a link; and whether it could spare
+    the link to the receiver."""
 
     task: str
     degree: int
@@ -82,18 +82,18 @@ class TaskState(msgspec.Struct, frozen=True, array_like=True):
 class Heartbeat(Message, frozen=True, array_like=True, tag="sc-heartbeat"):
     """I am alive; this is the state of the tasks in which I count you as a neighbour.
 
-    Interests may be long and seldom change, so only their version is told each time.
+    Interests may be long and seldom change, so a heartbeat holds only their version.
     """
 
     version: int
     states: tuple[TaskState, ...]
     labels: LabelTable | None = None
     asks: bool = False
-    """Nothing came from you for a while: are you there?"""
+    """I heard nothing from you for a while. Are you there?"""
 
 
 class InterestQuery(Message, frozen=True, array_like=True, tag="sc-interest-query"):
-    """Your interest is not the one I know: tell me."""
+    """Your interest has a version that I do not know. Tell me the interest."""
 
 
 class InterestUpdate(Message, frozen=True, array_like=True, tag="sc-interest-update"):
@@ -112,4 +112,4 @@ CONTROL_KINDS = (
     "sc-disconnect-no",
     "sc-leave",
 )
-"""The messages that make and break links: what §3.8.1 counts per join or leave (heartbeats apart)."""
+"""The messages that make and break links. §3.8.1 counts these per join or leave, without heartbeats."""

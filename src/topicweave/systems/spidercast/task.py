@@ -63,14 +63,14 @@ class TaskNeighbour(msgspec.Struct):
     interest: Interest
     shared: Shared
     spare: bool = False
-    """It said that it could do without this link."""
+    """The neighbour said that it could do without this link."""
 
 
 class MaintenanceTask:
     """One of a node's tasks: `name` tells them apart in messages and timers.
 
-    `own_interest` is asked for the node's interest and its version; `changed(peer)` tells the node that a link came,
-    went or changed, `unanswered(peer)` that a peer let a CONNECT go without an answer.
+    `own_interest()` returns the node's interest and its version. `changed(peer)` tells the node that a link came, went or
+    changed; `unanswered(peer)` tells it that a peer did not answer a CONNECT.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class MaintenanceTask:
                 self._unanswered(peer)
 
     def _connect(self) -> bool:
-        """Ask somebody, or wait for who was asked; False if there is nobody to ask."""
+        """Ask a peer, or wait for one that was asked. False if there is no peer to ask."""
         now = self._world.now
         if any(now < until for until in self._awaited.values()):
             return True
@@ -202,7 +202,7 @@ class MaintenanceTask:
         return True
 
     def _disconnect_literally(self, limit: int) -> bool:
-        """DISCONNECT and DISCONNECTCANDIDATE of Figures 2 and 3: what is on offer still counts, and above L^max needed links go, too."""
+        """DISCONNECT and DISCONNECTCANDIDATE of Figures 2 and 3: links on offer still count, and above L^max even needed links go."""
         self.target = min(limit, len(self.neighbours))
         above = self._parameters.disconnect == "printed"
         loss = {
@@ -220,7 +220,7 @@ class MaintenanceTask:
         return True
 
     def _is_spare(self, peer: NodeId, neighbour: TaskNeighbour, over: bool) -> bool:
-        """Whether a link is of no use here, and may be of none at its other end."""
+        """Whether a link is of no use to this node, and perhaps of none to the other end."""
         return (
             peer not in self._asked_to_part
             and (neighbour.spare or (over and rules.can_spare_a_link(neighbour.degree, neighbour.target)))
@@ -233,7 +233,7 @@ class MaintenanceTask:
 
     @contextmanager
     def _without_those_on_offer(self) -> Iterator[None]:
-        """Let the selection see things as they will be when all offers are accepted."""
+        """Show the selection the links as they will be when all offers are accepted."""
         leaving = [(peer, self.neighbours[peer].shared) for peer in self._on_offer]
         for peer, shared in leaving:
             self.selection.removed(peer, shared)
@@ -265,21 +265,21 @@ class MaintenanceTask:
     def receive_redirect(self, sender: NodeId, message: Redirect) -> None:
         """The node redirected *to* is the candidate (§2.3.1 speaks of the sender in one place: a slip).
 
-        Only who was asked may redirect: others could keep the task busy with names they made up.
+        Only a peer that was asked may redirect. Others could keep the task busy with made-up names.
         """
         if self._awaited.pop(sender, None) is not None and len(self._redirected_to) < MOST_REDIRECTS:
             self._redirected_to[message.peer] = None
 
     def awaits(self, peer: NodeId) -> bool:
-        """Whether this one was asked to connect and has not answered."""
+        """Whether this peer was asked to connect and has not answered."""
         return peer in self._awaited
 
     def in_vain(self, peer: NodeId) -> bool:
-        """Whether this one was asked lately, and will not help: it did not answer in time, or not with what was hoped for."""
+        """Whether this peer was asked lately and will not help: it did not answer in time, or not as hoped."""
         return peer in self._asked_to_connect and self._world.now >= self._awaited.get(peer, 0.0)
 
     def refused(self, peer: NodeId, ask_again: bool) -> None:
-        """Who was asked to connect said no; if it may be asked again, that is up to the selection."""
+        """A peer that was asked to connect refused. The selection decides whether to ask it again."""
         self._awaited.pop(peer, None)
         if ask_again:
             self._asked_to_connect.pop(peer, None)
@@ -329,7 +329,7 @@ class MaintenanceTask:
         self.remove(sender)
 
     def remove(self, peer: NodeId) -> None:
-        """REMOVECONNECTION: the link is gone, whoever ended it."""
+        """REMOVECONNECTION: the link is gone, whichever end closed it."""
         neighbour = self.neighbours.pop(peer, None)
         if neighbour is None:
             return
@@ -378,7 +378,7 @@ class MaintenanceTask:
         return TaskState(self.name, len(self.neighbours), self.target, spare)
 
     def content(self) -> bool:
-        """Whether it has what can be had."""
+        """Whether the task has all that it can get."""
         return self._stuck or not self.selection.lacking()
 
     # Changes of interest (§2.4).
@@ -413,7 +413,7 @@ class MaintenanceTask:
         )
 
     def _add(self, peer: NodeId, degree: int, target: int, interest: Interest) -> bool:
-        """ADDCONNECTION, or news of a neighbour; whether it is a new one."""
+        """ADDCONNECTION, or news of a neighbour. Returns whether the neighbour is new."""
         old = self.neighbours.get(peer)
         if old is not None and old.interest == interest:
             old.degree, old.target = degree, target
@@ -443,12 +443,12 @@ class MaintenanceTask:
         self._world.set_timer(self._timer, seconds)
 
     def look_again(self) -> None:
-        """More peers are known than before."""
+        """The node has learnt of more peers."""
         if self._stuck:
             self.wake()
 
     def wake(self) -> None:
-        """Act soon: at once would let one departure make all its neighbours act in the same instant."""
+        """Act soon. If neighbours acted at once, one departure would make all of them act in the same instant."""
         soon = self._parameters.connect_timeout * self._world.random.random()
         if self.selection.enabled() and self._world.now + soon < self._wake_at:
             self._sleep(soon)
