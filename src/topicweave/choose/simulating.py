@@ -1,4 +1,4 @@
-"""One system on one workload in the simulator, in the hands of whoever calls."""
+"""`simulate`: one system on one workload in the simulator, controlled by the caller."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from topicweave.telemetry.writer import MemoryTelemetry
 
 
 class Delivery(NamedTuple):
-    """An event that reached somebody who wants it."""
+    """An event that reached a subscriber."""
 
     time: float
     """Virtual seconds since the start."""
@@ -51,7 +51,7 @@ def simulate(
     churn: str = "",
     churn_speed: float = 1.0,
 ) -> SimulatedSwarm:
-    """Nodes of a system on your subscriptions, in virtual time: a run is a function of what you do and the seed.
+    """Simulate a system on your subscriptions, in virtual time. The same calls and the same seed give the same run.
 
     subscriptions   as `compare` takes them
     system          a name, with parameters as in 'spidercast:k_greedy=2'
@@ -93,11 +93,11 @@ def _ignore(_text: str) -> None:
 
 
 class SimulatedSwarm:
-    """Nodes by their names. Time passes in `run` and nowhere else."""
+    """A simulated swarm. Nodes go by their names. Time passes only in `run`."""
 
     def __init__(self, simulation: Simulation, telemetry: MemoryTelemetry) -> None:
         self.simulation = simulation
-        """What lies below, for whatever is not offered here."""
+        """The simulation itself, for everything that this class does not offer."""
         self._telemetry = telemetry
         workload = simulation.workload
         self._nodes = {name: index for index, name in enumerate(workload.node_names)}
@@ -116,7 +116,7 @@ class SimulatedSwarm:
 
     @property
     def up(self) -> list[str]:
-        """The nodes that are up, in the order in which they came."""
+        """The nodes that are up, in the order in which they started."""
         return [self.workload.node_names[index] for index in self.simulation.up()]
 
     def run(self, until: float) -> None:
@@ -126,7 +126,7 @@ class SimulatedSwarm:
         self.simulation.run(until)
 
     def on_delivery(self, call: Callable[[Delivery], object]) -> None:
-        """Be told of every event that reaches somebody who wants it, as it does; a publisher's own are among them."""
+        """Call a function with every event that reaches a subscriber, when it does. A publisher's own events are among them."""
 
         def delivered(host: Host, event: Event) -> None:
             call(
@@ -142,7 +142,7 @@ class SimulatedSwarm:
         self.simulation.on_delivery(delivered)
 
     def publish(self, node: str, topic: str, payload: bytes = b"") -> int:
-        """Publish now; to how many neighbours the event was handed at once."""
+        """Publish now. Returns how many neighbours the event was sent to at once."""
         return self.simulation.publish(self._node(node), self._topic(topic), payload).sent_to
 
     def subscribe(self, node: str, topic: str) -> None:
@@ -152,11 +152,11 @@ class SimulatedSwarm:
         self.simulation.unsubscribe(self._node(node), self._topic(topic))
 
     def crash(self, node: str) -> None:
-        """The node is gone without a word."""
+        """Crash a node: it stops without a word."""
         self._stop(node, orderly=False)
 
     def leave(self, node: str) -> None:
-        """The node says goodbye and is gone."""
+        """Let a node leave: it says goodbye and stops."""
         self._stop(node, orderly=True)
 
     def _stop(self, node: str, orderly: bool) -> None:
@@ -164,19 +164,19 @@ class SimulatedSwarm:
             self._changes.append((self.now, node, "leave"))
 
     def links(self, node: str) -> list[str]:
-        """Whom the node keeps links to, by name."""
+        """The neighbours of a node, by name."""
         links = self.simulation.node(self._node(node)).links()
         return sorted({self._node_of[link.peer] for link in links})
 
     def tables(self) -> Tables:
-        """What happened up to now: links (as they are), publishes, deliveries, control."""
+        """The tables of what happened up to now: links (as they are), publishes, deliveries, control."""
         self.simulation.snapshot()
         return self._telemetry.tables()
 
     def measures(self) -> dict[str, Any]:
         """Every measure of what happened up to now; see docs/measuring.md.
 
-        Subscriptions are the workload's; who was away is not expected to get anything.
+        Subscriptions are the workload's. A node that was away is not expected to get anything.
         """
         names = self.workload.node_names
         changed = [

@@ -32,9 +32,9 @@ InterestOfLife = Callable[[int, int], Interest]
 
 
 class Simulation:
-    """Runs the nodes of a system on a workload.
+    """A simulation: it runs the nodes of a system on a workload.
 
-    Churn and faults are carried out as planned; events are published by `publish`, at once or at a given time.
+    Churn and faults happen as planned. `publish` publishes events, at once or at a given time.
     `snapshot` writes the links and the control traffic to the telemetry.
     """
 
@@ -65,7 +65,7 @@ class Simulation:
         self._network = Network(self.kernel, latency, random.Random(f"faults/{seed}"), telemetry)
         self._interest_of_life = interest_of_life or self._workload_interest
         self.seeds: Sequence[int] = ()
-        """Whom newcomers are told of, if there are any: not of a few random nodes, then."""
+        """The contacts that newcomers get. If empty, a newcomer gets a few random nodes."""
         self._views: dict[int, InterestView] = {}
         self._lives = [0] * workload.nodes
         # Who is to come back from which crash.
@@ -115,7 +115,7 @@ class Simulation:
         return node
 
     def at(self, time: float, action: Callable[[int, int], object], index: int, topic: int) -> None:
-        """Do something (`publish`, `subscribe`, `unsubscribe`) at a moment, if the node is up then."""
+        """At a given moment call `publish`, `subscribe` or `unsubscribe`, if the node is up then."""
 
         def act(index: int, topic: int) -> None:
             if self.hosts[index].node is not None:
@@ -144,25 +144,25 @@ class Simulation:
         return receipt
 
     def on_delivery(self, observer: Callable[[Host, Event], None]) -> None:
-        """Be told of every event handed to an application."""
+        """Call a function with every event that an application gets."""
         self._network.observers.append(observer)
 
     def on_reception(self, observer: Callable[[Host, NodeId, EventMessage], None]) -> None:
-        """Be told of every message that carries an event and arrives, wanted or not, first or again."""
+        """Call a function with every message that carries an event and arrives, wanted or not, first or again."""
         self._network.reception_observers.append(observer)
 
     def plan(self, changes: Sequence[Change]) -> None:
-        """Let nodes come and go besides those whom the churn has planned already."""
+        """Plan further joins and leaves, besides those of the churn."""
         self._refuse_unknown("churn", {change.node for change in changes})
         self.churn = Churn(self.churn.up_at_start, (*self.churn.changes, *changes))
         self._schedule(changes)
 
     def end_churn(self) -> None:
-        """From now on nobody comes or goes as planned."""
+        """End the churn: from now on no planned join or leave happens."""
         self._still = True
 
     def use_proofs(self, proofs: SimulatedProofs) -> None:
-        """Let nodes vouch for what they say, as those with keys do; before the first of them starts."""
+        """Let nodes sign what they say, as nodes with keys do. Call it before the first node starts."""
         self._network.proofs = proofs
 
     def snapshot(self) -> None:
@@ -175,7 +175,7 @@ class Simulation:
         self.flush_control()
 
     def flush_control(self) -> None:
-        """Write the control traffic since the last time."""
+        """Write the control traffic since the last call."""
         self._network.flush_control()
 
     def gauges(self) -> dict[str, float]:
@@ -219,7 +219,7 @@ class Simulation:
         return self.system.build(host, host.name, interest, view, self.parameters)
 
     def _join(self, index: int, node: Node | None) -> None:
-        """Power a node on: a new one, or one that kept its memory."""
+        """Start a node: a new one, or one that kept its memory."""
         host = self.hosts[index]
         if host.node is not None:
             return
@@ -247,7 +247,7 @@ class Simulation:
             self.stop(change.node, orderly=True)
 
     def stop(self, index: int, orderly: bool) -> Node | None:
-        """Power a node off; an orderly one says goodbye first. Returns what it knew."""
+        """Stop a node; an orderly one says goodbye first. Returns its memory."""
         host = self.hosts[index]
         if host.node is None:
             return None
@@ -287,7 +287,7 @@ class Simulation:
             self._join(fault.node, memory)
 
     def _refuse_unknown(self, what: str, nodes: Collection[int]) -> None:
-        """A plan made for another workload is a mistake."""
+        """Refuse a plan that was made for another workload."""
         unknown = [node for node in nodes if not 0 <= node < self.workload.nodes]
         if unknown:
             raise BadInput(

@@ -1,4 +1,4 @@
-"""A handful of nodes of a system on a virtual network, which all see each other in one directory.
+"""A few nodes of a system on a virtual network. All see each other through one directory.
 
 bench = pair("spidercast")
 bench.run_for(5.0)
@@ -29,7 +29,7 @@ LATENCY = 0.05
 
 
 class Bench(VirtualNetwork, Generic[N]):
-    """Nodes come and go by `add`, `leave`, `crash` and `restart`; everything that is sent is in `log`."""
+    """A few nodes. They come and go with `add`, `leave`, `crash` and `restart`. `log` holds every message that was sent."""
 
     def __init__(
         self, system: System | str, seed: int = 0, latency: float = LATENCY, **parameters: Any
@@ -41,7 +41,7 @@ class Bench(VirtualNetwork, Generic[N]):
         self.nodes: dict[NodeId, N] = {}
 
     def add(self, node_id: NodeId, *topics: TopicId, contacts: Sequence[NodeId] = ()) -> N:
-        """A new node, started; in place of one that crashed it is a restart without memory."""
+        """Add and start a node. In place of one that crashed, it is a restart without memory."""
         world = self.world(node_id)
         view = FullView(world, node_id, frozenset(topics), self.directory)
         node = cast(N, self.system.build(world, node_id, topics, view, self.parameters))
@@ -51,30 +51,30 @@ class Bench(VirtualNetwork, Generic[N]):
         return node
 
     def leave(self, node_id: NodeId) -> None:
-        """It says goodbye, and stops."""
+        """Let a node leave: it says goodbye and stops."""
         self.nodes[node_id].leave()
         self.crash(node_id)
 
     def crash(self, node_id: NodeId) -> N:
-        """It stops without a word. Returns what it knew, for `restart`."""
+        """Crash a node: it stops without a word. Returns its memory, for `restart`."""
         self.worlds[node_id].pending.clear()
         self.directory.discard(node_id)
         self.kill([node_id])
         return self.nodes.pop(node_id)
 
     def restart(self, memory: N) -> None:
-        """A node that crashed comes back with its memory; `add` brings it back without."""
+        """Restart a crashed node with its memory. (`add` brings it back without.)"""
         assert isinstance(memory.world, VirtualWorld)
         self.worlds[memory.id] = memory.world
         self.nodes[memory.id] = memory
         memory.start([peer for peer in self.nodes if peer != memory.id])
 
     def delivered(self, node_id: NodeId) -> list[Event]:
-        """What the application of a node was handed, in its life of now."""
+        """The events that a node's application got, in its present life."""
         return self.worlds[node_id].delivered
 
     def linked(self, one: NodeId, other: NodeId) -> tuple[bool, bool]:
-        """Whether the one has a link to the other, and the other to the one."""
+        """Whether the first node has a link to the second, and the second to the first."""
         ends = ((one, other), (other, one))
         there, back = (
             node in self.nodes and peer in {link.peer for link in self.nodes[node].links()}
@@ -84,12 +84,12 @@ class Bench(VirtualNetwork, Generic[N]):
 
     @property
     def noise(self) -> list[Sent]:
-        """Events that nodes were sent and did not want."""
+        """The events that nodes got and did not want."""
         return [sent for world in self.worlds.values() for sent in world.unwanted]
 
 
 def pair(system: System | str, *topics: TopicId, seed: int = 0, **parameters: Any) -> Bench[Any]:
-    """Nodes 1 and 2 of a system, which want the same topics (`NEWS` if none are given)."""
+    """Nodes 1 and 2 of a system. Both want the same topics (`NEWS` by default)."""
     bench: Bench[Any] = Bench(system, seed, **parameters)
     for node_id in (1, 2):
         bench.add(node_id, *(topics or (NEWS,)))

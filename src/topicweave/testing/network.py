@@ -1,4 +1,4 @@
-"""A virtual network for tests of nodes and blocks: time is turned by hand, and every message can be seen, lost or made up.
+"""A virtual network for tests of nodes and blocks. The test moves time by hand, and can see, lose or make up every message.
 
 It is smaller than the simulator: one latency, no workload, no telemetry. Blocks are put into a world with `use`, whole nodes with `host`.
 
@@ -50,10 +50,10 @@ Happening = Sent | Rang
 
 
 class VirtualNetwork:
-    """All nodes and what is under way between them.
+    """A virtual network: nodes, and the messages under way between them.
 
-    `cut(sender, receiver)` and `lose(sent)` say which messages never arrive; `loss` is a share that is lost at random. A
-    `record`ed network keeps every message that was sent in `log`.
+    `cut(sender, receiver)` and `lose(sent)` say which messages never arrive. `loss` is the share that is lost at random. With
+    `record`, `log` keeps every message that was sent.
     """
 
     def __init__(self, seed: int = 0, latency: float = 0.01, loss: float = 0.0, record: bool = False) -> None:
@@ -65,13 +65,13 @@ class VirtualNetwork:
         self.cut: Callable[[NodeId, NodeId], bool] = lambda sender, receiver: False
         self.lose: Callable[[Sent], bool] = lambda sent: False
         self.earlier: set[NodeId] = set()
-        """Nodes of an earlier wire format: the others are told that these know no kind that came later."""
+        """Nodes that speak an earlier wire format: the network tells the others that these nodes know no newer message."""
         self.proofs: SimulatedProofs | None = None
-        """By which nodes vouch for what they say; None: they do not."""
+        """The proofs with which nodes sign what they say; None for none."""
         self.record = record
         self.log: list[Sent] = []
         self.messages = 0
-        """How many were sent, lost ones included."""
+        """How many messages were sent, with those that were lost."""
         self._random = random.Random(f"{seed}/net")
         self._heap: list[tuple[float, int, Callable[[], Happening | None]]] = []
         self._order = count()
@@ -79,26 +79,26 @@ class VirtualNetwork:
     # Nodes.
 
     def world(self, node: NodeId) -> VirtualWorld:
-        """A new node's world; a second one for the same node is the node restarted without memory."""
+        """The world of a new node. A second world for the same node is a restart without memory."""
         made = self.worlds[node] = VirtualWorld(self, node)
         return made
 
     def kill(self, nodes: Iterable[NodeId]) -> None:
-        """They stop without a word: what is under way to them is lost, and their timers never end."""
+        """Stop nodes without a word. Messages under way to them are lost, and their timers never end."""
         for node in nodes:
             del self.worlds[node]
 
     # Time.
 
     def step(self) -> Happening | None:
-        """Let the next thing happen, whenever that is: a message arrives or a timer ends. None if nothing is to come."""
+        """Let the next thing happen, whenever that is: a message arrives or a timer ends. Returns None if nothing is left to happen."""
         while self._heap:
             if (happened := self._next()) is not None:
                 return happened
         return None
 
     def run(self, until: float) -> None:
-        """Let everything happen up to a moment."""
+        """Let everything happen up to this moment."""
         while self._heap and self._heap[0][0] <= until:
             self._next()
         self.now = until
@@ -134,12 +134,12 @@ class VirtualNetwork:
             self._plan(self.now + self.latency, lambda: self.tell(sender, receiver, message))
 
     def listen(self) -> None:
-        """Keep what is sent from now on in `log`, and nothing of what was."""
+        """Empty `log`, and keep in it every message that is sent from now on."""
         self.record = True
         self.log = []
 
     def tell(self, sender: NodeId, receiver: NodeId, message: Message) -> Sent | None:
-        """A message arrives now, whoever sent it; None if there is nobody to get it."""
+        """Let a message arrive now, in the name of any sender. Returns None if there is no such receiver."""
         world = self.worlds.get(receiver)
         if world is None:
             return None
@@ -153,7 +153,7 @@ class VirtualNetwork:
         receiver: NodeId | None = None,
         since: float = 0.0,
     ) -> list[M]:
-        """The messages of a kind in the log, by and to whom if that is given."""
+        """The messages of a kind in the log; with `sender` and `receiver`, only theirs."""
         return [
             entry.message
             for entry in self.log
@@ -165,7 +165,7 @@ class VirtualNetwork:
 
 
 class VirtualWorld:
-    """What one node sees of it: implements `port.World`."""
+    """What one node sees of the network. It implements `port.World`."""
 
     def __init__(self, net: VirtualNetwork, node_id: NodeId) -> None:
         self.net = net
@@ -176,9 +176,9 @@ class VirtualWorld:
         self.pending: dict[TimerKey, int] = {}
         """The timers that are set."""
         self.delivered: list[Event] = []
-        """What the application was handed."""
+        """The events that the application got."""
         self.unwanted: list[Sent] = []
-        """Events that a hosted node was sent and did not want."""
+        """The events that a hosted node got and did not want."""
         self._node: Node | None = None
         self._timer = count()
 
