@@ -11,7 +11,7 @@ from topicweave.blocks.membership import Membership
 from topicweave.model.ids import NodeId
 from topicweave.sim.latency import Coordinates
 from topicweave.sim.simulation import Simulation
-from topicweave.systems.weave import WEAVE
+from topicweave.systems.weave import WEAVE, nearness
 from topicweave.systems.weave.nearness import KEEP, MOST_AT_ONCE, PATIENCE, TIMES, HowFar, Nearness, SoFar
 from topicweave.testing import VirtualNetwork
 from topicweave.workloads import generate
@@ -92,6 +92,19 @@ def test_few_are_asked_at_a_time_and_what_was_measured_is_forgotten_in_the_end()
     assert one.nearness.known_peers() == {2}
     one.nearness.forget(2)
     assert one.nearness.known_peers() == set()
+
+
+def test_who_has_measured_enough_measures_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearness, "MOST_KNOWN", 3)
+    one = Measuring(2, 3, 4, 5)
+    one.measure(2, 3)
+    assert not one.nearness.settled(4)
+    one.measure(4)
+    one.net.listen()
+    one.measure(5)
+    assert one.nearness.settled(5)
+    assert one.net.log == []
+    assert one.nearness.known_peers() == {2, 3, 4}
 
 
 def test_answers_to_no_question_count_for_nothing() -> None:

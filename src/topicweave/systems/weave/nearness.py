@@ -6,8 +6,8 @@ Rules kept
    away as the nearer quarter of those measured: so a node is curious where distances differ, and nowhere else.
 2. The least of `TIMES` round trips counts, since the first may have to wait for a connection. Who does not answer counts as far away.
 3. Distances are relative to the median of those measured: a near network and a far one are the same.
-4. What was measured holds for `KEEP` seconds, for `MOST_KNOWN` peers, and as long as the owner knows the peer.
-5. Who cannot be asked, since its connection is not there yet or speaks an earlier wire format, is not waited for.
+4. What was measured holds for `KEEP` seconds, and as long as the owner knows the peer. Of more than `MOST_KNOWN` nobody else is measured.
+5. Who cannot be asked is not waited for: its connection is not there yet, or speaks an earlier wire format.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PATIENCE = 2.0
 """Seconds for the answers; who gives none counts as so far away."""
 TIMES = 2
 MOST_AT_ONCE = 8
-MOST_KNOWN = 512
+MOST_KNOWN = 256
 KEEP = 600.0
 RESOLUTION = 0.01
 """Seconds. What differs by less differs by how busy machines are."""
@@ -88,8 +88,10 @@ class Nearness:
             memory.pop(peer, None)
 
     def settled(self, peer: NodeId) -> bool:
-        """Whether it was measured, or cannot be."""
-        return peer in self._known or not self._world.understands(peer, HowFar)
+        """Whether it was measured, or will not be."""
+        return (
+            peer in self._known or len(self._known) >= MOST_KNOWN or not self._world.understands(peer, HowFar)
+        )
 
     def less(self, peer: NodeId) -> float:
         """How many topics less a peer counts."""
@@ -131,8 +133,6 @@ class Nearness:
 
     def _end(self, _key: TimerKey) -> None:
         for peer, took in self._took.items():
-            if len(self._known) >= MOST_KNOWN:
-                del self._known[next(iter(self._known))]
             seconds = max(1, round(min(took, default=PATIENCE) / RESOLUTION)) * RESOLUTION
             self._known[peer] = (seconds, self._world.now + KEEP)
         self.restart()
