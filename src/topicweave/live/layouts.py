@@ -1,12 +1,12 @@
-"""Data folders of earlier versions: their tables are brought to the layout of today, in one transaction.
+"""Data folders of earlier versions: their tables are converted to the present layout, in one transaction.
 
 | layout | what it lacks |
 |---|---|
 | 1 | events seen are a window of 1,024 bits below the highest number |
 | 2 | nothing says when an event came, and from which number on an event counts as missed |
 
-What was never written down is not made up: an event came, at the latest, when the file was last written; and what is missing of a stream is not announced as
-missed, since the node may not have subscribed yet. In a swarm with keys the events themselves stay behind: their signatures are of a form that nobody reads.
+The conversion makes nothing up. An event counts as come when the file was last written. Missing events of a stream are not announced as missed, because the node may
+not have been subscribed. In a swarm with keys the stored events are dropped: no node reads the form of their signatures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A connection's asyncio shell: bytes in and out, timers. What they mean is decided in `connection`, what follows from it in `transport`."""
+"""The asyncio shell of a connection: bytes in and out, and timers. `connection` decides what they mean, `transport` what follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listening: whoever comes is let in, and must say hello in time; see `admission` for who goes when there are too many."""
+"""Listening: a node accepts every connection, and the other side must say hello in time. `admission` decides which connections go when there are too many."""
 
 from __future__ import annotations
 

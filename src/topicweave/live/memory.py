@@ -2,12 +2,12 @@
 
 Rules kept
 ----------
-1. Whoever holds something on behalf of peers or applications says so here: before it takes more (`take`), or after (`settle`), and then makes room as its own
-   policy says until nothing is `excess`.
-2. No kind may have more than its share, so that nobody shuts out the rest; and all together no more than `most`.
+1. Code that holds something for peers or applications reports it here: before it takes more (`take`), or after (`settle`). After `settle` it makes room by its
+   own policy until nothing is `excess`.
+2. No kind may hold more than its share, so that it cannot shut out the others. All kinds together may hold no more than `most`.
 3. Sizes are counted, not measured: payloads and encoded bytes as they are, with a fixed sum for what Python adds.
 
-Tables of fixed size (streams seen, addresses, certificates, a broadcast tree's cache) are not part of it.
+Tables of fixed size (streams seen, addresses, certificates, a broadcast tree's cache) do not count.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Patterns of topics at a live node: what it publishes on is announced by name, what its patterns match is subscribed to as it is found.
+"""Patterns at a live node: the node announces the names of topics that it publishes on, and subscribes to the topics that its patterns match.
 
 Rules kept
 ----------
-1. A name is announced from the node's first event on it until `KEPT` seconds after the last, and as long as the node keeps its retained value.
-2. A topic that a pattern matches is wanted like any other, and counted like any other: it goes when it is gone and nobody else wants it.
-3. Of a name that is younger than the pattern all events are asked for, of its publisher too; of others those since the pattern began, or what the
-   subscriber asked for.
+1. A name is announced from the node's first event on it until `KEPT` seconds after the last, and as long as the node keeps the topic's retained value.
+2. The node wants a topic that a pattern matches like any other topic. When the topic is gone and nothing else wants it, the node unsubscribes.
+3. If a name is younger than the pattern, the node asks for all its events, also the topic's publisher. For other names it asks for events since the pattern began,
+   or for what the subscriber asked for.
 4. Certificates hold for the pattern, and for each name that it finds.
-5. Names announced, patterns and topics found are bounded. What is left out is said to whoever subscribed, and taken when there is room.
+5. The numbers of names announced, patterns, and topics found are bounded. The subscriber learns what is left out, and the node takes it when there is room.
 
-What the name directory tells comes in the midst of its own work, so it is noted, and acted upon in the next turn of the event loop.
+News of the name directory comes in the middle of the directory's own work. So the node notes it and acts upon it in the next turn of the event loop.
 """
 
 from __future__ import annotations

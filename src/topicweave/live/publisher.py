@@ -1,4 +1,4 @@
-"""The publishing side of a live node: hands events to the system, and writes receipts that tell the truth."""
+"""The publishing side of a live node: it hands events to the system and writes their receipts."""
 
 from __future__ import annotations
 

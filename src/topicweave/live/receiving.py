@@ -1,4 +1,4 @@
-"""Receiving: what the frames of a connection mean, and what is handed to the node."""
+"""Receiving: what the frames of a connection mean, and what of them the node gets."""
 
 from __future__ import annotations
 

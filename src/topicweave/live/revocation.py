@@ -1,4 +1,4 @@
-"""Certificates that the swarm's authority took back: a numbered, signed list that spreads from peer to peer."""
+"""Certificates that the swarm's authority revoked: a numbered, signed list that spreads from peer to peer."""
 
 from __future__ import annotations
 

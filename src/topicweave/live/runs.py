@@ -1,4 +1,4 @@
-"""Runs: consecutive events of one publisher on one topic, which are taken and passed on at once."""
+"""Runs: consecutive events of one publisher on one topic. A node takes them and passes them on at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending: what waits for each peer goes out in batches, once in each turn of the event loop."""
+"""Sending: messages for each peer leave in batches, once in each turn of the event loop."""
 
 from __future__ import annotations
 

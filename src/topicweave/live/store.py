@@ -2,11 +2,11 @@
 
 Rules kept
 ----------
-1. What must not be forgotten is committed before anybody sees its effect: a sequence number before its event is sent, the fact that
-   an event was seen before the application gets it. So a killed process never reuses a number and never hands over twice.
+1. What must not be forgotten is committed before it has an effect: a sequence number before its event is sent, and the fact that an event was seen before
+   the application gets it. So a killed process never uses a number twice and never hands an event over twice.
 2. One process at a time: the folder is locked.
 3. The write-ahead log survives a killed process. After a power failure the last moments may be missing (synchronous=NORMAL).
-4. While a node runs, only the thread of `disk` works here: a slow disk does not hold up the event loop.
+4. While a node runs, only the thread of `disk` works here, so a slow disk does not delay the event loop.
 """
 
 from __future__ import annotations

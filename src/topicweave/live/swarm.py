@@ -1,4 +1,4 @@
-"""Many nodes in one process: for trying things out, for tests, and for machines that host several."""
+"""Many nodes in one process: to try things out, for tests, and for machines that host several nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why joining fails, and with whom: told in the log, on stderr and by /health, on both sides."""
+"""Why joining fails, and with whom. Both sides report it in the log, on stderr and by /health."""
 
 from __future__ import annotations
 

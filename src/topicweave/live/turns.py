@@ -1,11 +1,11 @@
-"""Turns: how much of what peers send is handled before the event loop sees to everybody else.
+"""Turns: how much of peers' data a node handles before the event loop serves everybody else.
 
-A signature takes a tenth of a millisecond, and a socket hands over thousands of events at once. What is beyond a portion waits for another turn, in order,
-so whoever asks for `/live` is served in between. Counted in messages, not in time.
+Checking a signature takes a tenth of a millisecond, and a socket hands over thousands of events at once. So a node handles one portion per turn, in order, and the
+rest waits for another turn. In between it answers, for example, a request for `/live`. Portions are counted in messages, not in time.
 
-Links are served in the order in which they brought something, each until it has caught up: an announcement that came after an event is not looked at
-before it. A timer is to find what came before it: it waits until the links that were behind when it was due have caught up. So nobody takes
-for lost what has arrived and was not looked at.
+Links are served in the order in which their data came, each until it has caught up. So an announcement that came after an event is handled after it. A timer must
+find what came before it handled. So it waits until the links that were behind when it was due have caught up. Then no node takes for lost what has arrived and was
+not handled.
 """
 
 from __future__ import annotations

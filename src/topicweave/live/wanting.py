@@ -1,4 +1,4 @@
-"""Who wants what at a node, counted: a topic goes when nobody wants it any more, neither the application nor a client nor a pattern."""
+"""Who wants what at a node, counted. The node unsubscribes from a topic when neither the application nor a client nor a pattern wants it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who gets a message at one door: the subscriptions of all its clients, by what they name.
+"""Who gets a message at one door: the subscriptions of all its clients, by topic or filter.
 
-A client gets a message once, whatever number of its subscriptions match: with the highest QoS of these, and with the numbers of all of them.
-Of those who share a subscription one gets it, in turn: of the connected ones, if there is one. That is apart from what it gets by itself.
+A client gets a message once, however many of its subscriptions match: with the highest QoS of these, and with the ids of all of them. Of the clients that share a
+subscription one gets the message, in turn, and connected clients first. That is apart from what the client gets by its own subscriptions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The retained values that a door knows, and who is still to be given one.
+"""The retained values that a door knows, and which subscribers still have to get one.
 
-A retained value travels on a topic of its own (`names.RETAINED`), which keeps its last event. A door that has such a value keeps it for others; of two values
-of one topic the later one stays, by the time their publishers gave them, then by the publishers' names.
+A retained value travels on a topic of its own (`names.RETAINED`), which keeps its last event. A door that has such a value keeps it for others. Of two values
+of one topic the later one stays, by the time that their publishers gave them; at the same time, that of the greater publisher's name.
 """
 
 from __future__ import annotations

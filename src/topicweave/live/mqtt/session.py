@@ -1,8 +1,8 @@
 """What a door owes one client, connected or not: subscriptions, messages that wait, messages on their way. No I/O, no clock.
 
-A message of QoS 1 or 2 is on its way from when it is sent until the client has answered; no more are on their way than the client's receive
-maximum. What is on its way when a connection ends is sent again on the next. What waits is bounded in number and in bytes: beyond that the
-oldest of QoS 0 goes, then the oldest; both are counted.
+A message of QoS 1 or 2 is on its way from when it is sent until the client has answered. No more messages are on their way than the client's receive maximum.
+Messages that are on their way when a connection ends are sent again on the next. Waiting messages are bounded in number and in bytes: beyond that the oldest
+of QoS 0 is dropped, then the oldest of all. Both are counted.
 """
 
 from __future__ import annotations
