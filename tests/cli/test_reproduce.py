@@ -133,7 +133,7 @@ def test_results_of_other_code_are_checked_at_smoke_scale(
     beside.write_text("\n".join([lines[0], ",".join(cells), *lines[2:], ""]))
     told = json.loads(call(*words, "--check", "--format", "json").stdout)
     assert told["of other code"] == {"other at smoke scale": [STUDY]}
-    assert f"1 of {count} numbers differ (" in (out / "scoreboard.md").read_text()
+    assert f"1 of {count} numbers differ, by at most " in (out / "scoreboard.md").read_text()
     with monkeypatch.context() as patched:
         patched.setattr(runner, "carry_out", never)
         failed = call(*words, "--check", "--runs", tmp_path / "new").stdout

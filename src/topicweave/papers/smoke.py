@@ -7,6 +7,7 @@ branches. Where it gives other numbers, the study has to run again.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -39,6 +40,8 @@ class Check(msgspec.Struct, frozen=True):
     found: int = 0
     """How many of these the code at hand gives too, the same or not."""
     differ: int = 0
+    most: float = 0.0
+    """By how much at most, as a share of the larger number."""
     unknown: str = ""
     """Why nothing can be compared."""
 
@@ -55,8 +58,8 @@ class Check(msgspec.Struct, frozen=True):
         """
         >>> Check("c0de", "abcd", "", kept=20, found=20).told
         'all 20 numbers the same'
-        >>> Check("c0de", "abcd", "", kept=20, found=18, differ=3).told
-        '3 of 18 numbers differ; 2 are not measured here'
+        >>> Check("c0de", "abcd", "", kept=20, found=18, differ=3, most=0.0249).told
+        '3 of 18 numbers differ, by at most 2.49%; 2 are not measured here'
         """
         if self.verdict == "same code":
             return "same code"
@@ -64,7 +67,7 @@ class Check(msgspec.Struct, frozen=True):
             return f"unknown: {self.unknown}"
         gone = f"; {self.kept - self.found} are not measured here" if self.found < self.kept else ""
         if self.differ:
-            return f"{self.differ} of {self.found} numbers differ{gone}"
+            return f"{self.differ} of {self.found} numbers differ, by at most {100 * self.most:.3g}%{gone}"
         return f"all {self.found} numbers the same{gone}"
 
 
@@ -73,12 +76,16 @@ def folder_of(results: Path) -> Path:
     return results / "smoke"
 
 
-def same(one: float, other: float) -> bool:
+def difference(one: float, other: float) -> float:
+    """As a share of the larger number; 0 up to `SAME`.
+
+    >>> difference(1.0, 1.0000001), difference(4.0, 5.0), difference(float("nan"), float("nan"))
+    (0.0, 0.2, 0.0)
     """
-    >>> same(1.0, 1.0000001), same(1.0, 1.0001), same(float("nan"), float("nan"))
-    (True, False, True)
-    """
-    return math.isclose(one, other, rel_tol=SAME) or (math.isnan(one) and math.isnan(other))
+    if math.isclose(one, other, rel_tol=SAME) or (math.isnan(one) and math.isnan(other)):
+        return 0.0
+    share = abs(one - other) / max(abs(one), abs(other))
+    return share if math.isfinite(share) else 1.0
 
 
 def check(
@@ -109,8 +116,9 @@ def check(
         why = "its numbers are times of the processor" if part.study.clocked else lost.get(name, "")
         if not (why or both or code == part.code):
             why = f"none of its {len(mine)} numbers is measured here" if mine else NOTHING
-        differ = sum(not same(*values) for values in both)
-        checks[name] = Check(code, part.code, day, len(mine), len(both), differ, why)
+        differ = [share for share in itertools.starmap(difference, both) if share]
+        most = max(differ, default=0.0)
+        checks[name] = Check(code, part.code, day, len(mine), len(both), len(differ), most, why)
     return checks
 
 
