@@ -1,8 +1,8 @@
-"""Who can be reached where: an address book of bounded size.
+"""The address book: at which address each node can be reached. Bounded in size.
 
-In a swarm with keys an address counts only if its node signed it: nobody can make others dial where it likes in somebody else's name. Of two the one
-signed later counts. Without keys, where only this machine is spoken to, an address that a peer told us itself is confirmed: hearsay does not
-replace it until it has failed. Addresses that fail are forgotten.
+In a swarm with keys an address counts only if its node signed it. So no node can make others dial an address in somebody else's name. Of two addresses the one
+that was signed later counts. Without keys nodes talk on this machine only. Then an address that a peer told us itself is confirmed, and hearsay does not replace
+it until it has failed. Addresses that fail are forgotten.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How old events are that come late: caught up, asked for again, or kept for the first who wants them.
+"""The ages of events that come late: caught up, asked for again, or kept for the first subscriber.
 
-Whoever hands on an event later than it got it says so first (`Aged`). Ages are durations: clocks need not agree. An event of which nobody
-says anything came at once, or through somebody who keeps no log of it.
+A node that hands an event on later than it got it first says how old the event is (`Aged`). Ages are durations, so clocks need not agree. An event without an age
+came at once, or through a node that keeps no log of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What would keep a node from starting, found without starting it: nothing is written, opened for others, or locked."""
+"""What would keep a node from starting, found without starting it. Nothing is written, opened for others, or locked."""
 
 from __future__ import annotations
 

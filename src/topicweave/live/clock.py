@@ -1,4 +1,4 @@
-"""The live world's clocks: one that never goes back, for order; the wall clock, for certificates; and how far neighbours' clocks are away."""
+"""The clocks of a live node: one that never goes back, for order; the wall clock, for certificates; and how far neighbours' clocks differ."""
 
 from __future__ import annotations
 

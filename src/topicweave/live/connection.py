@@ -1,9 +1,9 @@
-"""One connection's protocol, without I/O: hello, frames, signs of life, backpressure, the end. `link` is its asyncio shell.
+"""The protocol of one connection, without I/O: hello, frames, signs of life, backpressure, the end. `link` is its asyncio shell.
 
-A connection is told what happens (`step`) and answers what to do about it. Which states there are, and what leads from one to the other, is the
-table `TRANSITIONS`; a frame that it has no line for is a protocol error, anything else without a line changes nothing.
+A connection takes what happens (`step`) and returns what to do about it. The table `TRANSITIONS` lists the states, and what leads from one to the other. A frame
+without a line in the table is a protocol error; any other input without a line changes nothing.
 
-An acceptor says nothing until a fitting hello has come, so strangers get a closed socket and no more.
+The side that accepted says nothing until a valid hello has come. So a stranger gets a closed socket and nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a node counts. Plain integers: read by metrics, health and tests; never reset."""
+"""What a node counts: plain integers for metrics, health and tests. They are never reset."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Dialling: with growing and random pauses, until a peer answers or is taken for unreachable.
+"""Dialling: with growing and random pauses, until a peer answers or counts as unreachable.
 
-However many nodes are said to listen at one address, an address where nobody answers as told is tried more and more rarely, and so is a host. An
-address where a member answered once is no victim's: it counts for itself alone, so that hundreds of nodes on one busy machine stay in reach.
+A node dials an address ever more rarely if the expected nodes do not answer there, however many nodes are said to listen there. The same holds for a host. An
+address where a member has answered cannot be a victim's. It counts only for itself, so hundreds of nodes on one busy machine stay in reach.
 """
 
 from __future__ import annotations

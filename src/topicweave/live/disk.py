@@ -1,8 +1,8 @@
-"""The data folder's thread: writes are collected, committed together, and tried again while the disk is full.
+"""The data folder's thread: it collects writes, commits them together, and repeats them while the disk is full.
 
-Theory of operation: `do` notes a write and `committed` gives a future that is done when all writes noted so far are permanent. One batch is with the thread
-at a time; what is noted meanwhile makes up the next. A batch that fails is rolled back and goes again, in front of what came after, after a
-growing pause: nothing that was promised to be permanent is forgotten, and nothing is taken for permanent that is not.
+Theory of operation: `do` notes a write. `committed` returns a future that is done when all writes noted so far are permanent. The thread has one batch at a time;
+writes noted meanwhile form the next. A batch that fails is rolled back and tried again after a growing pause, ahead of later writes. So nothing is lost that was
+promised to be permanent, and nothing counts as permanent that is not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The last events of each topic: what those who missed them can be given.
+"""The last events of each topic, for nodes that missed them.
 
-Bounded per topic in events and over all topics in bytes; the oldest goes first, but the last of a retained topic stays. Each topic has a digest of the events it holds, the same for
-the same events in whatever order, so two nodes can tell at a glance whether they hold the same.
+The log is bounded in events per topic, and in bytes over all topics. The oldest event is dropped first, but the last event of a retained topic stays. Each topic has
+a digest of its events that does not depend on their order. So two nodes can tell at once whether they hold the same events.
 """
 
 from __future__ import annotations

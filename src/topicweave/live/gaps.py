@@ -1,11 +1,13 @@
-"""Which events were missed: noticed, asked for, and in the end announced. No I/O, no clock.
+"""Missed events: the node notices them, asks for them, and in the end announces them. No I/O, no clock.
 
-An event is missed if a later one of its publisher, topic and epoch came, or a neighbour has told of a later one (its *head*), and it did not come itself within
-`patience`. Each missing number is announced once in a life of the node, as part of a range, also if there is no room to remember that it is missing. What comes after all is handed over all the same.
+An event is missed if a later one of its publisher, topic and epoch came, or a neighbour told of a later one (its *head*), and it did not come itself within
+`patience`. Each missing number is announced once in a life of the node, as part of a range, even if there is no room to remember that it is missing. If a missed
+event comes after all, the application gets it.
 
-Of the last epochs of a publisher that ended here, because a later one was seen, it is remembered how far they came: neighbours may tell, and be told, that there was more.
+When a publisher's epoch ends here, because a later one was seen, the node remembers how far the epoch came, for the last few epochs. So neighbours can tell it, and
+it can tell them, that there was more.
 
-Numbers below the first one that was heard of a stream may be older than the subscription: those are announced as `before`, and do not count as missed.
+Numbers below the first one that was heard of a stream may be older than the subscription. They are announced as `before` and do not count as missed.
 """
 
 from __future__ import annotations

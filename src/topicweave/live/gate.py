@@ -1,11 +1,11 @@
-"""The one gate to the application: only topics it wants, only events it has not had, only what is permanent if there is a data folder.
+"""The one gate to the application. It lets pass only events of topics that the application wants, only once, and only when they are written, if there is a data folder.
 
 Rules kept
 ----------
-1. An event is handed over after the fact that it was seen is permanent. While the disk takes nothing, events wait here (policy `hold`, the default), as many as
-   an application's queue holds; more are refused as `disk-full` and do not count as seen, so they can come again. With the policy `hand-over` they are
-   handed over as they are, and counted (`undurable_events`). In both cases they are not confirmed to their publisher.
-2. Every event that a publisher hands over itself is accepted or refused, and the publisher can ask which (`verdict`). A refusal has a name.
+1. The application gets an event after it is written that the event was seen. While the disk takes nothing, events wait here (policy `hold`, the default), as many
+   as an application's queue holds. Further events are refused as `disk-full` and do not count as seen, so they can come again. With the policy `hand-over` the
+   application gets them unwritten, and they are counted (`undurable_events`). In both cases they are not confirmed to their publisher.
+2. Every event that comes from its publisher directly is accepted or refused, and the publisher can ask which (`verdict`). A refusal has a name.
 3. Missing numbers are noticed and announced: see `gaps`.
 """
 

@@ -1,4 +1,4 @@
-"""How a node is: the truth in a few lines, and its view of the overlay as plain data."""
+"""The health of a node in a few lines, and its view of the overlay as plain data."""
 
 from __future__ import annotations
 

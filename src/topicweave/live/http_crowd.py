@@ -1,7 +1,7 @@
-"""Connections to the HTTP port that have not asked for anything they may have: bounded, and never in the way of those who may.
+"""Connections to the HTTP port without a permitted request: bounded, and never in the way of permitted ones.
 
-For one more, the oldest of the address with most of them goes (`admission`). A connection whose request was let in is out of the crowd until its answer is
-complete. Wrong tokens are counted by address: after a few, further guesses wait.
+If there is one more, the oldest one of the address with most of them is closed (`admission`). A connection with a permitted request is out of the crowd until its
+answer is complete. Wrong tokens are counted by address: after a few, further attempts wait.
 """
 
 from __future__ import annotations

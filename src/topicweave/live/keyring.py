@@ -1,16 +1,16 @@
-"""Who is who, and who said what: certificates of the swarm and signatures of events, addresses and subscriptions.
+"""Certificates of the swarm, and signatures of events, addresses and subscriptions.
 
 Rules kept
 ----------
-1. A node's name is in its certificate, its id is the name's: a connection whose certificate says otherwise is closed.
-2. A name may have several certificates in force at a time: one is issued anew before the other ends. Whatever is signed names the certificate it is signed
-   under, by the first 8 bytes of the certificate's BLAKE2b digest.
-3. The certificate's Ed25519 key also signs the node's events: over a fixed prefix, publisher, topic, epoch, sequence and payload, so
-   that none of them can be changed and no signature can be used for something else. A signed event's payload is the certificate's name, the signature
-   (64 bytes) and what the application gave: to systems it is all payload. Addresses are signed in the same way, under a prefix of their own; and so is what a
-   node vouches for (`World.vouch`): the certificate's name, the time (4 bytes) and the signature. That ends after `PROOF_LASTS` seconds.
-4. Certificates of publishers travel like addresses: before the first of their events on each link. What does not bear the
-   swarm's signature, has expired or was revoked is not believed.
+1. A node's name is in its certificate, and its id follows from the name. A connection whose certificate says otherwise is closed.
+2. A name may have several valid certificates: one is issued before the other ends. A signature names the certificate that it was made under, by the first 8 bytes
+   of the certificate's BLAKE2b digest.
+3. The certificate's Ed25519 key also signs the node's events: over a fixed prefix, publisher, topic, epoch, sequence and payload. So none of them can be changed, and
+   no signature can be used for something else. The payload of a signed event is the certificate's name, the signature (64 bytes) and the application's bytes; systems
+   see all of it as payload. Addresses are signed in the same way, under a prefix of their own. So are a node's statements (`World.vouch`): the certificate's name,
+   the time (4 bytes) and the signature, which counts for `PROOF_LASTS` seconds.
+4. Publishers' certificates travel like addresses: ahead of the first of their events on each link. A certificate that the swarm did not sign, that has expired or that
+   was revoked is not believed.
 """
 
 from __future__ import annotations
