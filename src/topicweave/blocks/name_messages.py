@@ -1,6 +1,7 @@
-"""What those who use topic names tell each other: the contents of parcels that are carried over the ring of homes. See `topic_names`.
+"""Messages of the name directory: the contents of parcels that travel over the ring of homes. See `topic_names`.
 
-A prefix is levels with `/` after each; names travel as what follows its last level. What a home passes on to those who keep its records with it is marked `kept`.
+A prefix is levels with `/` after each. Names travel as what follows the last level of their prefix. A message that a home passes on to the nodes that keep its records is
+marked `kept`.
 """
 
 from __future__ import annotations

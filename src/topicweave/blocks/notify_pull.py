@@ -1,15 +1,15 @@
-"""Spreading events by notification: say that there is one, and let those who have not got it pull it (Vitis §III-C).
+"""Spreading events by notification: a node says that there is an event, and nodes that lack it pull it (Vitis §III-C).
 
 Rules kept
 ----------
-1. A node that gets an event for the first time notifies all its targets for the topic, except where it came from. It
-   notifies only of what it has, so a pull is answered at once.
-2. A notification of something new is answered by one pull, from whoever notified first. Later notifiers of the same
-   event are remembered, and asked one after another if no event comes.
-3. A payload shorter than `inline` travels with the notification: nothing is left to pull. With 0 all events are pulled.
-4. An event is handed to the application at most once, and passed on at most once, however often it comes.
-5. Who becomes a neighbour in the topic's tree a little later is notified too (`appeared`), with the event's age.
-6. A node's own event that nobody could be told of is kept, and told of when there is somebody (`link_up`).
+1. A node that gets an event for the first time notifies all its targets for the topic, except the one that it came from. It
+   notifies only of events that it has, so it answers a pull at once.
+2. A node that learns of a new event sends one pull, to the first notifier. It remembers later notifiers of the same event
+   and asks them one after another if no event comes.
+3. A payload shorter than `inline` travels with the notification, so nothing is left to pull. With 0 all events are pulled.
+4. An event is delivered to the application at most once, and passed on at most once, however often it comes.
+5. A node that becomes a neighbour in the topic's tree a little later is notified, too (`appeared`), with the event's age.
+6. A node keeps an event of its own if it could notify nobody, and notifies the first neighbour that comes (`link_up`).
 7. All memory is bounded: the cache that answers pulls, the events waited for, the streams seen.
 """
 

@@ -1,14 +1,14 @@
-"""Gossip about peers in few bytes: names first, profiles when somebody lacks them.
+"""Gossip about peers in few bytes: names first, and profiles if somebody lacks them.
 
-What is gossiped of a peer is the same most of the time: who it is and what it wants. Only ages change. So gossip carries, per peer, its name, the age of the
-news and a stamp (the profile's version and digest). Whoever does not know a profile by its stamp asks the one who named it.
+Gossip about a peer is the same most of the time: who it is and what it wants. Only ages change. So gossip carries, per peer, its name, the age of the news and a stamp
+(the profile's version and digest). A node that does not know the profile behind a stamp asks the node that named it.
 
 Rules kept
 ----------
-1. News whose profile is known counts at once. The rest counts when the profile came; if it never does, that is news not heard.
-2. An answer holds at most `TOPICS_TOLD` topics, whatever is asked for: what does not fit is asked for another time.
-3. So many profiles, and topics in them, are remembered at most. Those used last stay.
-4. Who says a wrong profile is believed as far as anybody who gossips about others is: see `descriptors`.
+1. News with a known profile counts at once. Other news counts when the profile has come; if it never comes, the news is not heard.
+2. An answer holds at most `TOPICS_TOLD` topics, whatever is asked for. The rest has to be asked for another time.
+3. The number of profiles that are remembered is bounded, and so are the topics in them. Those used last stay.
+4. A wrong profile is believed as far as any gossip about others is: see `descriptors`.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""Relay paths: from nodes that ask for a topic, by greedy lookups, to the topic's rendezvous; together they are its tree.
+"""Relay paths: from nodes that want a topic, by greedy lookups, to the topic's rendezvous. Together they are the topic's tree.
 
 As Scribe does it (Castro, Druschel, Kermarrec, Rowstron 2002), and Vitis §III-B and §III-D.
 
 Rules kept
 ----------
-1. A node that wants a path sends a request to the next hop of a lookup for the topic. Whoever gets one keeps the
-   sender as a child of the topic and, if it has no path itself yet, sends a request on. Where the lookup
-   ends is the rendezvous.
-2. All of it is soft state. Whoever wants a path or has children asks again every `refresh` seconds, over the links it
-   has then, in a word where nothing has changed; what is not asked for again is forgotten after `expire` seconds, at both ends. So a path that
-   moves works at its old place until it works at the new one.
-3. Who needs a path no more says so, as in Scribe: a relay left without children tells its own parent, and so a path is gone
-   within a few hops' time. Left to expire it would go hop by hop, each waiting for the one before: a minute, during which
-   events travel along paths that lead nowhere. Where a path moved, the old parent is told a refresh later.
-4. Each hop is strictly nearer to the topic than the one before, so paths have no loops, whatever the links.
-5. A parent found dead is replaced at once. Requests for many topics that go the same way share one message.
-6. Whatever peers ask for, at most `most_children` entries are kept, and no message holds more than `MOST_TOPICS`.
+1. A node that wants a path sends a request to the next hop of a lookup for the topic. A node that gets a request keeps the
+   sender as a child of the topic and, if it has no path itself, sends a request on. The node where the lookup ends is the
+   rendezvous.
+2. All of it is soft state. A node that wants a path or has children asks again every `refresh` seconds, over the links that it has
+   then, and with one word if nothing has changed. A request that is not repeated is forgotten after `expire` seconds, at both ends. So
+   a path that moves works at its old place until it works at the new one.
+3. A node that stops needing a path says so, as in Scribe. A relay without children tells its own parent, so a path ends within a few
+   hops' time. If paths only expired, they would end hop by hop, each waiting for the one in front: a minute, during which events travel
+   along paths that lead nowhere. If a path moved, the old parent is told one refresh later.
+4. Each hop is strictly nearer to the topic than the one in front of it, so paths have no loops, whatever the links.
+5. A dead parent is replaced at once. Requests for many topics that go the same way share one message.
+6. Whatever peers ask for, a node keeps at most `most_children` entries, and no message holds more than `MOST_TOPICS`.
 """
 
 from __future__ import annotations

@@ -2,16 +2,16 @@
 
 Rules kept
 ----------
-1. A node knows the few nodes next to it on either side (`ring_near`), and tells them so at its next beat after any change. What it hears of others
-   that are nearer it takes over. Every few beats it gives a sign of life to all its neighbours: a word that names the version of what it said last.
-   Who lacks that version asks for it.
-2. A newcomer (or one who doubts its place) is *introduced*: the message is routed to where it belongs, and whoever is
-   last on the way answers with its own neighbourhood. An introduction is handed on once per period: where tables disagree about
-   somebody's place its way may be a circle, and on a network that duplicates messages each round would bring more of them.
-3. Messages are routed by the table of `ring_table`, over the near ones and the long links of `ring_fingers`.
-4. Who said something else to a peer by `send` gives it no sign of life at that time, three times in a row at most; the node tells its rings of all that it hears (`met`).
-   Whoever is late with its sign of life is asked at every beat, twice, since one word may be lost: so signs may be few, and the dead are found no later.
-   Whoever is silent for too long is gone, and asked for a while whether it is back (`ring_signs`).
+1. A node knows the few nodes next to it on either side (`ring_near`), and tells them so at its next beat after any change. It takes over nearer nodes that it hears
+   of. Every few beats it gives a sign of life to all its neighbours: a word that names the version of what it said last. A neighbour that lacks this version asks
+   for it.
+2. A newcomer, or a node that doubts its place, is *introduced*: a message is routed to where it belongs, and the last node on the way answers with its own
+   neighbourhood. A node passes an introduction on once per period. If tables disagree about a node's place, the way may be a circle, and on a network that
+   duplicates messages each round would bring more of them.
+3. Messages are routed by the table of `ring_table`, over the near nodes and the long links of `ring_fingers`.
+4. A node that sent a peer something else (`send`) gives it no sign of life at that time, three times in a row at most. The node tells its rings of all that it
+   hears (`met`). It asks a peer that is late with its sign of life at every beat, twice, since one word may be lost. So signs may be few, and dead nodes are found
+   no later. A peer that is silent for too long counts as gone; for a while it is asked whether it is back (`ring_signs`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The long links across a ring: fingers, which a node chose, and fans, which chose it.
+"""The long links across a ring: fingers, which a node chose, and fans, which chose the node.
 
-A finger is held at the other end as a fan, from when it is asked for (`Hold`) and told so (`Held`). From then on the same words are the signs of life of both ends,
-and neither answers the other's unless it is asked. Whoever has as many fans as it can bear refuses (`Decline`); who is not that finger, or no fan, says so.
+The other end holds a finger as a fan, from when it is asked (`Hold`) and says so (`Held`). From then on the same words are the signs of life of both ends, and neither
+answers the other's unless it is asked. A node that has as many fans as it can bear refuses (`Decline`). A node that is not that finger, or not a fan, says so.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Getting a place between a node and its successor, and making room where there is none (see `growing_ids`).
+"""Getting a place between a node and its successor, and making room if there is none (see `growing_ids`).
 
 Rules kept
 ----------
-1. Whoever wants a place next to a node asks that node, which alone knows its successor. It answers with the
-   mean of the two, and counts the newcomer as its successor from that moment: the next one who asks gets another place.
-2. Where there is no room, the stretch message goes from successor to successor until what it has passed is
-   sparse enough. On the way back, each node takes its evenly spaced place. The far ones move first and nobody moves back,
-   so the order stays as it is all the time. Whoever asked is told to ask again.
+1. A node that wants a place next to another asks that one, which alone knows its successor. It answers with the mean of the two
+   places and counts the newcomer as its successor from that moment. So the next one that asks gets another place.
+2. If there is no room, the stretch message goes from successor to successor until the stretch that it has passed is sparse enough.
+   On the way back each node takes its evenly spaced place. The far ones move first and no node moves back, so the order stays as it
+   is all the time. The node that asked is told to ask again.
 """
 
 from __future__ import annotations

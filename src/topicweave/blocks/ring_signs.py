@@ -1,7 +1,7 @@
-"""Signs of life on a ring: who was heard when, and who is in doubt.
+"""Signs of life on a ring: when each peer was heard, and which peers are in doubt.
 
-Whoever is silent for too long is taken for dead, and hearsay about it ignored for a while. But a cut network looks just the same: so for
-that while it is asked now and then, and hearing from it ends the doubt. Who said goodbye is not asked.
+A peer that is silent for too long counts as dead, and hearsay about it is ignored for a while. But a cut network looks just the same. So for that while the node
+asks the peer now and then, and an answer ends the doubt. A peer that said goodbye is not asked.
 """
 
 from __future__ import annotations

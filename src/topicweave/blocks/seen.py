@@ -1,10 +1,9 @@
-"""Which events were seen already, in bounded memory.
+"""The events that a node has seen, in bounded memory.
 
-Rule kept: an event for which `first_time` was once true never gives true again, as long as its stream is
-remembered. A stream is one publisher on one topic. Per stream its epoch, the highest number seen and the gaps below
-it are kept, so what comes late is still new. Whatever is `WINDOW` numbers or more behind the highest counts as seen, and so
-does the oldest gap beyond `MOST_GAPS`: an event may be dropped that was held up very long, but none is taken twice.
-An older epoch of a publisher counts as seen, too. Beyond `streams` streams the longest unused is forgotten.
+Rule kept: `first_time` returns true at most once for an event, as long as the event's stream is remembered. A stream is one publisher on one topic. For each stream its
+epoch, the highest number seen and the gaps below it are kept, so a late event is still new. An event that is `WINDOW` numbers or more behind the highest counts as seen,
+and so does the oldest gap beyond `MOST_GAPS`. So an event that was held up for very long may be dropped, but none is taken twice. An older epoch of a publisher counts as
+seen, too. Beyond `streams` streams the one that was unused for longest is forgotten.
 """
 
 from __future__ import annotations

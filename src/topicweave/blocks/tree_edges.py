@@ -1,7 +1,6 @@
 """A node's edges in all trees: its parents and its children, by topic and by peer (see `topic_trees`).
 
-Bookkeeping alone: both ways of asking stay in step, what is remembered of a peer ends with its last edge, and nothing here sends anything. `version` grows
-with every change.
+This is bookkeeping alone and sends nothing. The two indexes stay in step, and what is remembered of a peer ends with its last edge. `version` grows with every change.
 """
 
 from __future__ import annotations
