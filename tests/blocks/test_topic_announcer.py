@@ -38,7 +38,7 @@ def test_who_begins_to_lead_says_so_again_soon_and_then_as_seldom_as_others() ->
     assert len(said[TOPIC]) <= len(said[TOPIC + 1]) + 3, "and as seldom as others, but for the first few"
 
 
-def renewed(announcers: int, topics: int, known: int) -> tuple[list[int], list[int]]:
+def renewed(announcers: int, topics: int, known: int, led: int = 0) -> tuple[list[int], list[int]]:
     """In each ten seconds after three minutes, of nodes that join together: how many topics are announced, and in how many seconds a node announces some."""
     network = VirtualNetwork(seed=1)
     said, spoke = Counter[int](), Counter[int]()
@@ -48,6 +48,7 @@ def renewed(announcers: int, topics: int, known: int) -> tuple[list[int], list[i
     ]
     for node in nodes:
         node.set_topics(frozenset(range(topics)))
+        node.lifetime, node.leading = 8.0, lambda: range(led)
     for second in range(480):
         network.run(until=float(second))
         for number, node in enumerate(nodes):
@@ -69,9 +70,10 @@ def test_nodes_that_joined_together_do_not_renew_in_waves(known: int) -> None:
     assert 0.6 * mean < min(said) <= max(said) < 1.4 * mean
 
 
-def test_topics_of_a_node_are_renewed_about_together() -> None:
-    """What is said in the same second travels in the same messages."""
-    _, spoke = renewed(1, 1000, PARAMETERS.enough)
+@pytest.mark.parametrize("led", [0, 300])
+def test_topics_of_a_node_are_renewed_about_together(led: int) -> None:
+    """What is said in the same second travels in the same messages, also of topics whose parts the node leads."""
+    _, spoke = renewed(1, 1000, PARAMETERS.enough, led)
     assert sum(spoke) <= SLOTS * (10 * len(spoke) / PARAMETERS.renew + 1)
 
 

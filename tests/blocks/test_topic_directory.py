@@ -6,6 +6,7 @@ import doctest
 import math
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -28,6 +29,9 @@ from topicweave.blocks.topic_directory.messages import (
 )
 from topicweave.model.ids import RING_SIZE, successor
 from topicweave.model.workload import Workload
+from topicweave.port import Message
+from topicweave.sim.host import Host
+from topicweave.sim.network import Network
 from topicweave.workloads.catalogue import build
 
 PARAMETERS = DirectoryParameters()
@@ -469,6 +473,33 @@ def test_a_renewal_says_so_in_few_bytes_and_keeps_records_alive_at_the_successor
     # What is new is told in full.
     first.announced(Announcement(7, 1, 100.0, (5,), bytes([LEADS])), 70.0)
     assert [record.topic for record in first.take_changed(70.0)] == [5]
+
+
+def test_renewals_go_to_successors_together_and_their_records_do_not_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topics = [f"t{number}" for number in range(100)]
+    swarm = Swarm(Workload.from_lists({f"n{number}": topics for number in range(8)}))
+    swarm.run(100.0)
+    times: dict[tuple[int, int], list[float]] = {}
+    send = Network.send
+
+    def noting(network: Network, source: Host, peer: int, message: Message) -> None:
+        if isinstance(message, Carry) and message.renewals:
+            times.setdefault((source.name, peer), []).append(network.kernel.now)
+        send(network, source, peer, message)
+
+    monkeypatch.setattr(Network, "send", noting)
+    swarm.run(60.0)
+    assert times
+    for moments in times.values():
+        assert min(later - earlier for earlier, later in pairwise(moments)) > 4.5 * PARAMETERS.tick
+    nodes = {node.id: node for node in swarm.nodes()}
+    for node in nodes.values():
+        keeper = nodes[node.directory.ring.after[-1]]
+        for topic in filter(node.directory.ring.owns, node.directory.home.topics()):
+            assert len(node.directory.home.subscribers(topic)) == 8
+            assert len(keeper.directory.home.subscribers(topic)) == 8
 
 
 def test_who_is_known_to_want_a_topic_is_introduced_however_often() -> None:

@@ -5,7 +5,7 @@ Rules kept
 1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases to lead its part of it. Renewals are
    spread over time, so that nodes which joined together do not go on in waves: the first one comes at any moment of its term. But a node renews in `SLOTS` moments of a
    term only: what is due together travels together. That it leads, a node says again after one lifetime of a label, then in growing pauses up to its renewals, however late
-   the home wants others: its word may have gone to one that is not the home any more. One that had no room for it says so.
+   the home wants others: its word may have gone to one that is not the home any more. One that had no room for it says so. Such pauses have as many moments.
 2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses, in the end
    with each renewal. Who knows as many as the home said there are asks with each fourth: a home tells of newcomers by itself, and its word may get lost.
 3. A topic that is only published on is asked about, not announced.
@@ -204,14 +204,16 @@ class Announcer:
         """When to announce a topic again. Nodes are spread, also those that joined together; a node's topics meet in few moments of a term."""
         share = self._world.random.uniform(0.7, 1.0 - 1.0 / SLOTS)
         if own.leads:
-            return now + self._until_next(own) * share
+            # On average no later for the moment that it shares.
+            pause = self._until_next(own)
+            return self._in_slot(now + pause * (share - 0.5 / SLOTS), pause)
         if not own.renews:
             own.renews, share = True, share * self._world.random.random()
-        return self._in_slot(now + self._until_next(own) * share)
+        return self._in_slot(now + self._until_next(own) * share, self.renewal)
 
-    def _in_slot(self, moment: float) -> float:
-        """The next of the few moments in which a node renews its topics."""
-        slot = self.renewal / SLOTS
+    def _in_slot(self, moment: float, term: float) -> float:
+        """The next of the few moments of a term in which a node renews its topics."""
+        slot = term / SLOTS
         return moment + (self._phase * slot - moment) % slot
 
     def _until_next(self, own: _Own) -> float:
@@ -247,7 +249,7 @@ class Announcer:
             pause, first = PROVE_EVERY * self._world.random.uniform(0.9, 1.0), self._world.random.random()
             for topic in group:
                 own = self._topics[topic]
-                own.proves = self._in_slot(now + pause * (first if own.proven < 0.0 else 1.0))
+                own.proves = self._in_slot(now + pause * (first if own.proven < 0.0 else 1.0), self.renewal)
                 own.proven = now
                 own.due = min(own.due, own.proves)
         return made

@@ -19,6 +19,7 @@ from topicweave.blocks.topic_directory.messages import (
     Carry,
     ProvenCarry,
     Record,
+    Renewal,
     Told,
     TopicContact,
     Unanswered,
@@ -35,6 +36,8 @@ TIMER = "dir-tick"
 RECORDS_AT_ONCE = 256
 SWEEP_EVERY, INTRODUCE_EVERY = 10, 3
 """Ticks."""
+RENEWALS_EVERY = 5
+"""Ticks between two times that keepers are told who renewed: their records are good for at least one more term, and many renewals travel together."""
 
 
 class NamedSubscribers(NamedTuple):
@@ -195,8 +198,11 @@ class TopicDirectory:
     def _share_records(self, now: float) -> None:
         """What changed, to all who keep records with this node; and what single ones are yet to get, a part at a time."""
         changed = [record for record in self.home.take_changed(now) if self.ring.owns(record.topic)]
-        renewed = self.home.take_renewed(self.ring.owns, now)
-        proofs = [*self.home.proofs(changed), *self.home.take_reproven()] if self._checks.on else []
+        proofs = self.home.proofs(changed) if self._checks.on else []
+        renewed: list[Renewal] = []
+        if self._ticks % RENEWALS_EVERY == 0:
+            renewed = self.home.take_renewed(self.ring.owns, now)
+            proofs += self.home.take_reproven()
         if changed or renewed:
             for peer in self._keepers:
                 self.carrier.records(peer, changed, renewed, proofs)
