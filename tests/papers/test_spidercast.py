@@ -26,7 +26,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_figures_are_there() -> None:
     figures = [f"spidercast/fig{number}" for number in range(6, 15)]
-    assert [*figures, "spidercast/disconnect", "spidercast/links"] == FIGURES
+    assert [*figures, "spidercast/disconnect", "spidercast/links", "spidercast/ties"] == FIGURES
     for name in FIGURES:
         study = find_study(name)
         assert study.title

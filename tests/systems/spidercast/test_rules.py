@@ -14,6 +14,7 @@ from tests.systems.spidercast.lab import Lab, calc_k_uncovered
 from topicweave.blocks.views import FullView
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.systems.spidercast import rules
+from topicweave.systems.spidercast.selection import first_overlapping
 
 TOPICS = st.integers(0, 7)
 INTERESTS = st.frozensets(TOPICS, max_size=8)
@@ -135,6 +136,15 @@ def test_ties_are_broken_evenly() -> None:
     assert_even(drawn(lambda rng: rules.most_overlapping(view, [1, 2, 3], [1, 6], rng)), {2, 3})
     assert_even(drawn(lambda rng: rules.any_overlapping(view, [3], [], rng)), {1, 2, 3, 4, 6})
     assert_even(drawn(lambda rng: rules.any_peer(view, [2, 4], rng)), {1, 3, 5, 6})
+
+
+def test_the_first_of_the_best() -> None:
+    view = view_of(PEERS)
+    rng = random.Random(0)
+    assert first_overlapping(view, [1, 2, 3], [], rng) == 1
+    assert first_overlapping(view, [1, 2, 3], [1, 6], rng) == 2
+    assert first_overlapping(view, [7], [], rng) is None
+    assert first_overlapping(view_of({}), [1], [], rng) is None
 
 
 def test_the_whole_interest_gives_the_most_similar_node() -> None:

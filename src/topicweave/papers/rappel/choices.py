@@ -30,6 +30,8 @@ from topicweave.runs.run import Result, Run
 
 BETAS = (2, 3, 5, 8, 12)
 PERIODS = (150.0, 300.0, 600.0, 1200.0, 2400.0)
+JOINING = ("ra-join", "ra-join-ok", "ra-join-forward", "ra-join-deny", "ra-change-parent", "ra-left")
+"""The messages that a node sends, and gets, when it looks for a parent."""
 ENOUGH_FEEDS = 6
 """Fewer feeds are covered after a few joins whoever the friends are."""
 
@@ -87,8 +89,12 @@ def rejoining(scale: Scale, seed: int) -> Plan:
         for period, result in results.items():
             where: dict[str, Any] = {"rejoin_period": period}
             rows += _middles(where, result, runs[period].duration, ("coordinate_stretch_p50", "latency_p50"))
-            rate = result["control"]["messages"]["rate_p50"]
-            rows.append(reported(where, "control messages per second, p50", None, rate))
+            control = result["control"]
+            rows.append(
+                reported(where, "control messages per second, p50", None, control["messages"]["rate_p50"])
+            )
+            joins = sum(rate for kind, rate in control["kinds"].items() if kind in JOINING)
+            rows.append(reported(where, "messages of joins per node and second", None, joins))
         return rows
 
     return Plan(runs, judge)
@@ -158,14 +164,14 @@ def publisher(scale: Scale, seed: int) -> Plan:
     runs = {count: counted(scale, seed, count) for count in counts}
 
     def judge(results: Results) -> list[Row]:
+        measures = {
+            "the publisher's control messages per second": "publisher",
+            "rejoin requests at the publisher per minute": "publisher_rejoins",
+        }
         return [
-            reported(
-                {"nodes": count},
-                "the publisher's control messages per second",
-                None,
-                result["control"]["publisher"],
-            )
+            reported({"nodes": count}, measure, None, result["control"][key])
             for count, result in results.items()
+            for measure, key in measures.items()
         ]
 
     return Plan(runs, judge)

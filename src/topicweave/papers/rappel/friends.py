@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from topicweave.papers.rappel.feeds import Feeds
 from topicweave.papers.rappel.settings import (
     counted,
     main_source,
@@ -129,17 +130,12 @@ def fig9c(scale: Scale, seed: int) -> Plan:
     return Plan(parts_of_utility(scale, seed), judge)
 
 
-def traffic_plan(scale: Scale, seed: int, system: str) -> Plan:
-    source = main_source(scale)
-    runs = {
-        "rappel": multi(scale, seed, source),
-        "scribe": multi_scribe(scale, seed, source),
-    }
+def _traffic(run: Feeds, source: str) -> Plan:
+    """Data messages of every node for one update of each feed."""
 
     def judge(results: Results) -> list[Row]:
-        result = results[system]
-        where: dict[str, Any] = {"system": system, "workload": source}
-        correlation = result["data_correlation"]
+        result = results[run.system]
+        where: dict[str, Any] = {"system": run.system, "workload": source}
         rows = [
             claim(
                 where,
@@ -148,54 +144,35 @@ def traffic_plan(scale: Scale, seed: int, system: str) -> Plan:
                 result["reached"],
                 result["reached"] == result["expected"],
             ),
-            reported(where, "data messages per node, p50", None, result["data_messages"]["messages_p50"]),
-            reported(where, "data messages per node, p95", None, result["data_messages"]["messages_p95"]),
-            reported(
-                where,
-                "nodes that send nothing on",
-                "most" if system == "scribe" else None,
-                result["forward_nothing"],
+            *(
+                reported(where, measure, None, value)
+                for measure, value in (
+                    ("data messages per node, p50", result["data_messages"]["messages_p50"]),
+                    ("data messages per node, p95", result["data_messages"]["messages_p95"]),
+                    ("nodes that send nothing on", result["forward_nothing"]),
+                    ("most copies sent by one node", result["sends_max"]),
+                    ("correlation of data traffic and subscriptions", result["data_correlation"]),
+                    ("correlation of copies sent and subscriptions", result["sent_correlation"]),
+                )
             ),
-            reported(where, "most copies sent by one node", None, result["sends_max"]),
-            reported(where, "noise (receptions)", None, result["noise"]),
         ]
-        if system == "rappel":
-            rows.append(no_noise(where, result))
-            rows.append(
-                claim(
-                    where,
-                    "correlation of data traffic and subscriptions",
-                    "grows with subscriptions (printed: above 0.8)",
-                    correlation,
-                    correlation > 0.8,
-                )
-            )
-        else:
-            rows.append(
-                claim(
-                    where,
-                    "correlation of data traffic and subscriptions",
-                    "none (printed: below Rappel's)",
-                    correlation,
-                    correlation < results["rappel"]["data_correlation"],
-                )
-            )
-            rows.append(
-                claim(where, "noise", "relays need not subscribe", result["noise"], result["noise"] > 0)
-            )
-        return rows
+        if run.system == "rappel":
+            return [*rows, no_noise(where, result)]
+        return [*rows, reported(where, "noise (receptions)", "relays need not subscribe", result["noise"])]
 
-    return Plan(runs, judge)
+    return Plan({run.system: run}, judge)
 
 
 def fig10b(scale: Scale, seed: int) -> Plan:
     """Data traffic of Scribe's nodes against their subscriptions."""
-    return traffic_plan(scale, seed, "scribe")
+    source = main_source(scale)
+    return _traffic(multi_scribe(scale, seed, source), source)
 
 
 def fig10c(scale: Scale, seed: int) -> Plan:
     """Data traffic of Rappel's nodes against their subscriptions."""
-    return traffic_plan(scale, seed, "rappel")
+    source = main_source(scale)
+    return _traffic(multi(scale, seed, source), source)
 
 
 def fig11c(scale: Scale, seed: int) -> Plan:

@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from topicweave.papers.rappel.workloads import LANDMARKS
 from topicweave.papers.rappel.world import FeedWorld, quantiles
 from topicweave.runs.run import Result
+from topicweave.systems.rappel import RappelNode
 
 
 def data_traffic(world: FeedWorld) -> Result:
     """Data messages per node for one update of each feed, against its subscriptions (Fig. 10b, c)."""
     wanted = np.diff(world.workload.offsets)[world.first :]
-    messages = (world.receptions + world.sends)[world.first :]
+    sent = world.sends[world.first :]
+    messages = world.receptions[world.first :] + sent
     subscribers = wanted > 0
-    correlation = (
-        float(np.corrcoef(wanted[subscribers], messages[subscribers])[0, 1])
-        if np.ptp(wanted[subscribers]) and np.ptp(messages[subscribers])
-        else math.nan
-    )
     return {
         "data_messages": quantiles("messages", messages.astype(np.float64)),
-        "data_correlation": correlation,
-        "forward_nothing": float(np.mean(world.sends[world.first :] == 0)),
+        "data_correlation": _correlation(wanted[subscribers], messages[subscribers]),
+        "sent_correlation": _correlation(wanted[subscribers], sent[subscribers]),
+        "forward_nothing": float(np.mean(sent == 0)),
         "sends_max": int(world.sends.max()),
         "carriers_unwanted": int(np.count_nonzero((world.receptions[world.first :] > 0) & ~subscribers)),
         "by_subscriptions": [
@@ -36,8 +35,16 @@ def data_traffic(world: FeedWorld) -> Result:
     }
 
 
+def _correlation(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> float:
+    return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else math.nan
+
+
 def rejoins(world: FeedWorld) -> dict[int, int]:
-    return {index: node.trees.rejoins_received for index, node in world.nodes().items()}
+    """Of each subscriber that is up, and of the first publisher."""
+    nodes = {**world.nodes(), LANDMARKS: world.simulation.node(LANDMARKS)}
+    return {
+        index: node.trees.rejoins_received for index, node in nodes.items() if isinstance(node, RappelNode)
+    }
 
 
 def control_traffic(world: FeedWorld, seconds: float) -> Result:
@@ -80,6 +87,7 @@ def control_traffic(world: FeedWorld, seconds: float) -> Result:
             for feeds in np.unique(many)
         ],
         "publisher": float(2.0 * sent[LANDMARKS] / seconds),
+        "publisher_rejoins": (rejoins(world)[LANDMARKS] - world.rejoins_before[LANDMARKS]) / seconds * 60.0,
         "rejoins_by_height": _rejoins_by_height(world, seconds),
         "rate_by_height": _rate_by_height(world, dict(zip(up, rate.tolist(), strict=True))),
     }

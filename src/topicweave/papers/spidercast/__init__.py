@@ -6,7 +6,7 @@ protocol; ours are those of `SpiderCastParameters`, with mending of parted topic
 
 from __future__ import annotations
 
-from topicweave.papers.spidercast.choices import disconnect, links
+from topicweave.papers.spidercast.choices import disconnect, links, ties
 from topicweave.papers.spidercast.membership import fig10, fig11
 from topicweave.papers.spidercast.overlays import fig6, fig7, fig8, fig9
 from topicweave.papers.spidercast.rivals import fig12, fig13, fig14
@@ -24,6 +24,7 @@ _TITLES = {
     fig14: ("mean degree against a ring per topic", "§3.9.2, Figure 14"),
     disconnect: ("DISCONNECT to the letter beside ours", "§2.3.1"),
     links: ("topics that a greedy and a random link serve", "§2.1"),
+    ties: ("ties between equally good peers that go to the first", "§2.2, Figure 5"),
 }
 
 STUDIES = [

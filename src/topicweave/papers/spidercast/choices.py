@@ -1,10 +1,10 @@
-"""What SpiderCast's paper leaves open, measured: its DISCONNECT to the letter (§2.3.1); and what a link of each kind covers (§2.1)."""
+"""What explains the paper's figures, measured: DISCONNECT to the letter (§2.3.1), ties (Figure 5), what a link of each kind covers (§2.1)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from topicweave.papers.spidercast.overlays import paths
+from topicweave.papers.spidercast.overlays import PATHS, paths
 from topicweave.papers.spidercast.settings import settled
 from topicweave.papers.study import Plan, Results, Row, Scale, reported
 
@@ -47,6 +47,32 @@ def disconnect(scale: Scale, seed: int) -> Plan:
             ]
             rows += paths(where, result)
         return rows
+
+    return Plan(runs, judge)
+
+
+def ties(scale: Scale, seed: int) -> Plan:
+    """Figures 6 and 8a if all nodes ask the same one of several peers that cover the same."""
+    sizes = (1000, 6000) if scale == "paper" else (200,)
+    runs = {
+        (name, nodes): settled(
+            nodes,
+            seed,
+            parameters={**parameters, "ties": "first"},
+            popularity=popularity,
+            diameters=nodes == sizes[0],
+        )
+        for name, (popularity, parameters) in SETTINGS.items()
+        for nodes in sizes
+    }
+
+    def judge(results: Results) -> list[Row]:
+        return [
+            reported({"setting": name, "ties": "first", "nodes": nodes}, measure, None, result[measure])
+            for (name, nodes), result in results.items()
+            for measure in ("degree_mean", "degree_max", "partitioned_topics", *PATHS)
+            if measure in result
+        ]
 
     return Plan(runs, judge)
 

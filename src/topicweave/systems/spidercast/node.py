@@ -29,7 +29,12 @@ from topicweave.systems.spidercast.messages import (
     TaskState,
 )
 from topicweave.systems.spidercast.parameters import LinkParameters, SpiderCastParameters
-from topicweave.systems.spidercast.selection import BridgeSelection, CoverageSelection, Selection
+from topicweave.systems.spidercast.selection import (
+    BridgeSelection,
+    CoverageSelection,
+    Selection,
+    first_overlapping,
+)
 from topicweave.systems.spidercast.task import MaintenanceTask
 
 EXCHANGE_EVERY = 4
@@ -357,7 +362,8 @@ class SpiderCastNode(OverlayNode):
         parameters: SpiderCastParameters,
     ) -> None:
         self._adaptive = parameters.adaptive
-        self._greedy = CoverageSelection(parameters.k_greedy, view, rules.most_overlapping)
+        pick = rules.most_overlapping if parameters.ties == "random" else first_overlapping
+        self._greedy = CoverageSelection(parameters.k_greedy, view, pick)
         self._random = CoverageSelection(parameters.k_random, view, rules.any_overlapping)
         super().__init__(
             world,

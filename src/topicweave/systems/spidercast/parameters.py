@@ -56,3 +56,5 @@ class SpiderCastParameters(LinkParameters, frozen=True, forbid_unknown_fields=Tr
     k_random: Count = 0
     adaptive: bool = False
     """Let each node raise its own K_r when its interests look too much like its neighbours' (§3.3.1)."""
+    ties: Literal["random", "first"] = "random"
+    """Which of several peers that cover the same a node asks: any (Figure 5), or the first in its view. `first` is for a study."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from topicweave.blocks.views import InterestView
 from topicweave.model.ids import Interest, NodeId, TopicId
-from topicweave.systems.spidercast.rules import Coverage
+from topicweave.systems.spidercast.rules import Coverage, OverlapView
 
 Shared = Collection[TopicId]
 """The topics that a node and its neighbour both want."""
@@ -47,6 +47,15 @@ class Selection(Protocol):
 
 
 PickByTopics = Callable[[InterestView, Collection[TopicId], Collection[NodeId], random.Random], NodeId | None]
+
+
+def first_overlapping(
+    view: OverlapView, topics: Collection[TopicId], excluded: Collection[NodeId], _rng: random.Random
+) -> NodeId | None:
+    """The peer that wants most of the topics, of several the first in the view. Figure 5 draws among them; this shows what that does."""
+    counts = view.overlap_counts(topics)
+    counts[view.slots(excluded)] = 0
+    return view.peer_at(int(counts.argmax())) if counts.any() else None
 
 
 class CoverageSelection:
