@@ -52,8 +52,12 @@ def newest(a: Descriptor, b: Descriptor) -> Descriptor:
 def merge(known: dict[NodeId, Descriptor], news: Iterable[Descriptor]) -> None:
     """Add the news to what is known, one descriptor per peer."""
     for descriptor in news:
-        old = known.get(descriptor.id)
-        known[descriptor.id] = descriptor if old is None else newest(old, descriptor)
+        peer = descriptor.id
+        old = known.get(peer)
+        if old is None:
+            known[peer] = descriptor
+        elif descriptor.age < old.age or descriptor.version > old.version:
+            known[peer] = newest(old, descriptor)
 
 
 def believable(

@@ -102,19 +102,23 @@ class FailureDetector:
         if now - self._ticked > self.timeout:
             self._new_term()
         self._ticked = now
-        deadline = now - self.timeout
-        for peer in [peer for peer, heard in self._heard.items() if heard < deadline]:
-            if self._heard.get(peer, now) < deadline:  # not unwatched while we told of another one
-                del self._heard[peer]
-                self._suspect(peer)
+        deadline, longest_ago = now - self.timeout, min(self._heard.values(), default=now)
+        if longest_ago < deadline:
+            self._suspect_all(deadline)
         if not self._heard:
             return
         self.world.set_timer(self._key, self._pause)
         if self._ask is None or self._looks % LOOKS == 0:
             self._beat(list(self._heard))
         self._looks += 1
-        if self._ask is not None:
-            due = now - self.period - self._pause
+        due = now - self.period - self._pause
+        if self._ask is not None and longest_ago < due:
             late = [peer for peer, heard in self._heard.items() if heard < due]
             if late:
                 self._ask(late)
+
+    def _suspect_all(self, deadline: float) -> None:
+        for peer in [peer for peer, heard in self._heard.items() if heard < deadline]:
+            if self._heard.get(peer, deadline) < deadline:  # not unwatched while we told of another one
+                del self._heard[peer]
+                self._suspect(peer)

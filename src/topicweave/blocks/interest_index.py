@@ -51,9 +51,10 @@ class InterestIndex:
         self._alive = bytearray()
         self._slot: dict[NodeId, int] = {}
         self._interest: dict[NodeId, Interest] = {}
-        # Answers, until somebody who wants the topic comes or goes.
+        # Answers, until somebody who wants the topic comes or goes; the lowest one until that one goes.
         self._wanting: dict[TopicId, NDArray[np.uint64]] = {}
         self._lowest: dict[TopicId, NodeId] = {}
+        self._gone: dict[TopicId, int] = {}  # how many of a topic's slots are dead
 
     def put(self, peer: NodeId, interest: Interest) -> None:
         """Add a peer, or replace what it wants."""
@@ -68,6 +69,8 @@ class InterestIndex:
         self._slot[peer] = slot
         self._interest[peer] = interest
         self._outdate(interest)
+        for topic in self._lowest.keys() & interest:
+            self._lowest[topic] = min(self._lowest[topic], peer)
         slots_of = self._slots_of
         for topic in interest:
             slots = slots_of.get(topic)
@@ -83,7 +86,13 @@ class InterestIndex:
             return
         self.version += 1
         self._alive[slot] = 0
-        self._outdate(self._interest.pop(peer))
+        interest, gone = self._interest.pop(peer), self._gone
+        self._outdate(interest)
+        for topic in self._lowest.keys() & interest:
+            if peer == self._lowest[topic]:
+                del self._lowest[topic]
+        for topic in interest:
+            gone[topic] = gone.get(topic, 0) + 1
         alive = len(self._slot)
         if self.slot_count - alive > alive + _FEW:
             self._renumber()
@@ -91,7 +100,6 @@ class InterestIndex:
     def _outdate(self, interest: Interest) -> None:
         for topic in self._wanting.keys() & interest:
             del self._wanting[topic]
-            self._lowest.pop(topic, None)
 
     def _renumber(self) -> None:
         known = list(self._interest.items())  # in the order of their slots
@@ -121,7 +129,7 @@ class InterestIndex:
 
     def count(self, topic: TopicId) -> int:
         """How many known peers want a topic."""
-        return len(self.wanting(topic))
+        return len(self._slots_of.get(topic, ())) - self._gone.get(topic, 0)
 
     def lowest(self, topic: TopicId) -> NodeId | None:
         """The lowest of them."""

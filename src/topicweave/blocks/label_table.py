@@ -60,7 +60,7 @@ class Lifetime(NamedTuple):
     """By how much news must be newer to count as such: one emission looks a little newer over a shorter way."""
 
 
-class StoredLabel(NamedTuple):
+class StoredLabel(msgspec.Struct, frozen=True, gc=False):
     topic: TopicId
     leader: NodeId
     made: float
@@ -75,6 +75,8 @@ class _Shared(NamedTuple):
     places: Any
     size: int
     digest: int
+    numbers: struct.Struct
+    """Two bytes for each of them."""
 
 
 class Labels(ABC):
@@ -92,7 +94,7 @@ class Labels(ABC):
     def tell(self, theirs: Interest, now: float) -> LabelTable:
         """What a neighbour that wants this should know."""
         pair = self._pair(theirs)
-        leaders, labels = self._told(pair.places, now)
+        leaders, labels = self._told(pair, now)
         return LabelTable(
             pair.digest, leaders, labels if len(labels) < PACKED_FROM else zlib.compress(labels, 1)
         )
@@ -112,7 +114,8 @@ class Labels(ABC):
             digest = hashlib.blake2b(struct.pack(f">{len(shared)}Q", *shared), digest_size=8).digest()
             if len(self._pairs) >= KNOWN_PAIRS:
                 self._pairs.clear()
-            pair = _Shared(self._places(shared), len(shared), int.from_bytes(digest, "big"))
+            numbers = struct.Struct(f"<{len(shared)}H")
+            pair = _Shared(self._places(shared), len(shared), int.from_bytes(digest, "big"), numbers)
             self._pairs[theirs] = pair
         return pair
 
@@ -144,7 +147,7 @@ class Labels(ABC):
     def _places(self, shared: list[TopicId]) -> Any: ...
 
     @abstractmethod
-    def _told(self, places: Any, now: float) -> tuple[tuple[NodeId, ...], bytes]: ...
+    def _told(self, pair: _Shared, now: float) -> tuple[tuple[NodeId, ...], bytes]: ...
 
     @abstractmethod
     def _heard(
@@ -160,6 +163,9 @@ class FewLabels(Labels):
         # Without an entry the node itself leads.
         self._labels: dict[TopicId, StoredLabel] = {}
         self._stalled: dict[TopicId, StoredLabel] = {}
+        # What is told of each topic at a moment: a heartbeat tells it to many neighbours.
+        self._telling: dict[TopicId, tuple[NodeId, int]] = {}
+        self._told_at = math.nan
 
     def _valid(self, label: StoredLabel, now: float) -> bool:
         return now - self._max_age <= label.made <= now and label.renewed >= now - self._stall
@@ -180,6 +186,7 @@ class FewLabels(Labels):
 
     def keep(self, labels: Iterable[StoredLabel]) -> None:
         self._labels = {label.topic: label for label in labels if label.topic in self.wanted}
+        self._told_at = math.nan
 
     def leaders(self) -> set[NodeId]:
         return {label.leader for label in self._labels.values()}
@@ -194,42 +201,45 @@ class FewLabels(Labels):
     def _forget(self, label: StoredLabel) -> None:
         del self._labels[label.topic]
         self._stalled[label.topic] = label
+        self._told_at = math.nan
 
     def _places(self, shared: list[TopicId]) -> list[TopicId]:
         return shared
 
-    def _told(self, places: list[TopicId], now: float) -> tuple[tuple[NodeId, ...], bytes]:
-        labels, own, step, ceil = self._labels, self._own, self._step, math.ceil
-        oldest, stalled = now - self._max_age, now - self._stall
+    def _told(self, pair: _Shared, now: float) -> tuple[tuple[NodeId, ...], bytes]:
+        if now != self._told_at:
+            self._telling, self._told_at = self._tellings(now), now
+        telling = self._telling
         numbers: dict[NodeId, int] = {}
         which, ages = [], []
-        for topic in places:
-            label = labels.get(topic)
-            if label is None:
-                leader, age = own, 0
-            else:
-                _, leader, made, _, renewed = label
-                if made < oldest or renewed < stalled:
-                    leader, age = own, 0
-                else:
-                    age = ceil((now - made) / step)
+        for topic in pair.places:
+            leader, age = telling[topic]
             which.append(numbers.setdefault(leader, len(numbers)))
             ages.append(age)
-        return tuple(numbers), struct.pack(f"<{len(which)}H", *which) + bytes(ages)
+        return tuple(numbers), pair.numbers.pack(*which) + bytes(ages)
+
+    def _tellings(self, now: float) -> dict[TopicId, tuple[NodeId, int]]:
+        """The leader of each topic, and the steps of its label's age."""
+        step, oldest, stalled = self._step, now - self._max_age, now - self._stall
+        telling = dict.fromkeys(self.topics, (self._own, 0))
+        for topic, label in self._labels.items():
+            if label.made >= oldest and label.renewed >= stalled:
+                telling[topic] = (label.leader, math.ceil((now - label.made) / step))
+        return telling
 
     def _heard(
         self, pair: _Shared, leaders: tuple[NodeId, ...], labels: bytes, per_link: float, now: float
     ) -> None:
-        count = pair.size
-        which = struct.unpack_from(f"<{count}H", labels)
+        which = pair.numbers.unpack_from(labels)
         if max(which) >= len(leaders):
             return
+        self._told_at = math.nan
         own_labels, own, step, gain = self._labels, self._own, self._step, self._gain
         oldest, stalled_at, made_at = now - self._max_age, now - self._stall, now - per_link
-        for topic, number, steps in zip(pair.places, which, labels[2 * count :], strict=True):
+        for topic, number, steps in zip(pair.places, which, labels[2 * pair.size :], strict=True):
             leader = leaders[number]
             label = own_labels.get(topic)
-            if label is not None and (label[2] < oldest or label[4] < stalled_at):
+            if label is not None and (label.made < oldest or label.renewed < stalled_at):
                 self._forget(label)
                 label = None
             news = made_at - steps * step
@@ -304,7 +314,8 @@ class ManyLabels(Labels):
     def _places(self, shared: list[TopicId]) -> Any:
         return self._topics.searchsorted(np.array(shared, np.uint64))
 
-    def _told(self, places: Any, now: float) -> tuple[tuple[NodeId, ...], bytes]:
+    def _told(self, pair: _Shared, now: float) -> tuple[tuple[NodeId, ...], bytes]:
+        places = pair.places
         ages = np.ceil((now - self._made[places]) / self._step)
         leaders = self._leaders[places]
         late = self._ended(places, now)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from topicweave.blocks.name_messages import RingParcel, weight
 from topicweave.blocks.topic_directory.messages import (
+    WANTS_CONTACTS,
     Announcement,
     Carry,
     Got,
@@ -42,6 +43,7 @@ AT_ONCE = 2048
 DELAY = 0.1
 """Seconds within which urgent things for the same hop are put together."""
 MOST_HOPS = 64
+NOT_ASKING = bytes(flags for flags in range(256) if not flags & WANTS_CONTACTS)
 
 
 class _Sent(NamedTuple):
@@ -79,9 +81,8 @@ class _Waiting:
 
     def take_along(self, proofs: ProofsByTopic, speaks_of: Iterable[tuple[NodeId, TopicId]]) -> None:
         """The proofs for what goes to this hop."""
-        if proofs:
-            for one in speaks_of:
-                self.proofs.update(dict.fromkeys(proofs.get(one, ())))
+        for one in speaks_of:
+            self.proofs.update(dict.fromkeys(proofs.get(one, ())))
 
 
 class Carrier:
@@ -171,16 +172,18 @@ class Carrier:
                 self._sent[self._number] = _Sent(now, peer, message, things.tries)
                 self._ring.send(peer, message)
 
-    def _to(self, peer: NodeId) -> _Waiting:
-        waiting = self._waiting.get(peer)
+    def _to(self, hop: NodeId, tries: int = 0) -> _Waiting:
+        """What goes to a hop next, which may be this node."""
+        waiting = self._waiting.get(hop)
         if waiting is None:
-            waiting = self._waiting[peer] = _Waiting()
+            waiting = self._waiting[hop] = _Waiting()
+        if tries:
+            waiting.tries = max(waiting.tries, tries)
         return waiting
 
     def _pass_on(self, sender: NodeId, carry: Carry, tries: int, urgent: bool) -> None:
         """Each thing to its next hop, or here, if this is where it should be."""
-        ring, here = self._ring, self._ring.id
-        staying = _Waiting()
+        ring = self._ring
         proofs = by_topic(carry.proofs) if isinstance(carry, ProvenCarry) else {}
         # Who does not know its place yet can neither keep anything nor say where it goes.
         for announcement in carry.announcements if ring.ready else ():
@@ -188,36 +191,35 @@ class Carrier:
             for place, topic in enumerate(announcement.topics):
                 ways.setdefault(ring.next_hop(topic, announcement.attempt), []).append(place)
             for hop, places in ways.items():
-                going, part = self._put(hop, here, staying, tries), part_of(announcement, places)
+                going, part = self._to(hop, tries), part_of(announcement, places)
                 going.announcements.append(part)
-                going.take_along(proofs, ((part.subscriber, topic) for topic in part.topics))
+                if proofs:
+                    going.take_along(proofs, ((part.subscriber, topic) for topic in part.topics))
         for told in carry.told:
-            going = self._put(ring.next_hop(told.to), here, staying, tries)
+            going = self._to(ring.next_hop(told.to), tries)
             going.told.append(told)
-            going.take_along(proofs, ((contact.id, told.topic) for contact in told.contacts))
+            if proofs:
+                going.take_along(proofs, ((contact.id, told.topic) for contact in told.contacts))
         for lacking in carry.lacking if isinstance(carry, ProvenCarry) else ():
-            self._put(ring.next_hop(lacking.to), here, staying, tries).lacking.append(lacking)
+            self._to(ring.next_hop(lacking.to), tries).lacking.append(lacking)
         for report in carry.reports if ring.ready else ():
-            hop = ring.next_hop(report.topic)
-            self._put(hop, here, staying, tries).reports.append(report)
+            self._to(ring.next_hop(report.topic), tries).reports.append(report)
         for parcel in carry.parcels if ring.ready else ():
-            hop = ring.parcel_hop(parcel.to, parcel.attempt)
-            self._put(hop, here, staying, tries).parcels.append(parcel)
+            self._to(ring.parcel_hop(parcel.to, parcel.attempt), tries).parcels.append(parcel)
+        staying = self._waiting.pop(ring.id, None)
+        if staying is not None:
+            self._end(sender, staying)
+        if urgent and self._waiting and not self._urgent:
+            self._urgent = True
+            self._world.set_timer((SOON,), DELAY)
+
+    def _end(self, sender: NodeId, staying: _Waiting) -> None:
+        """What goes no further than this node."""
         if staying.announcements or staying.told or staying.reports or staying.lacking:
             ends = Carry(0, tuple(staying.announcements), tuple(staying.told), tuple(staying.reports))
             self._arrived(sender, carrying(ends, staying.proofs, staying.lacking))
         for parcel in staying.parcels:
             self.opened(parcel)
-        if urgent and self._waiting and not self._urgent:
-            self._urgent = True
-            self._world.set_timer((SOON,), DELAY)
-
-    def _put(self, hop: NodeId, here: NodeId, staying: _Waiting, tries: int) -> _Waiting:
-        if hop == here:
-            return staying
-        waiting = self._to(hop)
-        waiting.tries = max(waiting.tries, tries)
-        return waiting
 
     def _flush_soon(self, _key: TimerKey) -> None:
         self.flush()
@@ -374,7 +376,7 @@ def waited_for(told: Told) -> bool:
 
 def urgent_to(announcement: Announcement) -> bool:
     """Whether somebody waits for the answer."""
-    return any(flags & 1 for flags in announcement.flags)
+    return bool(announcement.flags.translate(None, NOT_ASKING))
 
 
 def sound(announcement: Announcement) -> bool:

@@ -106,7 +106,7 @@ class HomesRing:
         return not self.before or in_interval(point, self.before[0], self.id)
 
     def next_hop(self, point: int, attempt: int = 0) -> NodeId:
-        table = self._sorted()
+        table = self._table or self._sorted()
         if attempt:
             return rules.next_hop(self.id, self.after, self.before, table, point, attempt)
         hop = self._hops.get(point)
@@ -259,20 +259,21 @@ class HomesRing:
         slack = parameters.tick / 2
         young = now - max(self._started, self._changed_at) < YOUNG
         near_period = parameters.tick if young else parameters.near_period
+        # Silence that ends a contact, silence that makes it asked, and its period: of neighbours, and of others.
+        of_near = (parameters.near_silence, parameters.near_period + slack, near_period)
+        of_others = (parameters.finger_silence, parameters.finger_period + slack, parameters.finger_period)
         for peer in self._sorted():
             if peer == self.id:
                 continue
-            near = peer in self._near
+            too_long, late, period = of_near if peer in self._near else of_others
             silence = now - self._heard.setdefault(peer, now)
-            if silence > (parameters.near_silence if near else parameters.finger_silence):
-                self.remove(peer)
-                self._lost(peer)
-                continue
-            if silence > (parameters.near_period if near else parameters.finger_period) + slack:
-                self.send(peer, Beat(None, finger=peer in self._fingers.values(), asks=True))
-                continue
-            period = near_period if near else parameters.finger_period
-            if now - self._sent.get(peer, -1e9) > period - slack:
+            if silence > late:
+                if silence > too_long:
+                    self.remove(peer)
+                    self._lost(peer)
+                else:
+                    self.send(peer, Beat(None, finger=peer in self._fingers.values(), asks=True))
+            elif now - self._sent.get(peer, -1e9) > period - slack:
                 self._beat_to(peer, spoken=now - self._spoke.get(peer, -1e9) <= period)
         contacts = self.contacts()
         for peer in [peer for peer in self._sent if peer not in contacts]:

@@ -43,22 +43,28 @@ class Coverage:
     def __init__(self, interest: Interest, k: int) -> None:
         self.k = k
         self._counts = dict.fromkeys(sorted(interest), 0)
+        self._scarce: set[TopicId] = set()  # those that have 1 to K neighbours
         self.lacking = len(interest) if k > 0 else 0
 
     def add(self, shared: Iterable[TopicId]) -> None:
         """A neighbour with these topics was added (topics that are not one's own do not count)."""
-        counts = self._counts
         for topic in shared:
-            if topic in counts:
-                counts[topic] += 1
-                self.lacking -= counts[topic] == self.k
+            if topic in self._counts:
+                self._set(topic, self._counts[topic] + 1)
+                self.lacking -= self._counts[topic] == self.k
 
     def remove(self, shared: Iterable[TopicId]) -> None:
-        counts = self._counts
         for topic in shared:
-            if topic in counts:
-                self.lacking += counts[topic] == self.k
-                counts[topic] -= 1
+            if topic in self._counts:
+                self.lacking += self._counts[topic] == self.k
+                self._set(topic, self._counts[topic] - 1)
+
+    def _set(self, topic: TopicId, count: int) -> None:
+        self._counts[topic] = count
+        if 0 < count <= self.k:
+            self._scarce.add(topic)
+        else:
+            self._scarce.discard(topic)
 
     def count(self, topic: TopicId) -> int:
         """How many neighbours have an own topic."""
@@ -79,8 +85,7 @@ class Coverage:
 
     def needs(self, shared: Iterable[TopicId]) -> bool:
         """Whether a neighbour that has these topics covers one that has no more than K neighbours."""
-        counts, k = self._counts, self.k
-        return any(0 < counts.get(topic, 0) <= k for topic in shared)
+        return not self._scarce.isdisjoint(shared)
 
 
 def _random_slot(slots: npt.NDArray[np.intp], rng: random.Random) -> int:
