@@ -145,8 +145,10 @@ class InterestIndex:
             slots = self._slots_of.get(topic)
             if slots is None:
                 return _NOBODY
-            peers, alive = self._peers, self._alive
-            wanting = np.array([peers[slot] for slot in slots if alive[slot]], dtype=np.uint64)
+            places = np.frombuffer(slots, dtype=np.int64)
+            if topic in self._gone:
+                places = places[np.frombuffer(self._alive, dtype=np.bool_)[places]]
+            wanting = self.peers_at(places)
             wanting.flags.writeable = False
             self._wanting[topic] = wanting
         return wanting

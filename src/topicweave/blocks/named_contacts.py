@@ -10,7 +10,7 @@ Rules kept
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from topicweave.blocks.topic_directory.rules import Bucket
 from topicweave.model.ids import NodeId, TopicId
@@ -80,14 +80,16 @@ class NamedContacts:
 
     def sweep(self, now: float) -> list[NodeId]:
         """Forget what is too old; returns of whom something was forgotten."""
-        late: Mapping[NodeId, list[TopicId]] = {
-            peer: [topic for topic, until in named.items() if until <= now]
-            for peer, named in self._until.items()
-        }
-        changed = [peer for peer, topics in late.items() if self.remove(peer, topics)]
+        late: dict[NodeId, list[TopicId]] = {}
+        for peer, named in self._until.items():
+            for topic, until in named.items():
+                if until <= now:
+                    late.setdefault(peer, []).append(topic)
+        for peer, topics in late.items():
+            self.remove(peer, topics)
         for topic in [t for t, known in self._topics.items() if not known.peers and known.budget.full(now)]:
             del self._topics[topic]
-        return changed
+        return list(late)
 
     def _topic(self, topic: TopicId, now: float) -> _Topic:
         known = self._topics.get(topic)

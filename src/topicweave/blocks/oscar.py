@@ -286,30 +286,26 @@ class Oscar:
             messages.append((first, walk))
         for first, walk in messages:
             if first == ring.id:
-                self._step(walk)
+                self._step(walk, *ring.table.neighbours_between(walk.start, walk.end))
             else:
                 self._world.send(first, walk)
 
     def _receive_walk(self, sender: NodeId, message: Walk) -> None:
         ring = self._ring
-        if (
-            ring.own is None
-            or not 0 <= message.steps < MOST_STEPS
-            or not _is_place(message.start, message.end)
-        ):
+        if ring.own is None or not 0 <= message.steps < MOST_STEPS or not _is_arc(message.start, message.end):
             return
-        if message.degree:
-            own = ring.table.neighbours_between(message.start, message.end)[1]
-            if own > message.degree and self._world.random.random() * own >= message.degree:
-                # The walk stays where it was.
-                back = msgspec.structs.replace(message, steps=max(message.steps - 1, 0), degree=0)
-                self._world.send(sender, back)
-                return
-        self._step(message)
+        first, own = ring.table.neighbours_between(message.start, message.end)
+        judged = message.degree
+        if judged and own > judged and self._world.random.random() * own >= judged:
+            # The walk stays where it was.
+            back = msgspec.structs.replace(message, steps=max(message.steps - 1, 0), degree=0)
+            self._world.send(sender, back)
+        else:
+            self._step(message, first, own)
 
-    def _step(self, walk: Walk) -> None:
+    def _step(self, walk: Walk, first: int, count: int) -> None:
+        """On to one of the `count` neighbours on the arc, the first of which is that of this number."""
         ring, world = self._ring, self._world
-        first, count = ring.table.neighbours_between(walk.start, walk.end)
         if not walk.steps or not count:
             sampled = Sampled(ring.number, walk.number, ring.own, self._interest())  # type: ignore[arg-type]  # who walks has a place
             if walk.origin == ring.id:
@@ -357,5 +353,5 @@ class Oscar:
         self._again_at = max(self._again_at, self._world.now + self._parameters.patience)
 
 
-def _is_place(*places: Place) -> bool:
-    return all(is_position(position) and node >= NOBODY for position, node in places)
+def _is_arc(start: Place, end: Place) -> bool:
+    return is_position(start[0]) and is_position(end[0]) and min(start[1], end[1]) >= NOBODY

@@ -364,10 +364,11 @@ class TopicTrees:
         for topic in unmentioned:
             if now - below.of[topic][sender] > self._linger:
                 self._drop_child(topic, sender)
+        arc = self._arc_to(sender)
         strangers = [
             topic
             for topic in dict.fromkeys(message.topics)
-            if sender not in below.of.get(topic, ()) or self._end_for(topic, sender) is None
+            if sender not in below.of.get(topic, ()) or self._end_for(topic, arc) is None
         ]
         if strangers:
             self._world.send(sender, TreeMisplaced(tuple(strangers)))
@@ -376,7 +377,8 @@ class TopicTrees:
 
     def _tell_ends(self, child: NodeId) -> None:
         """A child's ends, unless it was told just these."""
-        known = {topic: self._end_for(topic, child) for topic in self._children.topics(child)}
+        arc = self._arc_to(child)
+        known = {topic: self._end_for(topic, arc) for topic in self._children.topics(child)}
         ends = {topic: end for topic, end in known.items() if end is not None}
         message = TreeEnds(tuple(ends), tuple(ends.values()))
         if ends and self._children.told.get(child) != message:
@@ -387,24 +389,34 @@ class TopicTrees:
         below = self._children
         if sender in below.heard:
             below.heard[sender] = self._world.now
-        mark = below.mark(sender, self._version, lambda topic: self._end_for(topic, sender))
-        if mark != message.mark:
+        arc = self._arc_to(sender)
+        if below.mark(sender, self._version, lambda topic: self._end_for(topic, arc)) != message.mark:
             self._world.send(sender, TreeTell())
 
     def _receive_tell(self, sender: NodeId, _message: TreeTell) -> None:
         if self._parents.topics(sender):
             self._world.send(sender, self._parents.ping(sender))
 
-    def _end_for(self, topic: TopicId, child: NodeId) -> Place | None:
-        """The end of a child's arc; None if no route leads to it from here."""
+    def _arc_to(self, child: NodeId) -> tuple[Place, Place] | None:
+        """A child's place, and where the arc ends that goes to it; None if the table does not hold it."""
         contact = self._ring.contact(child)
         if contact is None:
             return None
         place = contact.place
-        table_end = self._ring.table.end_of(place)
-        if table_end is None or not self._covers(topic, place):
+        end = self._ring.table.end_of(place)
+        return (place, end) if end is not None else None
+
+    def _end_for(self, topic: TopicId, arc: tuple[Place, Place] | None) -> Place | None:
+        """The end of a child's arc in the tree of a topic; None if no route leads to it from here."""
+        if arc is None:
             return None
-        own_end = self._ring.here if topic in self._roots else self._parents.end[topic]
+        place, table_end = arc
+        if topic in self._roots:
+            own_end = self._ring.here
+        elif self._covers(topic, place):
+            own_end = self._parents.end[topic]
+        else:
+            return None
         return table_end if inside(table_end, place, own_end) else own_end
 
     def _receive_ends(self, sender: NodeId, message: TreeEnds) -> None:
@@ -444,9 +456,12 @@ class TopicTrees:
     def _check(self, topics: Iterable[TopicId]) -> None:
         """Tell those children that no route leads to from here any more."""
         gone: dict[NodeId, list[TopicId]] = {}
+        arcs: dict[NodeId, tuple[Place, Place] | None] = {}
         for topic in topics:
             for child in self._children.of.get(topic, ()):
-                if self._end_for(topic, child) is None:
+                if child not in arcs:
+                    arcs[child] = self._arc_to(child)
+                if self._end_for(topic, arcs[child]) is None:
                     gone.setdefault(child, []).append(topic)
         self._misplace(gone)
 

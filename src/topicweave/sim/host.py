@@ -99,7 +99,8 @@ class Host:
         node = self.node
         if node is None:
             return
-        if isinstance(message, EventMessage):
+        if message.carries_event:
+            assert isinstance(message, EventMessage)
             self._network.received(self, sender, message)
         node.receive(sender, message)
 

@@ -64,8 +64,15 @@ class Network:
         self._last_size = 0
 
     def send(self, source: Host, peer: NodeId, message: Message) -> None:
-        if self._counts and not isinstance(message, EventMessage):
-            self._count(source.name, message)
+        if self._counts and not message.carries_event:
+            if message is not self._last_message:
+                self._last_message = message
+                self._last_size = len(self._encode(message))
+            tally = self._sent.get(key := (source.name, type(message)))
+            if tally is None:
+                tally = self._sent[key] = [0, 0]
+            tally[0] += 1
+            tally[1] += self._last_size
         target = self.hosts.get(peer)
         if target is None:
             return  # A peer made up by someone: nobody is there.
@@ -76,16 +83,6 @@ class Network:
             return
         for extra in self.faults.fates(source.index, target.index):
             kernel.after(delay + extra, target.arrive, source.name, message)
-
-    def _count(self, node: NodeId, message: Message) -> None:
-        if message is not self._last_message:
-            self._last_message = message
-            self._last_size = len(self._encode(message))
-        tally = self._sent.get(key := (node, type(message)))
-        if tally is None:
-            tally = self._sent[key] = [0, 0]
-        tally[0] += 1
-        tally[1] += self._last_size
 
     def flush_control(self) -> None:
         """Write down what was sent since the last call."""

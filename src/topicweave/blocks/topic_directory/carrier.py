@@ -184,7 +184,8 @@ class Carrier:
     def _pass_on(self, sender: NodeId, carry: Carry, tries: int, urgent: bool) -> None:
         """Each thing to its next hop, or here, if this is where it should be."""
         ring = self._ring
-        proofs = by_topic(carry.proofs) if isinstance(carry, ProvenCarry) else {}
+        # An exact type, since there are no others: it is asked several times per hop, and `isinstance` takes long.
+        proofs = by_topic(carry.proofs) if type(carry) is ProvenCarry else {}
         # Who does not know its place yet can neither keep anything nor say where it goes.
         for announcement in carry.announcements if ring.ready else ():
             ways: dict[NodeId, list[int]] = {}
@@ -200,7 +201,7 @@ class Carrier:
             going.told.append(told)
             if proofs:
                 going.take_along(proofs, ((contact.id, told.topic) for contact in told.contacts))
-        for lacking in carry.lacking if isinstance(carry, ProvenCarry) else ():
+        for lacking in carry.lacking if type(carry) is ProvenCarry else ():
             self._to(ring.next_hop(lacking.to), tries).lacking.append(lacking)
         for report in carry.reports if ring.ready else ():
             self._to(ring.next_hop(report.topic), tries).reports.append(report)
@@ -237,18 +238,20 @@ class Carrier:
         size += sum(map(weight, message.parcels))
         if size > MOST_ITEMS or not all(map(sound, message.announcements)):
             return
-        proofs = message.proofs if isinstance(message, ProvenCarry) else ()
-        if isinstance(message, ProvenCarry):
+        proofs: tuple[Proof, ...] = ()
+        if type(message) is ProvenCarry:
+            proofs = message.proofs
             lacking = sum(len(one.topics) for one in message.lacking)
             if max(len(proofs), len(message.lacking), lacking) > MOST_ITEMS:
                 return
-        if not all(0 <= parcel.to < RING_SIZE and 0 <= parcel.attempt < 16 for parcel in message.parcels):
+        parcels = message.parcels
+        if not all(0 <= parcel.to < RING_SIZE and 0 <= parcel.attempt < 16 for parcel in parcels):
             return
         if message.records or message.renewals:
             kept = Carry(0, records=message.records, renewals=message.renewals)
             self._arrived(sender, carrying(kept, proofs))
         urgent = any(map(waited_for, message.told)) or any(map(urgent_to, message.announcements))
-        urgent = urgent or any(parcel.soon for parcel in message.parcels)
+        urgent = urgent or any(parcel.soon for parcel in parcels)
         self._pass_on(sender, message, 0, urgent)
 
     def _receive_got(self, sender: NodeId, message: Got) -> None:

@@ -245,7 +245,7 @@ class TopicDirectory:
             self.carrier.tell(answers, self.home.take_shown())
         if lacking := self.home.take_lacking():
             self.carrier.lack(lacking)
-        for lack in carry.lacking if isinstance(carry, ProvenCarry) else ():
+        for lack in carry.lacking if type(carry) is ProvenCarry else ():
             if lack.to == self.id:
                 self._announcer.lacking(lack.topics)
 

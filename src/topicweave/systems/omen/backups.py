@@ -60,18 +60,24 @@ def build_backups_by_primal_dual(
     def for_a_random_topic(useful: _Shares, uncovered: int) -> NodeId | None:
         while uncovered:
             topic = _nth_bit(uncovered, rng.randrange(uncovered.bit_count()))
+            # The subscribers of a topic are looked up once: those taken meanwhile are passed over.
+            peers = subscribers.get(topic)
+            if peers is None:
+                peers = subscribers[topic] = [peer for peer, share in useful.items() if share & topic]
             best, equals = 0, list[NodeId]()
-            for peer, share in useful.items():
-                if share & topic:
-                    gain = (share & uncovered).bit_count()
-                    if gain > best:
-                        best, equals = gain, [peer]
-                    elif gain == best:
-                        equals.append(peer)
-            if equals:
+            for peer in peers:
+                share = useful.get(peer, 0)
+                gain = (share & uncovered).bit_count()
+                if gain > best:
+                    best, equals = gain, [peer]
+                elif gain == best:
+                    equals.append(peer)
+            if best:
                 return equals[rng.randrange(len(equals))]
             uncovered ^= topic  # nobody left for this one
         return None
+
+    subscribers: dict[int, list[NodeId]] = {}
 
     return _cover(topics, candidates, coverage, covers, for_a_random_topic)
 

@@ -36,7 +36,7 @@ class HighestDegree:
         if not 0 <= degree <= self._believable or not 0.0 <= age <= MAX_AGE:
             return
         made = self._world.now - age
-        if degree > self.tell()[0]:
-            self._heard, self._made = degree, made
-        elif degree == self._heard:
+        if degree == self._heard:
             self._made = max(self._made, made)
+        elif degree > self.tell()[0]:
+            self._heard, self._made = degree, made
