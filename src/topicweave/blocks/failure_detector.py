@@ -60,6 +60,9 @@ class FailureDetector:
     def watched(self) -> list[NodeId]:
         return list(self._heard)
 
+    def __contains__(self, peer: NodeId) -> bool:
+        return peer in self._heard
+
     def start(self) -> None:
         """Go on after a restart that kept the memory: everybody watched gets a new term."""
         if self._heard:

@@ -116,7 +116,7 @@ class OMenNode(TreeNode, ViewNode):
             *(world, node_id, parameters, self.local, view, self._beacons, repairs),
             interest=self._topics,
             alive=self._alive,
-            watches=lambda peer: peer in self._detector.watched,
+            watches=self._detector.__contains__,
         )
         self._finding = self._found_by(view)
         for block in (
@@ -333,15 +333,19 @@ class OMenNode(TreeNode, ViewNode):
     # Heartbeats.
 
     def _beat(self, peers: Iterable[NodeId]) -> None:
+        highest = self._highest.tell()
         for peer in peers:
-            self._send_heartbeat(peer, answer=False)
+            self._send_heartbeat(peer, highest, answer=False)
             self.view.spoke(peer)
 
     def _ask(self, peers: Iterable[NodeId]) -> None:
+        highest = self._highest.tell()
         for peer in peers:
-            self._send_heartbeat(peer, answer=False, asks=True)
+            self._send_heartbeat(peer, highest, answer=False, asks=True)
 
-    def _send_heartbeat(self, peer: NodeId, answer: bool, asks: bool = False) -> None:
+    def _send_heartbeat(
+        self, peer: NodeId, highest: tuple[int, float], answer: bool, asks: bool = False
+    ) -> None:
         neighbour = self.links_kept.neighbours.get(peer)
         labels = (
             self._beacons.tell(neighbour.interest)
@@ -349,9 +353,7 @@ class OMenNode(TreeNode, ViewNode):
             else None
         )
         versions = (self._interest_version, self.links_kept.version)
-        self.world.send(
-            peer, Heartbeat(neighbour is not None, *versions, *self._highest.tell(), answer, labels, asks)
-        )
+        self.world.send(peer, Heartbeat(neighbour is not None, *versions, *highest, answer, labels, asks))
 
     def _receive_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
         self._detector.heard(sender)
@@ -368,8 +370,8 @@ class OMenNode(TreeNode, ViewNode):
         record = self.local.records.get(sender)
         if record is not None and (record.links is None or record.links.version != message.links_version):
             self.world.send(sender, LinksQuery())
-        if message.asks or (not message.answer and sender not in self._detector.watched):
-            self._send_heartbeat(sender, answer=True)
+        if message.asks or (not message.answer and sender not in self._detector):
+            self._send_heartbeat(sender, self._highest.tell(), answer=True)
 
     def _receive_links_query(self, sender: NodeId, _message: LinksQuery) -> None:
         self._tell_links([sender])

@@ -37,6 +37,7 @@ from topicweave.systems.spidercast.selection import (
 )
 from topicweave.systems.spidercast.task import MaintenanceTask
 
+NOTHING: Interest = frozenset()
 EXCHANGE_EVERY = 4
 """Heartbeats between two looks for better neighbours, for those who want the best."""
 
@@ -61,6 +62,7 @@ class OverlayNode(TreeNode, ViewNode):
         self.parameters = parameters
         self._topic_links: dict[TopicId, list[NodeId]] = {}  # until a link changes
         self._known_versions: dict[NodeId, int] = {}
+        self._interests: dict[NodeId, Interest] = {}  # what neighbours want
         self._beats = 0
         self._bridges = BridgeSelection(parameters.bridges)
         if parameters.bridges:
@@ -169,23 +171,19 @@ class OverlayNode(TreeNode, ViewNode):
 
     # Links, as the tasks make and break them.
 
-    def _interest_of(self, peer: NodeId) -> Interest | None:
-        for task in self.tasks.values():
-            if neighbour := task.neighbours.get(peer):
-                return neighbour.interest
-        return None
-
     def _link_changed(self, peer: NodeId) -> None:
         self._topic_links.clear()
-        interest = self._interest_of(peer)
+        ends = (task.neighbours.get(peer) for task in self.tasks.values())
+        interest = next((neighbour.interest for neighbour in ends if neighbour), None)
         if interest is None:
-            del self._known_versions[peer]
+            del self._known_versions[peer], self._interests[peer]
             self._detector.unwatch(peer)
             self._tree.link_down(peer)
         else:
             if peer not in self._known_versions:
                 self._known_versions[peer] = -1
                 self._detector.watch(peer)
+            self._interests[peer] = interest
             self._tree.link_up(peer, interest)
 
     def _links_of_topic(self, topic: TopicId) -> list[NodeId]:
@@ -314,13 +312,13 @@ class OverlayNode(TreeNode, ViewNode):
 
     def _beat_to(self, peers: Iterable[NodeId]) -> None:
         # Neighbours of the same state and interest get the same message: it is made (and encoded) once.
-        made: dict[tuple[tuple[TaskState, ...], Interest], Heartbeat] = {}
+        made: dict[Interest, Heartbeat] = {}
         for peer in peers:
-            states, interest = self._states_for(peer), self._interest_of(peer) or frozenset()
-            beat = made.get((states, interest))
-            if beat is None:
+            states, interest = self._states_for(peer), self._interests.get(peer, NOTHING)
+            beat = made.get(interest)
+            if beat is None or beat.states != states:
                 labels = self._beacons.tell(interest) if self.parameters.bridges else None
-                beat = made[states, interest] = Heartbeat(self._interest_version, states, labels)
+                beat = made[interest] = Heartbeat(self._interest_version, states, labels)
             self.world.send(peer, beat)
             self.view.spoke(peer)
 
@@ -329,7 +327,7 @@ class OverlayNode(TreeNode, ViewNode):
             self.world.send(peer, Heartbeat(self._interest_version, self._states_for(peer), asks=True))
 
     def _states_for(self, peer: NodeId) -> tuple[TaskState, ...]:
-        return tuple(task.state(peer) for task in self.tasks.values() if peer in task.neighbours)
+        return tuple([task.state(peer) for task in self.tasks.values() if peer in task.neighbours])
 
     def _receive_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
         self._detector.heard(sender)
@@ -343,7 +341,7 @@ class OverlayNode(TreeNode, ViewNode):
             return
         if message.asks:
             self._beat_to((sender,))
-        interest = self._interest_of(sender)
+        interest = self._interests.get(sender)
         if self.parameters.bridges and message.labels is not None and interest is not None:
             self._beacons.hear(interest, message.labels)
         if version != message.version:

@@ -310,8 +310,7 @@ class BoundedNode(WeaveNode):
 
     def _route(self) -> Router:
         if self._router is None:
-            interests = {peer: self._interest_of(peer) or frozenset() for peer in self._known_versions}
-            self._router = DownwardRouter(self.id, interests, self.relays.parent)
+            self._router = DownwardRouter(self.id, self._interests, self.relays.parent)
         return self._router
 
     def _to_be_carried(self) -> Collection[TopicId]:
