@@ -7,6 +7,7 @@ drawn without knowing the population, and whoever owns it is the finger.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from topicweave.blocks.growing_ids import Place, is_position, position_of
 from topicweave.blocks.ring import Ring
@@ -89,6 +90,7 @@ class HarmonicLinks:
             self._found[message.point] = message.own
 
 
+@lru_cache(maxsize=65_536)
 def as_point(identifier: int) -> Place:
     """A point of a ring of hashed identifiers: after the node that has the very same one."""
     return position_of(identifier), RING_SIZE

@@ -445,8 +445,11 @@ class InterestSamples:
         by_child: dict[NodeId, list[TopicId]] = {}
         for topic in topics:
             sample = self._views[topic].sample
-            for peer in self._reports.get(topic, ()):
-                if (only is None or peer == only) and self._children[peer].told.get(topic) != sample:
+            peers: Collection[NodeId] = self._reports.get(topic, ())
+            if only is not None:
+                peers = (only,) if only in peers else ()
+            for peer in peers:
+                if self._children[peer].told.get(topic) != sample:
                     by_child.setdefault(peer, []).append(topic)
         for peer, theirs in by_child.items():
             child = self._children[peer]
