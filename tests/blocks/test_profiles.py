@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 
 import msgspec
 
@@ -71,6 +72,26 @@ def test_what_is_known_counts_at_once_and_what_is_never_told_is_not_heard() -> N
     hearer.unpack(0, teller.pack([known, Descriptor(6, 0.0, 1, interest(6))]), 10, heard.extend)
     net.run(20.0)
     assert heard == [known]
+
+
+def test_those_that_are_not_chosen_are_not_asked_about_and_what_is_known_needs_no_choice() -> None:
+    net, (teller, hearer) = two()
+    said = [Descriptor(peer, 0.0, 1, interest(peer)) for peer in (5, 6, 7)]
+    hearer.pack(said[:1])
+    offered: list[NodeId] = []
+
+    def last(strangers: Collection[NodeId]) -> list[NodeId]:
+        offered.extend(strangers)
+        return [max(strangers)]
+
+    heard: list[Descriptor] = []
+    hearer.unpack(0, teller.pack(said), 10, heard.extend, last)
+    net.run(1.0)
+    assert offered == [6, 7]
+    assert [descriptor.id for descriptor in heard] == [5, 7]
+    messages = net.messages
+    hearer.unpack(0, teller.pack(said[1:2]), 10, heard.extend, lambda _strangers: ())
+    assert net.messages == messages
 
 
 def test_a_rumour_of_oneself_shows_its_version_without_asking() -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ PATIENCE = 10.0
 """Seconds for which an answer is waited for."""
 
 Completed = Callable[[list[Descriptor]], None]
+Choice = Callable[[Collection[NodeId]], Iterable[NodeId]]
+"""Which of some peers to ask about: of the others there is no news."""
 
 
 class WantProfiles(Message, frozen=True, array_like=True, tag="profiles.want"):
@@ -141,7 +143,9 @@ class Profiles:
             values += (peer, tenths if 0 <= tenths < _OLD else min(max(tenths, 0), _OLD), stamped)
         return _entries(len(values) // 3).pack(*values)
 
-    def unpack(self, sender: NodeId, packed: bytes, limit: int, then: Completed) -> None:
+    def unpack(
+        self, sender: NodeId, packed: bytes, limit: int, then: Completed, choose: Choice | None = None
+    ) -> None:
         """Hand over the news: what is complete at once, the rest when the sender has told what it lacks."""
         complete: list[Descriptor] = []
         lacking: dict[NodeId, tuple[float, int]] = {}
@@ -159,6 +163,8 @@ class Profiles:
                 lacking[peer] = (tenths / 10.0, said)
         if complete:
             then(complete)
+        if lacking and choose is not None:
+            lacking = {peer: lacking[peer] for peer in choose(lacking)}
         if lacking:
             self._ask(sender, lacking, then)
 

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from topicweave.blocks.descriptors import AgingView, Descriptor, Obituaries, believable, merge
-from topicweave.blocks.profiles import Names, Profiles
+from topicweave.blocks.profiles import Choice, Names, Profiles
 from topicweave.model.ids import NodeId
 from topicweave.port import Message, Receivers, TimerKey, Timers, World
 
@@ -100,7 +100,8 @@ class TMan:
     """One node's half of T-Man.
 
     `own` gives this node's descriptor and `sample` random peers', as a `PeerSampling` block's `own` and
-    `descriptors` do. `choose` may pick partners (out of a view that is not empty, best first) in another way.
+    `descriptors` do. `choose` may pick partners (out of a view that is not empty, best first) in another way, and `strangers` those whose profiles
+    are worth asking for.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class TMan:
         on_change: OnChange = lambda entered, left: None,
         choose: Callable[[Sequence[Descriptor]], Descriptor] | None = None,
         profiles: Profiles | None = None,
+        strangers: Choice | None = None,
     ) -> None:
         self.world = world
         self.params = params
@@ -121,6 +123,7 @@ class TMan:
         self._sample = sample
         self._on_change = on_change
         self._profiles = profiles
+        self._strangers = strangers
         self._choose = choose or (lambda ranked: world.random.choice(ranked[: params.psi or None]))
         self._view = AgingView(world.now, params.max_age)  # in order of rank
         self._obituaries = Obituaries(params.max_age)
@@ -216,7 +219,8 @@ class TMan:
         assert self._profiles is not None
         limit = self.params.message_size
         self._profiles.unpack(
-            sender, message.packed, limit, lambda received: self._complete(samples, received)
+            *(sender, message.packed, limit, lambda received: self._complete(samples, received)),
+            choose=self._strangers,
         )
 
     def _complete(self, samples: Sequence[Descriptor], received: list[Descriptor]) -> None:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from topicweave.blocks.descriptors import Descriptor
+from topicweave.blocks.topic_directory.rules import Bucket
 from topicweave.model.ids import Interest, NodeId
 from topicweave.systems.omen import circle
 from topicweave.systems.omen.backups import BUILDERS
 from topicweave.systems.omen.messages import Links
 from topicweave.systems.omen.parameters import OMenParameters
+
+LOT, LOT_EVERY, LOTS_AT_ONCE = 8, 8.0, 16.0
+"""Of so many strangers a node asks for the interests though they may be of no use, every so many seconds; and so many such lots at once."""
 
 
 class Predecessor(msgspec.Struct):
@@ -55,6 +59,7 @@ class LocalView:
         self._random = rng
         self._now = now
         self._everybody = everybody
+        self._lots = Bucket(1.0 / LOT_EVERY, LOTS_AT_ONCE, now())
         self._build = BUILDERS[parameters.builder]
         self.records: dict[NodeId, Predecessor] = {}
         self.predecessors: list[NodeId] = []
@@ -89,6 +94,19 @@ class LocalView:
         return self._now() >= record.built + 0.75 * self._parameters.gossip_period or any(
             peer not in pool for peer in record.backups
         )
+
+    def worth_asking(self, strangers: Collection[NodeId]) -> list[NodeId]:
+        """Of peers whose interest is not known: those that it must be known of, and a few others. What a backup set gains by the many is little."""
+        known, now = self.known_peers(), self._now()
+        most, around = self._parameters.resilience, [*strangers, *self.ring()]
+        known.update(circle.predecessors(self._id, around, most), circle.successors(self._id, around, most))
+        needed = [peer for peer in strangers if peer in known]
+        others = [peer for peer in strangers if peer not in known]
+        for first in range(0, len(others), LOT):
+            if not self._lots.take(now):
+                break
+            needed += others[first : first + LOT]
+        return needed
 
     def build_backups(
         self, peer: NodeId, topics: Interest, pool: Mapping[NodeId, Interest], least: int = 0

@@ -64,10 +64,7 @@ class OMenNode(TreeNode, ViewNode):
         size = parameters.view_size
         self.local = LocalView(node_id, parameters, world.random, lambda: world.now, self._everybody)
         self._tman = TMan(
-            world,
-            self._own_descriptor,
-            self.local.select_view,
-            self._sample,
+            *(world, self._own_descriptor, self.local.select_view, self._sample),
             TManParams(
                 view_size=size,
                 message_size=size + parameters.samples + 1,
@@ -77,6 +74,7 @@ class OMenNode(TreeNode, ViewNode):
             ),
             self._view_changed,
             profiles=view.profiles if isinstance(view, DirectoryView) else None,
+            strangers=self.local.worth_asking if self._finds(view) else None,
         )
         self.links_kept = OverlayLinks(
             world,
@@ -134,7 +132,7 @@ class OMenNode(TreeNode, ViewNode):
 
     def _found_by(self, view: InterestView) -> Finding | None:
         """Finding other parts through the directory, where there is one and it is to be used."""
-        if not (view.introduces and self.parameters.finds == "directory"):
+        if not self._finds(view):
             return None
         finding = Finding(
             *(self.world, self.id, self.parameters, view, self.links_kept, self._beacons),
@@ -143,6 +141,10 @@ class OMenNode(TreeNode, ViewNode):
         beacons = self._beacons
         view.serve(Parts(beacons.lifetime, beacons.leader, beacons.leading, finding.introduced))
         return finding
+
+    def _finds(self, view: InterestView) -> bool:
+        """Whether the node finds others itself. Otherwise coordinators link whom their views hold, and these have to hold many."""
+        return view.introduces and self.parameters.finds == "directory"
 
     def receivers(self) -> Receivers:
         return {
