@@ -103,3 +103,11 @@ def test_figure_6_runs(tmp_path: Path) -> None:
     assert all(share[popularity].holds for popularity in ("rss", "nyse", "uniform"))
     degrees = {row.where["coverage"]: row.measured for row in rows if row.measure == "degree_mean"}
     assert float(degrees["(3,1)"] or 0) > float(degrees["(3,0)"] or 0)
+
+
+def test_ties_that_go_to_the_first_make_hubs() -> None:
+    anybody, the_first = (
+        settings.settled(200, 0, popularity="zipf2", parameters={"ties": ties}).run()["degree_max"]
+        for ties in ("random", "first")
+    )
+    assert the_first > 1.5 * anybody
