@@ -69,15 +69,6 @@ def finger_count(nodes: int) -> int:
     return min(MOST_FINGERS, math.ceil(math.log2(max(nodes, 1)) / 2))
 
 
-def most_contacts(nodes: int, sides: int = 3) -> int:
-    """The bound on ring contacts: neighbours, fingers, and twice as many fans as fingers.
-
-    >>> [most_contacts(nodes) <= 6 + 2 * math.log2(nodes) for nodes in (64, 1000, 10_000, 10**6)]
-    [True, True, True, True]
-    """
-    return 2 * sides + finger_count(nodes) + most_fans(nodes)
-
-
 def most_fans(nodes: int) -> int:
     return 2 * finger_count(nodes)
 
