@@ -1,7 +1,8 @@
 """Does everybody who wants a topic get its events, however rare it is? docs/membership.md.
 
-Nodes that want three of 20 popular topics and two rare ones each, which three want, with views of 100. All join within ten seconds by way of three seeds. Every topic is
-published on after a while, and again half a minute after a tenth of the nodes crashed without a word.
+Nodes that want three of 20 popular topics and two rare ones each, which three want, with views of 100. All
+join within ten seconds by way of three seeds. Every topic is published on after a while, and again half a
+minute after a tenth of the nodes crashed without a word.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ LATER = 120.0
 
 
 class Found(NamedTuple):
-    """Shares of those who should have an event that got it, and topics of which somebody missed one; before and after the crash. Then what membership takes."""
+    """Shares of those who should have an event that got it, and topics of which somebody missed one; before
+    and after the crash. Then what membership takes.
+    """
 
     hit: float
     apart: int
@@ -41,7 +44,9 @@ class Found(NamedTuple):
 
 
 def served(simulation: Simulation, rng: random.Random) -> tuple[float, int]:
-    """One event on every topic that two nodes want, by one of them: the share of the others that got it, and topics of which one did not."""
+    """One event on every topic that two nodes want, by one of them: the share of the others that got it, and
+    topics of which one did not.
+    """
     got: dict[EventId, set[int]] = {}
 
     def delivered(host: Host, event: Event) -> None:
@@ -76,7 +81,9 @@ def found(system: str, nodes: int, view: int, settled: float, **model: int) -> F
 
 
 def growth(system: str, nodes: int, view: int) -> tuple[float, float]:
-    """Messages and bytes of membership per node and second, of all sizes at the same time after the start: nodes renew what they announced in waves."""
+    """Messages and bytes of membership per node and second, of all sizes at the same time after the start:
+    nodes renew what they announced in waves.
+    """
     with seldom_collected():
         return _joined(system, nodes, view, LATER)[1:]
 

@@ -3,8 +3,8 @@
     python -m benchmarks.fronts [--workloads rss,rare] [--systems weave,omen] [--minutes 10]
     python -m benchmarks.fronts --draw
 
-What was run is kept in `out/fronts`, so that the same command goes on where it was. The figures go to `docs/systems/fronts.csv`, the pictures to
-`docs/systems`. `--draw` makes the pictures alone.
+What was run is kept in `out/fronts`, so that the same command goes on where it was. The figures go to
+`docs/systems/fronts.csv`, the pictures to `docs/systems`. `--draw` makes the pictures alone.
 """
 
 from __future__ import annotations

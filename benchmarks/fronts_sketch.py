@@ -1,7 +1,7 @@
 """What an overlay could be that is made in one place, by somebody who knows everything: few links, and short ways.
 
-LowODA, then links of high overlap between nodes without a common neighbour; events take the shortest ways. No node of a real system knows enough
-for that.
+LowODA, then links of high overlap between nodes without a common neighbour; events take the shortest ways. No
+node of a real system knows enough for that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def sketch(workload: Workload, degrees: tuple[float, ...] = DEGREES) -> Iterator
 
 
 def add_links(linked: BoolArray, shared: IntArray, most: int) -> None:
-    """Links between those who share most among those without a common neighbour, each to whoever has few links, until there are so many."""
+    """Links between those who share most among those without a common neighbour, each to whoever has few
+    links, until there are so many.
+    """
     near = linked | (linked.astype(np.float32) @ linked.astype(np.float32) > 0)
     degree = linked.sum(axis=0)
     for _ in range(most - int(degree.sum()) // 2):
@@ -54,7 +56,9 @@ def add_links(linked: BoolArray, shared: IntArray, most: int) -> None:
 
 
 def hops(linked: BoolArray, wants: BoolArray) -> float:
-    """Of an event on any topic by any subscriber, on average over all who get it: over the shortest ways among those who want the topic."""
+    """Of an event on any topic by any subscriber, on average over all who get it: over the shortest ways
+    among those who want the topic.
+    """
     total = reached = 0.0
     for topic in range(wants.shape[1]):
         nodes = np.flatnonzero(wants[:, topic])

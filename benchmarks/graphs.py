@@ -59,8 +59,9 @@ def run(quick: bool) -> list[Sheet]:
 def make_tables(folder: Path, rows: int) -> None:
     """So many links, subscriptions and changes, ten of each a node.
 
-    Every second link is a short one, so that there is something to walk along. Ten nodes in a row have seven of ten topics in
-    common, so that there are like nodes, topics that go together, and links within a topic: 2.5 of them for each link.
+    Every second link is a short one, so that there is something to walk along. Ten nodes in a row have seven
+    of ten topics in common, so that there are like nodes, topics that go together, and links within a topic:
+    2.5 of them for each link.
     """
     nodes = max(rows // 10, 2)
     for start in range(0, rows, ROWS_PER_PART):

@@ -1,7 +1,7 @@
 """Magnet at scale: one 10,000-node setting of §4.2, with its strawman, as arrays and by messages.
 
-As arrays is what the studies run. By messages every node joins, samples, walks and builds its trees in the simulator; the two systems
-run one after the other here, and would run side by side on two cores.
+As arrays is what the studies run. By messages every node joins, samples, walks and builds its trees in the
+simulator; the two systems run one after the other here, and would run side by side on two cores.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a virtual second of each of the five systems costs by messages: while the overlay settles, and after.
 
-With the membership that live nodes have, each system's defaults, 10 of 100 topics per node. docs/upkeep.md has a profile's top ten.
+With the membership that live nodes have, each system's defaults, 10 of 100 topics per node. docs/upkeep.md
+has a profile's top ten.
 """
 
 from __future__ import annotations

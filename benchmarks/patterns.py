@@ -1,7 +1,8 @@
 """Are topics found by patterns, after how long, and what does it take? docs/patterns.md.
 
-Nodes that do nothing but take part in the name directory, over a ring of their own; `Patterned` says what happens. Each node publishes on three names such as
-`zone/7/device/t123/temperature`. 20 nodes watch two patterns each.
+Nodes that do nothing but take part in the name directory, over a ring of their own; `Patterned` says what
+happens. Each node publishes on three names such as `zone/7/device/t123/temperature`. 20 nodes watch two
+patterns each.
 """
 
 from __future__ import annotations

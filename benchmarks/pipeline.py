@@ -232,7 +232,9 @@ def make_telemetry(folder: Path, rows: int) -> None:
 
 
 def _make_surroundings(folder: Path) -> None:
-    """An overlay of ten links a node, control traffic, and who wants what: a snapshot's size, whatever the deliveries'."""
+    """An overlay of ten links a node, control traffic, and who wants what: a snapshot's size, whatever the
+    deliveries'.
+    """
     names = np.array([f"n{number}" for number in range(10_000)])
     node = np.repeat(np.arange(10_000), 10)
     peer = (node + 1 + (uniforms(1, 5, np.arange(len(node))) * 50).astype(np.int64)) % 10_000
@@ -356,7 +358,9 @@ def step_of(name: str, engine: str, function: Callable[..., int], *arguments: An
 
 
 def _tree(root: int) -> tuple[float, float]:
-    """The resident memory (MiB) and processor seconds of a process and all below it; shared pages count once for each."""
+    """The resident memory (MiB) and processor seconds of a process and all below it; shared pages count once
+    for each.
+    """
     memory = cpu = 0.0
     process = psutil.Process(root)
     for one in (process, *process.children(recursive=True)):

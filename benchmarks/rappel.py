@@ -1,4 +1,6 @@
-"""Rappel at scale: hours of virtual time with thousands of nodes (the static run of figures 8a and 8b), and what a message costs."""
+"""Rappel at scale: hours of virtual time with thousands of nodes (the static run of figures 8a and 8b), and
+what a message costs.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""What a swarm costs at rest, with the times of the `lan` preset and the membership that live nodes have; docs/membership.md.
+"""What a swarm costs at rest, with the times of the `lan` preset and the membership that live nodes have;
+docs/membership.md.
 
-Per node: messages and bytes per second, and which part of them membership takes. What all parts of a node send to one peer at one moment leaves a live node
-in one frame, so frames are counted, too. Beside it how long it takes until everybody is served again after a tenth of
-the nodes crashed: slower detection would be no saving.
+Per node: messages and bytes per second, and which part of them membership takes. What all parts of a node
+send to one peer at one moment leaves a live node in one frame, so frames are counted, too. Beside it how long
+it takes until everybody is served again after a tenth of the nodes crashed: slower detection would be no
+saving.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ QUICK = {"40 nodes, 10 of 100 topics": Rest(40, 100, "rss", 10, systems=SYSTEMS[
 
 
 def at_rest(system: str, rest: Rest, preset: Preset = "lan") -> tuple[float, ...]:
-    """Frames, messages and bytes per node and second, messages and bytes of membership, links per node, seconds until repaired."""
+    """Frames, messages and bytes per node and second, messages and bytes of membership, links per node,
+    seconds until repaired.
+    """
     from topicweave.blocks.membership import DIRECTORY
     from topicweave.measures.control import control_measures
     from topicweave.runs.trial import crash_and_probe

@@ -1,4 +1,6 @@
-"""How many frames a second the dashboard draws of a recording of many simulated nodes, in Chromium. docs/dashboard.md."""
+"""How many frames a second the dashboard draws of a recording of many simulated nodes, in Chromium.
+docs/dashboard.md.
+"""
 
 from __future__ import annotations
 

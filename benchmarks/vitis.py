@@ -1,8 +1,9 @@
-"""Vitis and RVR at scale: what a second of gossip costs, and figure 6's first row, each setting from start to the last event.
+"""Vitis and RVR at scale: what a second of gossip costs, and figure 6's first row, each setting from start to
+the last event.
 
-Cycle by cycle, as the studies run it at the paper's size, and by messages. By messages a whole setting of 10,000 nodes
-takes a quarter of an hour (docs/systems/vitis.md), so only the second of gossip is measured there; the quick run has 100
-nodes and does both.
+Cycle by cycle, as the studies run it at the paper's size, and by messages. By messages a whole setting of
+10,000 nodes takes a quarter of an hour (docs/systems/vitis.md), so only the second of gossip is measured
+there; the quick run has 100 nodes and does both.
 """
 
 from __future__ import annotations

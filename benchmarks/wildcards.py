@@ -1,7 +1,8 @@
-"""What wildcards cost at the MQTT door of a node: events per second, by how many filters its clients hold. docs/mqtt.md.
+"""What wildcards cost at the MQTT door of a node: events per second, by how many filters its clients hold.
+docs/mqtt.md.
 
-One client holds filters such as `zone/7/#`, and another publishes on a hundred topics. Each message matches one filter. The first row has no wildcards: the client
-names the hundred topics.
+One client holds filters such as `zone/7/#`, and another publishes on a hundred topics. Each message matches
+one filter. The first row has no wildcards: the client names the hundred topics.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ TOPICS = [f"zone/{number:03}/t" for number in range(100)]
 
 
 def filters(count: int) -> list[str]:
-    """The first so many of `zone/NUMBER/#`; a hundred and more match all topics between them, and fewer those that they begin with."""
+    """The first so many of `zone/NUMBER/#`; a hundred and more match all topics between them, and fewer those
+    that they begin with.
+    """
     return [f"zone/{number:03}/#" for number in range(count)] if count else TOPICS
 
 

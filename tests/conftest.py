@@ -22,7 +22,8 @@ settings.register_profile("topicweave", deadline=None)
 settings.load_profile("topicweave")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Started in the background of a script, which ignores Ctrl-C. Tests press it, and commands that they start would inherit that.
+    # Started in the background of a script, which ignores Ctrl-C. Tests press it, and commands that they
+    # start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests start hundreds of processes. With this set, each would compile all that it imports.
@@ -74,8 +75,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def group(item: pytest.Item) -> str:
-    """What one process runs: all that share a Spark (there are two, see below), or the cluster; all that wait for live nodes; all that
-    Numba compiles the same functions for; a benchmark; else a file.
+    """What one process runs: all that share a Spark (there are two, see below), or the cluster; all that wait
+    for live nodes; all that Numba compiles the same functions for; a benchmark; else a file.
     """
     file = item.nodeid.partition("::")[0]
     if "spark" in getattr(item, "fixturenames", ()):
@@ -114,7 +115,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     from topicweave.pipeline.session import spark_session
 
     if "PYTEST_XDIST_WORKER" in os.environ:
-        # Where groups are lost (pytest 9.2 with pytest-xdist 3.8), every process would start one, and nobody would notice.
+        # Where groups are lost (pytest 9.2 with pytest-xdist 3.8), every process would start one, and nobody
+        # would notice.
         first, second = (tmp_path_factory.getbasetemp().parent / name for name in ("spark", "second-spark"))
         try:
             first.touch(exist_ok=False)

@@ -1,7 +1,7 @@
 """Spark's classes as Java keeps them in memory, archived once: every Spark that a test starts is up with half the work.
 
-`make test` runs this module, which does nothing where the archive is there. Java checks by itself that an archive is of the
-same Java and the same jars, and does without one that is not.
+`make test` runs this module, which does nothing where the archive is there. Java checks by itself that an
+archive is of the same Java and the same jars, and does without one that is not.
 """
 
 import os
@@ -11,7 +11,8 @@ from pathlib import Path
 
 ARCHIVE = Path(sys.prefix, f"spark-{version('pyspark')}.jsa")
 
-# Javas of tests live for seconds: what a better compiler or a second collector's thread would gain they never earn back.
+# Javas of tests live for seconds: what a better compiler or a second collector's thread would gain they never
+# earn back.
 SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 SILENT = "-Xlog:disable"
 

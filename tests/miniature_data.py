@@ -1,7 +1,8 @@
-"""A made-up data folder: every file of the real one, in its format and under its name, small enough to read in a moment.
+"""A made-up data folder: every file of the real one, in its format and under its name, small enough to read
+in a moment.
 
-The quirks of the real files are in them: comments, empty lists, repeated pairs, times in two places, sessions that touch, machines
-that are added twice.
+The quirks of the real files are in them: comments, empty lists, repeated pairs, times in two places, sessions
+that touch, machines that are added twice.
 """
 
 from __future__ import annotations

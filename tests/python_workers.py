@@ -1,4 +1,5 @@
-"""Spark's Python workers for tests: they begin with all libraries loaded, and with these out of the garbage collector's sight.
+"""Spark's Python workers for tests: they begin with all libraries loaded, and with these out of the garbage
+collector's sight.
 
 After every task a worker collects garbage, all of it. What is loaded ahead and frozen is not looked at each time.
 """

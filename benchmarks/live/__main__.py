@@ -1,4 +1,6 @@
-"""`python -m benchmarks.live [--quick] [mesh | fan-out | topics | subscribe | slow-reader | start | mqtt …]`: live nodes beside others, in one run."""
+"""`python -m benchmarks.live [--quick] [mesh | fan-out | topics | subscribe | slow-reader | start | mqtt …]`:
+live nodes beside others, in one run.
+"""
 
 from __future__ import annotations
 

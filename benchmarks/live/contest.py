@@ -23,7 +23,9 @@ def _contest(pipe: Connection, function: Callable[..., Any], arguments: tuple[An
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The contestant's result, or why there is none; in a process of its own that is ended afterwards, since not all end by themselves."""
+    """The contestant's result, or why there is none; in a process of its own that is ended afterwards, since
+    not all end by themselves.
+    """
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=_contest, args=(there, function, arguments))

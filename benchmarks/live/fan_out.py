@@ -1,7 +1,7 @@
 """One publisher process and 1 or 10 subscriber processes: deliveries per second of 128-byte events.
 
-Counted from the first publish to the last delivery at the slowest subscriber. Subscribers say when they are ready; the publisher's events
-begin only then.
+Counted from the first publish to the last delivery at the slowest subscriber. Subscribers say when they are
+ready; the publisher's events begin only then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """py-libp2p's GossipSub in the same burst as the other meshes: signed and encrypted, as it comes.
 
-Its protection against floods (ten events per topic and second) and against many peers at one address are off, or a burst on one machine would be refused.
-Each node dials three others, which gives everybody six links, GossipSub's own degree.
+Its protection against floods (ten events per topic and second) and against many peers at one address are off,
+or a burst on one machine would be refused. Each node dials three others, which gives everybody six links,
+GossipSub's own degree.
 """
 
 from __future__ import annotations

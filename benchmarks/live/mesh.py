@@ -1,7 +1,8 @@
 """Twenty nodes in one process, all wanting one topic: bursts of 100 events of 128 bytes by rotating publishers.
 
-Counted are deliveries at the other nineteen. Each contestant says when its mesh is up (a probe of every node reached all) before the
-bursts begin; the figures are those of the best burst, so that a hiccup of the machine is nobody's fault.
+Counted are deliveries at the other nineteen. Each contestant says when its mesh is up (a probe of every node
+reached all) before the bursts begin; the figures are those of the best burst, so that a hiccup of the machine
+is nobody's fault.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def isolated() -> bool:
 
 
 def iroh(bursts: int) -> Figures:
-    """iroh-gossip (signed and encrypted always). It calls relays on the Internet, so it runs only where there is none."""
+    """iroh-gossip (signed and encrypted always). It calls relays on the Internet, so it runs only where there
+    is none.
+    """
     if not isolated():
         raise RuntimeError("left out: iroh calls out to relays; needs a network namespace with loopback only")
     import iroh as library

@@ -1,7 +1,7 @@
 """MQTT clients at a node's door, and at Mosquitto: the same cheap clients, one server process each, in one run.
 
-The clients are ours and write bytes made beforehand, so that the servers have the work: one publisher to one and ten subscribers, and a
-thousand clients that each want a topic of their own.
+The clients are ours and write bytes made beforehand, so that the servers have the work: one publisher to one
+and ten subscribers, and a thousand clients that each want a topic of their own.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Reader(asyncio.Protocol):
     """Counts messages, which are all of one length, and answers those of QoS 1."""
 
     def __init__(self, topic: str, qos: int, arrived: list[int], filters: Sequence[str] = ()) -> None:
-        """Instead of the topic `filters` are subscribed to, if there are any; all topics are as long as the one given."""
+        """Instead of the topic `filters` are subscribed to, if there are any; all topics are as long as the
+        one given.
+        """
         wishes = tuple(Wish(one, qos) for one in filters or [topic])
         self._hello = encode(Connect("", V311), V311) + encode(Subscribe(1, wishes), V311)
         self._welcome = 4 + len(encode(Suback(1, (0,) * len(wishes)), V311))

@@ -1,7 +1,9 @@
-"""A soak: `python -m benchmarks.live.soak --minutes 60`. Processes that publish and read while everything goes wrong at once.
+"""A soak: `python -m benchmarks.live.soak --minutes 60`. Processes that publish and read while everything
+goes wrong at once.
 
-kill -9 and restart, SIGSTOP, full disks, clock jumps and hostile peers, at random times. In the end there is quiet, and then every event that was published must have been
-delivered to, or announced as missed by, every node, or stand as unaccepted in its receipt. Memory of the processes is sampled. Not a part of CI.
+kill -9 and restart, SIGSTOP, full disks, clock jumps and hostile peers, at random times. In the end there is
+quiet, and then every event that was published must have been delivered to, or announced as missed by, every
+node, or stand as unaccepted in its receipt. Memory of the processes is sampled. Not a part of CI.
 """
 
 from __future__ import annotations

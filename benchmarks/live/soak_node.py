@@ -1,7 +1,8 @@
 """One node of the soak: publishes, reads, and writes down what it was told, in a journal that outlives kill -9.
 
-Lines of the journal: `P epoch sequence accepted`, `D publisher epoch sequence`, `G publisher epoch first last`. A file `bend` in its folder bends its world:
-`{"ahead": seconds, "pages": most}` shifts its wall clock and limits its disk.
+Lines of the journal: `P epoch sequence accepted`, `D publisher epoch sequence`, `G publisher epoch first
+last`. A file `bend` in its folder bends its world: `{"ahead": seconds, "pages": most}` shifts its wall clock
+and limits its disk.
 """
 
 from __future__ import annotations

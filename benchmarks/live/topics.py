@@ -1,4 +1,6 @@
-"""Twenty nodes in one process that all want thousands of topics: what it takes them to come up, what they cost at rest, and the same bursts as in `mesh`."""
+"""Twenty nodes in one process that all want thousands of topics: what it takes them to come up, what they
+cost at rest, and the same bursts as in `mesh`.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
     """
 
     wire: ClassVar[int] = 0
-    """The version of the wire format that brought this kind of message, if it is newer than the system. A sender asks `World.understands` first."""
+    """The version of the wire format that brought this kind of message, if it is newer than the system. A
+    sender asks `World.understands` first.
+    """
     carries_event: ClassVar[bool] = False
     """Whether it is an `EventMessage`: asked of every message, and `isinstance` takes several times as long."""
 
@@ -108,11 +110,15 @@ class World(Protocol):
         """A proof that this node says so now. It counts for `PROOF_LASTS` seconds."""
 
     def vouched(self, by: NodeId, statement: bytes, proof: bytes) -> bool:
-        """Whether the proof shows that a node said so lately. With an empty proof: whether statements without a proof count."""
+        """Whether the proof shows that a node said so lately. With an empty proof: whether statements without
+        a proof count.
+        """
 
 
 class Onward(NamedTuple):
-    """What a world does with events that a node took note of: it sends these messages to each of these peers, and delivers the events if they are wanted."""
+    """What a world does with events that a node took note of: it sends these messages to each of these peers,
+    and delivers the events if they are wanted.
+    """
 
     messages: Sequence[EventMessage]
     peers: Sequence[NodeId]
@@ -180,18 +186,21 @@ class Node(ABC):
         self._receivers[type(message)](sender, message)
 
     def receive_run(self, sender: NodeId, messages: Sequence[EventMessage]) -> Onward | None:
-        """Take a run: messages of one kind, with consecutive events of one publisher on one topic that crossed the same number of links.
+        """Take a run: messages of one kind, with consecutive events of one publisher on one topic that
+        crossed the same number of links.
 
-        A node that can take note of all of them at once returns what to do with them. It returns None if it did nothing; then the world lets it `receive` them
-        one by one.
+        A node that can take note of all of them at once returns what to do with them. It returns None if it
+        did nothing; then the world lets it `receive` them one by one.
         """
         return None
 
     def targets(self, topic: TopicId) -> Collection[NodeId]:
-        """The peers to which an event on a topic would be sent now, if nothing else has to be done. Empty: call `publish`.
+        """The peers to which an event on a topic would be sent now, if nothing else has to be done. Empty:
+        call `publish`.
 
-        A world with many events to publish may send them to these peers itself. The node numbers each event and makes its message (`numbered`). The world
-        tells the node about them (`published`) before it calls anything else. The result is that of `publish`, at less cost.
+        A world with many events to publish may send them to these peers itself. The node numbers each event
+        and makes its message (`numbered`). The world tells the node about them (`published`) before it calls
+        anything else. The result is that of `publish`, at less cost.
         """
         return ()
 

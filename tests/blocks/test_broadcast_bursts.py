@@ -89,8 +89,10 @@ def test_a_link_that_was_just_cut_pushes_on_if_it_turns_out_to_be_the_shorter_wa
 @pytest.mark.parametrize("preset", ["local", "lan"])
 @pytest.mark.parametrize("pause", [0.3, 0.6])
 def test_a_node_that_pauses_brings_few_second_copies(preset: str, pause: float) -> None:
-    """Who hears nothing for longer than it has patience asks another one, and gets all twice for a moment. Nodes are busy to three quarters: if that
-    took much more of their time, the queues would grow, everybody would ask, and it would not end."""
+    """Who hears nothing for longer than it has patience asks another one, and gets all twice for a moment.
+    Nodes are busy to three quarters: if that took much more of their time, the queues would grow, everybody
+    would ask, and it would not end.
+    """
     rate, seconds, work = 1000, 2.5, 0.00075
     graph = nx.connected_watts_strogatz_graph(12, 6, 0.3, seed=1)
     swarm = Swarm(graph, parameters=BroadcastTreeParameters(**SHARED[preset]["tree"]))

@@ -1,4 +1,6 @@
-"""What all systems' nodes have in common: numbers, interest and its version, publishing without wanting, restart with memory."""
+"""What all systems' nodes have in common: numbers, interest and its version, publishing without wanting,
+restart with memory.
+"""
 
 from __future__ import annotations
 

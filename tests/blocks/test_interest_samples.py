@@ -39,7 +39,9 @@ def test_all_are_kept_while_there_is_room() -> None:
 
 
 def test_everybody_is_equally_likely_in_the_end_though_branches_differ() -> None:
-    """A thick branch of 90 whose own sample holds 5, a thin one of 3, and a node of its own; by way of truncated samples."""
+    """A thick branch of 90 whose own sample holds 5, a thin one of 3, and a node of its own; by way of
+    truncated samples.
+    """
     draw = random.Random(7)
     people = [person(number) for number in range(94)]
     tally: Counter[int] = Counter()
@@ -188,7 +190,9 @@ def test_what_is_lost_is_asked_for() -> None:
 
 
 def test_a_view_that_was_not_taken_does_not_count_as_known() -> None:
-    """For a moment a topic's way home leads elsewhere. When it leads back, the sender must not think that its newest view has arrived."""
+    """For a moment a topic's way home leads elsewhere. When it leads back, the sender must not think that its
+    newest view has arrived.
+    """
     net, nodes = samplers()
     node, topic, hop = next(
         (node, topic, hop)

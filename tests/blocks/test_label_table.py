@@ -157,7 +157,9 @@ def test_labels_stay_when_other_topics_come_and_go(size: int, other: int) -> Non
 
 
 def told_along(line: list[Labels], cut: int | None, start: float, end: float) -> float:
-    """Neighbours on a line tell each other every two seconds, but not over the link behind place `cut`; the time afterwards."""
+    """Neighbours on a line tell each other every two seconds, but not over the link behind place `cut`; the
+    time afterwards.
+    """
     topics, now = frozenset(TOPICS), start
     while now < end:
         for place, labels in reversed(list(enumerate(line))):  # so that a label waits on each of its links

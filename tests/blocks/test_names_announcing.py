@@ -15,7 +15,9 @@ PARAMETERS = NamesParameters()
 
 
 class Publisher:
-    """With one name, below `zone/`. Whoever it tells answers after `takes` seconds that the name is kept, unless all is `deaf`."""
+    """With one name, below `zone/`. Whoever it tells answers after `takes` seconds that the name is kept,
+    unless all is `deaf`.
+    """
 
     def __init__(self) -> None:
         network = VirtualNetwork()

@@ -112,7 +112,8 @@ def test_by_messages_routes_are_short_and_in_degrees_balanced(skewed: bool) -> N
 def test_walks_end_everywhere_alike() -> None:
     """On the whole ring and on an arc, though degrees differ: chi-square within five deviations.
 
-    With many steps: on an arc of few nodes hardly any finger shortens the way along the ring, and ten steps favour what is near.
+    With many steps: on an arc of few nodes hardly any finger shortens the way along the ring, and ten steps
+    favour what is near.
     """
     nodes = overlay(40, skewed=True, fingers=4.0, until=30.0, steps=80)
     order = sorted(node.ring.here for node in nodes.values())

@@ -163,7 +163,9 @@ def test_many_get_a_place_after_the_same_node(most_bytes: int) -> None:
 
 
 def test_who_gave_up_a_move_is_where_it_was_for_all() -> None:
-    """The answer is lost, so the asked one counts with a node that stays away; whoever has it as a finger believes that, too."""
+    """The answer is lost, so the asked one counts with a node that stays away; whoever has it as a finger
+    believes that, too.
+    """
     net, nodes = ring_of(20)
     net.run(15.0)
     mover, asked = sorted(nodes)[3], sorted(nodes)[12]

@@ -39,7 +39,9 @@ def test_who_begins_to_lead_says_so_again_soon_and_then_as_seldom_as_others() ->
 
 
 def renewed(announcers: int, topics: int, known: int, led: int = 0) -> tuple[list[int], list[int]]:
-    """In each ten seconds after three minutes, of nodes that join together: how many topics are announced, and in how many seconds a node announces some."""
+    """In each ten seconds after three minutes, of nodes that join together: how many topics are announced,
+    and in how many seconds a node announces some.
+    """
     network = VirtualNetwork(seed=1)
     said, spoke = Counter[int](), Counter[int]()
     nodes = [

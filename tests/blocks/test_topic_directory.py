@@ -212,7 +212,9 @@ def test_a_leader_that_leads_no_more_is_no_part() -> None:
 
 
 def test_a_hot_home_hears_those_who_lead_no_more() -> None:
-    """In a storm of joins many lead for a while. Were they kept as leaders, the parts that there are would hardly ever be introduced to each other."""
+    """In a storm of joins many lead for a while. Were they kept as leaders, the parts that there are would
+    hardly ever be introduced to each other.
+    """
     keeper = home()
     keeper.announced(announcement(5, LEADS), now=0.0)
     keeper.announced(announcement(9, LEADS), now=0.0)
@@ -244,7 +246,9 @@ def test_records_pass_from_home_to_home_with_what_is_left_of_their_term() -> Non
 
 
 def test_a_new_home_learns_who_leads_however_many_it_knows() -> None:
-    """A popular topic fills its records at once. A part whose leader is left out is introduced to nobody until the leader comes again."""
+    """A popular topic fills its records at once. A part whose leader is left out is introduced to nobody
+    until the leader comes again.
+    """
     keeper, heir = home(), home()
     leaders = [5, 9]
     for leader in leaders:

@@ -1,4 +1,6 @@
-"""The name directory in whole swarms: what watchers know is what there is, whoever crashes, however many names there are."""
+"""The name directory in whole swarms: what watchers know is what there is, whoever crashes, however many
+names there are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The topic directory among nodes with keys: nobody is taken for a subscriber, or for one no more, but by its own word."""
+"""The topic directory among nodes with keys: nobody is taken for a subscriber, or for one no more, but by its
+own word.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Trees over a ring: who is asked and when, who is left and when, and what a request that comes again and again costs."""
+"""Trees over a ring: who is asked and when, who is left and when, and what a request that comes again and
+again costs.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,9 @@ def test_every_setting_worth_trying_is_one_the_system_has() -> None:
 def test_who_asks_for_few_links_is_told_of_a_system_that_can_be_held_to_them(
     workload: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Weave's hubs have more than 8 links unless it is bound to them. The node takes the configuration with the bound."""
+    """Weave's hubs have more than 8 links unless it is bound to them. The node takes the configuration with
+    the bound.
+    """
     monkeypatch.setattr(advising, "SYSTEMS", {"weave": SYSTEMS["weave"]})
     small = ["--events", 20, "--settle", 30, "--seeds", 1, "--workers", 1, "--out", out / "bounded"]
     ended = call("advise", workload, *small, "--max-degree", 7, "--format", "json")

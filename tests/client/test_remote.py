@@ -1,4 +1,6 @@
-"""The Python client of a node elsewhere, over real sockets: what it gets, what it does when the node goes away, and how little it needs."""
+"""The Python client of a node elsewhere, over real sockets: what it gets, what it does when the node goes
+away, and how little it needs.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def test_the_past_comes_on_request() -> None:
 
 
 def test_a_node_that_comes_back_finds_its_client_again() -> None:
-    """The door is stopped, events go on elsewhere, and a new node takes its place: nothing is missing, nothing comes twice."""
+    """The door is stopped, events go on elsewhere, and a new node takes its place: nothing is missing,
+    nothing comes twice.
+    """
 
     async def test() -> None:
         states: list[bool] = []

@@ -1,7 +1,8 @@
 """Many processes with a node each, forked from one that has read the code already: light enough for hundreds of them.
 
-`fork_worker.py '{settings}'` reads lines `[{"name": …, "subscribe": […], "join": […]}, …]` and starts a process for each entry. Each process says in one line of
-JSON where its node is, and then one line per event that its application gets. All write to the same pipe; a line is short enough to stay whole.
+`fork_worker.py '{settings}'` reads lines `[{"name": …, "subscribe": […], "join": […]}, …]` and starts a
+process for each entry. Each process says in one line of JSON where its node is, and then one line per event
+that its application gets. All write to the same pipe; a line is short enough to stay whole.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A connection step by step, without a socket: every way through its table, lost bytes, held reading, and which of two stays."""
+"""A connection step by step, without a socket: every way through its table, lost bytes, held reading, and
+which of two stays.
+"""
 
 from __future__ import annotations
 
@@ -354,7 +356,9 @@ def test_many_ports_of_one_host_are_bounded_too() -> None:
 
 
 def test_members_that_once_answered_are_no_victims() -> None:
-    """A busy machine hosts hundreds of nodes: that some of them answer late must not keep all the others from being dialled."""
+    """A busy machine hosts hundreds of nodes: that some of them answer late must not keep all the others from
+    being dialled.
+    """
     targets, members = Targets(), [Address("127.0.0.1", port) for port in range(1, 1001)]
     for member in members:
         targets.reached(member)

@@ -71,7 +71,8 @@ def test_a_folder_of_an_earlier_layout_is_brought_to_this_one_with_all_that_it_k
         assert store.subscriptions() == ["news"]
         assert store.sequences() == {NEWS: 3}
         assert list(store.peers()) == [OTHER]
-        # Whether 2 and 3 are older than the subscription is not known: they are new if they come, and not announced as missed.
+        # Whether 2 and 3 are older than the subscription is not known: they are new if they come, and not
+        # announced as missed.
         assert list(store.seen()) == [(OTHER, NEWS, (5, 4, ((2, 3),)), 5)]
         kept = list(store.events())
         assert [one.event.payload for one in kept] == [b"0", b"1", b"4"]

@@ -118,7 +118,9 @@ def test_who_ran_out_of_credit_holds_up_others_again_only_with_some() -> None:
 
 
 def test_only_those_are_held_up_whose_events_are_passed_on() -> None:
-    """Or nodes in a circle that send each other what all of them have could wait for each other; and who is told to push no more must hear it."""
+    """Or nodes in a circle that send each other what all of them have could wait for each other; and who is
+    told to push no more must hear it.
+    """
 
     async def test() -> None:
         names = ["reader", "sender", "third"]
@@ -169,7 +171,9 @@ def test_what_a_leaving_peer_sent_counts_though_reading_was_held_up() -> None:
 
 
 def test_what_was_published_quickly_is_known_before_anything_else_is_told() -> None:
-    """A neighbour asks, in the same turn of the event loop, for events that were just sent; and what comes back is not new."""
+    """A neighbour asks, in the same turn of the event loop, for events that were just sent; and what comes
+    back is not new.
+    """
 
     async def test() -> None:
         async with run_swarm([["a"], ["a"]], local(), names=["one", "other"]) as (one, other):

@@ -30,7 +30,9 @@ from topicweave.model.ids import ring_id
 from topicweave.systems.registry import SYSTEMS
 
 PULLS_THE_PAST = {"rappel", "gossipsub"}
-"""They pull by themselves, from caches of their own: more may come, and whatever comes that way first is not caught up."""
+"""They pull by themselves, from caches of their own: more may come, and whatever comes that way first is not
+caught up.
+"""
 CONNECTING = [name for name in SYSTEMS if SYSTEMS[name].connects_topics]
 
 

@@ -26,7 +26,9 @@ def reunite(one: LiveNode, other: LiveNode) -> None:
 
 
 async def partition(log: LogLimits, tmp_path: Path) -> tuple[list[bytes], list[Gap], int]:
-    """A reader misses 300 events, of which caches hold 100: what it gets, what it is told it missed, and what was counted."""
+    """A reader misses 300 events, of which caches hold 100: what it gets, what it is told it missed, and what
+    was counted.
+    """
     gaps: list[Gap] = []
     # The overlay's own cache is small: it may bring the last events, too.
     settings = local(subscribe=("a",), log=log, parameters={"tree": {"cache_events": 50}})

@@ -179,7 +179,8 @@ def test_idle_connections_that_are_no_links_are_closed_in_order(monkeypatch: pyt
             one.transport.pace = two.transport.pace = msgspec.structs.replace(
                 one.transport.pace, idle_close=0.2
             )
-            # Of so few, all are each other's contacts on the directory's ring, which stay connected: let these two be none.
+            # Of so few, all are each other's contacts on the directory's ring, which stay connected: let
+            # these two be none.
             for node in (one, two):
                 node.node.world.cancel_timer(("sampling",))
                 monkeypatch.setattr(node.world, "contacts", lambda: ())
@@ -196,7 +197,9 @@ def test_addresses() -> None:
 
 
 def test_a_dial_given_up_while_it_opens_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event loop closes such a connection without a word to whom it belongs; a link left over would fail each sweep, and nobody would be missed any more."""
+    """The event loop closes such a connection without a word to whom it belongs; a link left over would fail
+    each sweep, and nobody would be missed any more.
+    """
     dials: list[asyncio.Task[object]] = []
     made = PeerLink.connection_made
 

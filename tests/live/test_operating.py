@@ -1,4 +1,6 @@
-"""What an operator has: word to the service manager, backups of a running node, settings checked, listed and completed."""
+"""What an operator has: word to the service manager, backups of a running node, settings checked, listed and
+completed.
+"""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def serve_everybody(system: str, nodes: int, topics: int, topics_per_node: int) 
 async def served_in_a_row(swarm: list[LiveNode]) -> None:
     """Every topic has an event in every round; some rounds in a row must miss nobody.
 
-    A system settles in its own time, and while links are still moved an event may meet a place that is between two of them. How
-    long that takes depends on the machine; that it ends does not.
+    A system settles in its own time, and while links are still moved an event may meet a place that is
+    between two of them. How long that takes depends on the machine; that it ends does not.
     """
     complete, missed = 0, set[tuple[int, str]]()
     for attempt in range(MOST_ROUNDS):

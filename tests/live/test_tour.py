@@ -1,7 +1,8 @@
-"""Every command of docs/tour.md, in its order: a wheel in an empty environment, three machines, keys, MQTT, a machine that fails.
+"""Every command of docs/tour.md, in its order: a wheel in an empty environment, three machines, keys, MQTT, a
+machine that fails.
 
-Addresses of the loopback network stand for the machines, a shell in a folder of its own for each. Libraries come from the environment that runs the tests: the
-lock's own installation is what `make setup` tries.
+Addresses of the loopback network stand for the machines, a shell in a folder of its own for each. Libraries
+come from the environment that runs the tests: the lock's own installation is what `make setup` tries.
 """
 
 import os

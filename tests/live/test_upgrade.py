@@ -1,4 +1,6 @@
-"""A swarm whose nodes are brought to this version one after another, beside the first one that speaks the lowest wire format of today."""
+"""A swarm whose nodes are brought to this version one after another, beside the first one that speaks the
+lowest wire format of today.
+"""
 
 import io
 import json

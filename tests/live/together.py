@@ -28,7 +28,9 @@ PROCESS_PATIENCE = 300.0
 LOOK_EVERY = 0.01
 MOST_PROBES = 30
 MOST_PER_TURN = 0.05
-"""Seconds that one turn of the event loop counts at most: while others have the processor, the nodes get nowhere, and nobody loses patience."""
+"""Seconds that one turn of the event loop counts at most: while others have the processor, the nodes get
+nowhere, and nobody loses patience.
+"""
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
@@ -60,7 +62,9 @@ wall = Clock().wall
 
 @contextlib.contextmanager
 def kept_port(host: str = "127.0.0.1") -> Iterator[str]:
-    """An address that nobody else gets for the length of a block. Nodes may listen there one after another; in between nobody answers."""
+    """An address that nobody else gets for the length of a block. Nodes may listen there one after another;
+    in between nobody answers.
+    """
     with socket.socket() as place:
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         place.bind((host, 0))
@@ -84,7 +88,9 @@ def taken(node: LiveNode, after: int = 0) -> list[tuple[str, bytes]]:
 
 
 async def until_served(nodes: Sequence[LiveNode], *topics: str) -> None:
-    """Return when a probe of each node, on each topic, has reached all of them: from then on what is published finds its way."""
+    """Return when a probe of each node, on each topic, has reached all of them: from then on what is
+    published finds its way.
+    """
     for number in itertools.count():
         probes = {
             (topic, b"probe %d %d" % (number, place)) for topic in topics for place in range(len(nodes))

@@ -1,4 +1,6 @@
-"""This project as a wheel in an environment of its own, as users have it. Libraries come from the environment that runs the tests."""
+"""This project as a wheel in an environment of its own, as users have it. Libraries come from the environment
+that runs the tests.
+"""
 
 import shutil
 import subprocess
@@ -24,7 +26,9 @@ def copy_sources(folder: Path) -> None:
 
 
 def lend_libraries(environment: Path) -> None:
-    """A line of a path file adds a folder and reads none of its path files: this project's own installation stays unseen."""
+    """A line of a path file adds a folder and reads none of its path files: this project's own installation
+    stays unseen.
+    """
     site = next(environment.glob("lib/python*/site-packages"))
     (site / "libraries.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
 

@@ -54,7 +54,9 @@ def test_smoke(name: str, store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["fig3", "fig5", "fig6"])
 def test_seeds_speak_of_the_same_places(name: str, store: Path) -> None:
-    """What came out, such as how many nodes were left, is no setting: rows of two seeds would not be replications of each other."""
+    """What came out, such as how many nodes were left, is no setting: rows of two seeds would not be
+    replications of each other.
+    """
     one, other = (
         {
             (frozenset(row.where.items()), row.measure)

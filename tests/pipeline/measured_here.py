@@ -1,4 +1,6 @@
-"""The rounds of a measurement without Spark, one task after the other: what they compute, apart from how they are run."""
+"""The rounds of a measurement without Spark, one task after the other: what they compute, apart from how they
+are run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A client of Spark Connect, of PySpark's own server on loopback: what works through it gives the same, the rest refuses."""
+"""A client of Spark Connect, of PySpark's own server on loopback: what works through it gives the same, the
+rest refuses.
+"""
 
 import json
 import os

@@ -298,7 +298,9 @@ def no_spark() -> Any:
 
 
 def test_executors_that_went_away_are_no_fault_of_the_run(tmp_path: Path) -> None:
-    """Three that were never heard of again cost nothing; three that went on with other runs tell of a run that kills."""
+    """Three that were never heard of again cost nothing; three that went on with other runs tell of a run
+    that kills.
+    """
     store, name = ResultStore(tmp_path), key(TINY)
     marks = json.dumps([["one", 1], ["two", 5], ["three", 2]]).encode()
     store.begun(name).put(marks)

@@ -47,7 +47,9 @@ for _ in sys.stdin:
     print(flush=True)
     os._exit(0)
 """
-"""Answers every line with the fingerprints of the code that lies there by then, each from a process that remembers no other answer."""
+"""Answers every line with the fingerprints of the code that lies there by then, each from a process that
+remembers no other answer.
+"""
 RUNS = ("spidercast", "vitis", "live", "mending")
 
 

@@ -1,4 +1,6 @@
-"""With the membership of live nodes and small views, those who want a rare topic find each other: in every system that promises to connect topics by subscribers."""
+"""With the membership of live nodes and small views, those who want a rare topic find each other: in every
+system that promises to connect topics by subscribers.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_gossip_alone_with_such_views_does_not() -> None:
 
 @seeds(range(12), always=4)
 def test_parts_of_a_thin_overlay_are_one_soon(seed: int) -> None:
-    """Links that coverage does not need are trimmed, and with two per topic that parts some topics soon after the start."""
+    """Links that coverage does not need are trimmed, and with two per topic that parts some topics soon after
+    the start.
+    """
     found = find_system("spidercast")
     simulation = Simulation(
         generate(40, 12, "rss", 4, 4, seed=seed),
@@ -86,7 +90,9 @@ def test_parts_of_a_thin_overlay_are_one_soon(seed: int) -> None:
 
 @pytest.mark.parametrize("system", ["spidercast", "omen", "gossipsub"])
 def test_what_an_introduction_joined_stays_joined(system: str) -> None:
-    """Two halves that cover all their topics by themselves: no rule of the overlay needs the links between them, and yet they stay."""
+    """Two halves that cover all their topics by themselves: no rule of the overlay needs the links between
+    them, and yet they stay.
+    """
     found = find_system(system)
     nodes = 30
     simulation = Simulation(

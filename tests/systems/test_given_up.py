@@ -1,4 +1,6 @@
-"""Somebody gives up a topic. Homes and views may name it as a subscriber for minutes; the others are served all the same, and learn better when they call it."""
+"""Somebody gives up a topic. Homes and views may name it as a subscriber for minutes; the others are served
+all the same, and learn better when they call it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ SETTLED, SOON = 40.0, 15.0
 
 
 class GivenUp:
-    """Five topics that five nodes want each. Of each another one gives it up: the first after the topic's identifier, the second, and so on."""
+    """Five topics that five nodes want each. Of each another one gives it up: the first after the topic's
+    identifier, the second, and so on.
+    """
 
     def __init__(self, system: str) -> None:
         wanted = {f"n{number:03d}": [f"own{number}"] for number in range(NODES)}

@@ -10,7 +10,9 @@ from topicweave.systems.registry import SYSTEMS
 from topicweave.testing.bench import NEWS, SPORT, Bench
 
 PULLS_THE_PAST = {"rappel", "gossipsub"}
-"""Their rules: a node pulls from a new parent what that keeps (Rappel §4.1); the events of the last heartbeats are announced to everybody."""
+"""Their rules: a node pulls from a new parent what that keeps (Rappel §4.1); the events of the last
+heartbeats are announced to everybody.
+"""
 SETTLED = 30.0
 
 

@@ -1,4 +1,6 @@
-"""A home that lies names members that do not want a topic. Where nodes have keys, nobody is called because of it; elsewhere how often is bounded: docs/security.md."""
+"""A home that lies names members that do not want a topic. Where nodes have keys, nobody is called because of
+it; elsewhere how often is bounded: docs/security.md.
+"""
 
 from __future__ import annotations
 

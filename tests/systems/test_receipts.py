@@ -1,4 +1,6 @@
-"""What a publisher that does not subscribe is told: nobody wants the topic, or it is not known yet; in the simulator, as live."""
+"""What a publisher that does not subscribe is told: nobody wants the topic, or it is not known yet; in the
+simulator, as live.
+"""
 
 from __future__ import annotations
 

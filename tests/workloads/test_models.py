@@ -177,7 +177,9 @@ def test_lists_grow_until_they_hold_all_topics_also_where_the_tree_is_not_full(h
 
 
 def test_what_is_brought_is_what_a_proposal_would_be_if_it_is_new() -> None:
-    """Proposals drawn literally and those that add nothing thrown away, against ours: the same chances for every topic."""
+    """Proposals drawn literally and those that add nothing thrown away, against ours: the same chances for
+    every topic.
+    """
     model = hierarchy.Hierarchy(1, 11, 1, 1.0, 2.0, 0.8)
     held, draws = [2, 3, 9], 40_000
     lists = hierarchy._Lists(hierarchy._tree(model), draws, 8)

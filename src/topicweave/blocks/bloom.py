@@ -1,8 +1,9 @@
 """Bloom filters over topics: a subscription list in 128 bytes (Rappel §2.2).
 
-Rules kept: a filter is a plain integer, one bit per place, so union, intersection and counting are single operations. The three places of
-a topic are taken from one digest of its identifier, so every node computes the same ones without asking anybody.
-A filter never misses a topic that is in it; one that is not may seem to be (0.25% at 50 topics, 1.6% at 100, 8.7% at 200).
+Rules kept: a filter is a plain integer, one bit per place, so union, intersection and counting are single
+operations. The three places of a topic are taken from one digest of its identifier, so every node computes
+the same ones without asking anybody. A filter never misses a topic that is in it; one that is not may seem to
+be (0.25% at 50 topics, 1.6% at 100, 8.7% at 200).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The view that live nodes have: what gossip brings, and for topics that it knows too little of, what their homes tell.
 
-Gossip alone cannot find the third subscriber of a rare topic among thousands of nodes, unless a view holds them all. The topic directory finds it, whatever the
-size. Both together are the *membership service*, which the papers leave open.
+Gossip alone cannot find the third subscriber of a rare topic among thousands of nodes, unless a view holds
+them all. The topic directory finds it, whatever the size. Both together are the *membership service*, which
+the papers leave open.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, Timers, World
 
 GONE = 20.0
-"""Seconds for which one that could not be reached is not taken from a home's answer: it may not have heard of that yet."""
+"""Seconds for which one that could not be reached is not taken from a home's answer: it may not have heard of
+that yet.
+"""
 MOST_REPORTED = 64
 MOST_SAID = 256
 """Peers whose own word is remembered."""
@@ -137,7 +140,9 @@ class DirectoryView(GossipView):
         return believed
 
     def _believed(self, named: NamedSubscribers, changed: dict[NodeId, None]) -> list[TopicContact]:
-        """Those of one topic; `changed` gets those of whom the view has to be told, the last one last. An introduction makes the system call, each time."""
+        """Those of one topic; `changed` gets those of whom the view has to be told, the last one last. An
+        introduction makes the system call, each time.
+        """
         now, topic = self.world.now, named.topic
         believed = []
         for contact in named.contacts:

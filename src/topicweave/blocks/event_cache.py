@@ -1,7 +1,8 @@
 """The last events that passed through a node, for whoever asks for one that it missed.
 
-Events come all the time and are seldom asked for, so they are only lined up as they come. The index that finds them is made when one is asked for,
-and kept until as many have come as the cache holds and nobody asked: however often one is asked for, making it costs little per event.
+Events come all the time and are seldom asked for, so they are only lined up as they come. The index that
+finds them is made when one is asked for, and kept until as many have come as the cache holds and nobody
+asked: however often one is asked for, making it costs little per event.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ Key = tuple[int, int, int, int]
 
 
 class EventCache:
-    """Bounded in events and in bytes of payload; the last one is held whatever its size. No event is to be added twice."""
+    """Bounded in events and in bytes of payload; the last one is held whatever its size. No event is to be
+    added twice.
+    """
 
     def __init__(self, most_events: int, most_bytes: int) -> None:
         self._most_events, self._most_bytes = most_events, most_bytes

@@ -8,8 +8,9 @@ Rules kept
 2. A watched peer not heard of for longer than `timeout` is suspected at the next look, once, and is not watched
    any more. Without `ask` a look is a beat. So the silent are suspected between `timeout` and `timeout + period`
    seconds after their last word, and whoever speaks at least every `timeout` seconds never is.
-3. With `ask` there are `LOOKS` looks per period, and whoever is a look late with its beat is asked for a sign of life at each of them. So
-   beats may be few: a lost one is asked for before its sender is suspected, and the dead are found no later.
+3. With `ask` there are `LOOKS` looks per period, and whoever is a look late with its beat is asked for a sign
+   of life at each of them. So beats may be few: a lost one is asked for before its sender is suspected, and
+   the dead are found no later.
 4. One timer serves all peers, and there is none while nobody is watched. Its first delay is random, so nodes
    that start together do not beat together.
 5. A node that did not get its own timer for longer than `timeout` (it slept, or was stopped) could not have
@@ -27,7 +28,8 @@ LOOKS = 4
 
 
 class FailureDetector:
-    """`beat` gets the list of watched peers once per period; `suspect` one peer that fell silent; `ask` those that are late, if given.
+    """`beat` gets the list of watched peers once per period; `suspect` one peer that fell silent; `ask` those
+    that are late, if given.
 
     All may watch and unwatch. A node with two detectors gives them different names.
     """

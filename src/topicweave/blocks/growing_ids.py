@@ -5,14 +5,16 @@ every arrival at one spot halves what is left there. So a position is a binary f
 
 Rules kept
 ----------
-1. A position is a fraction in [0, 1), as big-endian bytes without zero bytes at the end. Bytes compare as the fractions do.
+1. A position is a fraction in [0, 1), as big-endian bytes without zero bytes at the end. Bytes compare as the
+   fractions do.
 2. A *place* is a position and the node that is there. Places are ordered by position, then node, so that two nodes that
    took the same position (a partition can do that) still have an order. Clockwise is the growing order, wrapping at 1.
 3. `mean` is exact as long as that fits the bound; at the bound it is rounded, and where rounding finds nothing strictly
    between, there is *no room*: the defined step then is to respace.
-4. Respacing moves nodes clockwise only, and never past the next one, so that at no moment two nodes change their
-   order. It spreads the nodes after the full spot evenly over the shortest stretch that is sparse enough: the more nodes
-   it holds, the sparser it must be (as in order maintenance: Itai, Konheim and Rodeh 1981), so that long stretches are rare.
+4. Respacing moves nodes clockwise only, and never past the next one, so that at no moment two nodes change
+   their order. It spreads the nodes after the full spot evenly over the shortest stretch that is sparse
+   enough: the more nodes it holds, the sparser it must be (as in order maintenance: Itai, Konheim and Rodeh
+   1981), so that long stretches are rare.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Long links on a ring of uniform identifiers: harmonic distances and lookups, as Symphony makes them (see `small_world`).
+"""Long links on a ring of uniform identifiers: harmonic distances and lookups, as Symphony makes them (see
+`small_world`).
 
 What a name-independent ring needs, and no more: since the identifiers are hashes, the point a link should lead to is
 drawn without knowing the population, and whoever owns it is the finger.

@@ -4,12 +4,12 @@ Rules kept
 ----------
 1. A publisher finds the topic's home over the control ring once in a while, and sends its events there straight away.
    So no node on the lookup's way ever carries the event.
-2. The home answers. What it did not answer is sent again a few times, each time after looking for the home anew. An event
-   comes down the tree at most once, however often it reached the home.
+2. The home answers. What it did not answer is sent again a few times, each time after looking for the home
+   anew. An event comes down the tree at most once, however often it reached the home.
 3. A node hands an event on to its children the first time it gets it, and to the application if that wants it. The
    publisher does not hand its own event over again when the tree brings it, but passes it on as everybody does.
-4. A child that comes a little later gets the event too: a newcomer that takes over as home has no children yet, and a branch
-   whose parent left looks for another one. It is told the event's age.
+4. A child that comes a little later gets the event too: a newcomer that takes over as home has no children
+   yet, and a branch whose parent left looks for another one. It is told the event's age.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class _Waiting:
 
 
 class HomePublishing:
-    """One node's part. `targets(topic)` are its children in the topic's tree; `deliver(event, age)` is called once per event,
-    with the age of one that comes late.
+    """One node's part. `targets(topic)` are its children in the topic's tree; `deliver(event, age)` is called
+    once per event, with the age of one that comes late.
     """
 
     def __init__(

@@ -139,7 +139,9 @@ class InterestIndex:
         return lowest
 
     def wanting(self, topic: TopicId) -> NDArray[np.uint64]:
-        """The known peers that want a topic, in the order of their slots: the same array, not to be changed, as long as they are the same."""
+        """The known peers that want a topic, in the order of their slots: the same array, not to be changed,
+        as long as they are the same.
+        """
         wanting = self._wanting.get(topic)
         if wanting is None:
             slots = self._slots_of.get(topic)

@@ -2,10 +2,12 @@
 
 Rules kept
 ----------
-1. Events are numbered per topic. A life that kept its memory, or was told of the last one (`resume`), numbers on from there.
+1. Events are numbered per topic. A life that kept its memory, or was told of the last one (`resume`), numbers
+   on from there.
 2. A node's interest has a version that grows with every change, so that peers need compare no more than that.
-3. Where a system says so, publishing on a topic that a node does not want makes it part of its interest, until `publisher_interest`
-   seconds after the last event. A restart that kept the memory begins that time anew: its timers died with the last life.
+3. Where a system says so, publishing on a topic that a node does not want makes it part of its interest,
+   until `publisher_interest` seconds after the last event. A restart that kept the memory begins that time
+   anew: its timers died with the last life.
 4. The application is handed what it subscribed to, and nothing else; of what comes late, nothing from before it did.
 """
 
@@ -182,7 +184,9 @@ class ViewNode(InterestNode):
         self.view.set_interest(self._own_topics() if self._carried() else self._interest)
 
     def _others_wanting(self, topic: TopicId) -> int | None:
-        """How many others want a topic; None while that is not known. Whoever does not take part in it looks for them from now on."""
+        """How many others want a topic; None while that is not known. Whoever does not take part in it looks
+        for them from now on.
+        """
         if topic not in self._interest:
             self.view.seek(topic)
         return self.view.audience(topic)

@@ -2,21 +2,22 @@
 
 Rules kept
 ----------
-1. The subscribers of a topic, and the nodes on their control-ring routes to its home, are the topic's spanning tree. Every round
-   each of them combines what its children reported with its own interest and reports it to the next node on
-   the way. The home sends the sample that results back down.
-2. A report carries how many subscribers it stands for. Samples are combined by these counts; otherwise the few of a thin
-   branch would be taken as often as the many of a thick one.
-   In between, a branch that has grown much since it last reported does so at the next beat: newcomers choose their places by
-   who is there.
-3. Whoever reports for the first time is answered at once with the view that there is, or the question goes on up: a
-   newcomer needs a view before it can choose its place. A topic's first view is passed down at once, too; a newer one waits for the next beat, since
-   those of many topics, from as many homes, then go together, and name people once.
-4. A sample is drawn anew every round as long as its branch has grown within the last few; then it stays as it is until something it is
-   made of changes.
-5. What a peer was told already it is not told again: reports and views hold what has changed. They are numbered, and say which
-   number they build on; who lacks that one gets everything.
-6. All of it is soft state: a child that does not report is forgotten after a few rounds, and a view when its sender is no longer the next on the way.
+1. The subscribers of a topic, and the nodes on their control-ring routes to its home, are the topic's
+   spanning tree. Every round each of them combines what its children reported with its own interest and
+   reports it to the next node on the way. The home sends the sample that results back down.
+2. A report carries how many subscribers it stands for. Samples are combined by these counts; otherwise the
+   few of a thin branch would be taken as often as the many of a thick one. In between, a branch that has
+   grown much since it last reported does so at the next beat: newcomers choose their places by who is there.
+3. Whoever reports for the first time is answered at once with the view that there is, or the question goes on
+   up: a newcomer needs a view before it can choose its place. A topic's first view is passed down at once,
+   too; a newer one waits for the next beat, since those of many topics, from as many homes, then go together,
+   and name people once.
+4. A sample is drawn anew every round as long as its branch has grown within the last few; then it stays as it
+   is until something it is made of changes.
+5. What a peer was told already it is not told again: reports and views hold what has changed. They are
+   numbered, and say which number they build on; who lacks that one gets everything.
+6. All of it is soft state: a child that does not report is forgotten after a few rounds, and a view when its
+   sender is no longer the next on the way.
 7. People occur in many topics' samples, so a message names each once, and topics refer to them by number.
 """
 
@@ -112,10 +113,12 @@ Sample = tuple[Interested, ...]
 
 
 def combine(groups: Sequence[tuple[int, Sequence[Interested]]], size: int, draw: random.Random) -> Sample:
-    """A uniform sample of `size` out of several groups, each given by its number of members and a uniform sample of them.
+    """A uniform sample of `size` out of several groups, each given by its number of members and a uniform
+    sample of them.
 
-    A member is drawn by drawing a group by the number of its members not yet drawn, then one of its sample. Since a group's
-    sample is uniform and has `size` members (or all), that is a uniform draw from the whole without replacement.
+    A member is drawn by drawing a group by the number of its members not yet drawn, then one of its sample.
+    Since a group's sample is uniform and has `size` members (or all), that is a uniform draw from the whole
+    without replacement.
     """
     if sum(len(sample) for _, sample in groups) <= size and all(n <= len(s) for n, s in groups):
         return tuple({person.contact.id: person for _, sample in groups for person in sample}.values())
@@ -419,7 +422,9 @@ class InterestSamples:
     def _take_reports(
         self, sender: NodeId, child: _Child, message: SampleReport
     ) -> tuple[list[TopicId], list[TopicId]]:
-        """Returns the topics that the child reports for the first time: those with a view, and those to be asked for."""
+        """Returns the topics that the child reports for the first time: those with a view, and those to be
+        asked for.
+        """
         people = message.people
         answered, asked = [], []
         for topic, count, numbers in zip(message.topics, message.counts, message.samples, strict=True):

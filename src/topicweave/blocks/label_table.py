@@ -1,15 +1,18 @@
 """Labels of topics, and how neighbours tell them to each other in few bytes.
 
-A label is a name (the lowest member of a part of a topic) and when that member made it; see `topic_beacons` for what they are for. A node
-may want thousands of topics, and each of its heartbeats carries a label of each that the neighbour wants, too. So a table does not name the topics: both
-ends know which ones they share, and put them in ascending order. A digest of them tells whether they mean the same ones; if not, because one
-has not heard yet what the other wants now, the table is passed over, and the next one will do.
+A label is a name (the lowest member of a part of a topic) and when that member made it; see `topic_beacons`
+for what they are for. A node may want thousands of topics, and each of its heartbeats carries a label of each
+that the neighbour wants, too. So a table does not name the topics: both ends know which ones they share, and
+put them in ascending order. A digest of them tells whether they mean the same ones; if not, because one has
+not heard yet what the other wants now, the table is passed over, and the next one will do.
 
-A label ends in two ways. It gets too old; or it *stalls*: nobody brought newer news of its leader for so long that several must have come. The first allows for
-long ways, since age grows on each link. The second does not depend on the way, so it is quicker: who is cut off from its leader knows it after a few
-heartbeats. What has stalled is taken again only for newer news, or neighbours would keep it alive among themselves.
+A label ends in two ways. It gets too old; or it *stalls*: nobody brought newer news of its leader for so long
+that several must have come. The first allows for long ways, since age grows on each link. The second does not
+depend on the way, so it is quicker: who is cut off from its leader knows it after a few heartbeats. What has
+stalled is taken again only for newer news, or neighbours would keep it alive among themselves.
 
-Two ways of keeping them do the same: entry by entry, for the tens of topics that most nodes want, and in arrays, for thousands.
+Two ways of keeping them do the same: entry by entry, for the tens of topics that most nodes want, and in
+arrays, for thousands.
 """
 
 from __future__ import annotations
@@ -47,7 +50,9 @@ class LabelTable(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A digest of those topics."""
     leaders: tuple[Point, ...]
     labels: bytes
-    """Which of the leaders (2 bytes per topic, little-endian), then the steps of age (1 byte per topic); packed, if so long that it pays."""
+    """Which of the leaders (2 bytes per topic, little-endian), then the steps of age (1 byte per topic);
+    packed, if so long that it pays.
+    """
 
 
 class Lifetime(NamedTuple):
@@ -100,7 +105,9 @@ class Labels(ABC):
         )
 
     def hear(self, theirs: Interest, table: LabelTable, per_link: float, now: float) -> None:
-        """What a neighbour that wants this knows; the way here adds `per_link` to the age. Whatever makes no sense is passed over."""
+        """What a neighbour that wants this knows; the way here adds `per_link` to the age. Whatever makes no
+        sense is passed over.
+        """
         pair = self._pair(theirs)
         if table.shared == pair.digest and 0 < len(table.leaders) <= pair.size:
             labels = _unpacked(table.labels, 3 * pair.size)

@@ -1,10 +1,11 @@
 """What a node passed on lately, and to whom, so that a neighbour in the tree that comes a little later gets it, too.
 
-While nodes come and go an event meets gaps. A newcomer that becomes the root of a tree has no children yet. A branch whose parent left looks for another one. An event
-may have been sent to a peer that is gone. So a node that has an event passes it on to every new neighbour in the tree that it gets within `LATE` seconds.
+While nodes come and go an event meets gaps. A newcomer that becomes the root of a tree has no children yet. A
+branch whose parent left looks for another one. An event may have been sent to a peer that is gone. So a node
+that has an event passes it on to every new neighbour in the tree that it gets within `LATE` seconds.
 
-It says how long ago the event came (`age`). A subscriber that came later than the event passes it on but does not deliver it; an application asks for the past if
-it wants it. An event that is passed on keeps its age.
+It says how long ago the event came (`age`). A subscriber that came later than the event passes it on but does
+not deliver it; an application asks for the past if it wants it. An event that is passed on keeps its age.
 """
 
 from __future__ import annotations

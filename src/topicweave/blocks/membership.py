@@ -17,12 +17,16 @@ from topicweave.model.ids import Interest, NodeId
 from topicweave.port import World
 
 Needs = Literal["subscribers", "peers", "nothing"]
-"""What a system asks of membership. Who needs to know peers only, whatever they want, has no use for a directory of topics and runs none."""
+"""What a system asks of membership. Who needs to know peers only, whatever they want, has no use for a
+directory of topics and runs none.
+"""
 
 
 @dataclass(frozen=True)
 class Membership:
-    """`share` of all nodes known to each by decree (an oracle, for experiments), or by gossip (None): the only way live."""
+    """`share` of all nodes known to each by decree (an oracle, for experiments), or by gossip (None): the
+    only way live.
+    """
 
     share: float | None = None
     capacity: int = 1000
@@ -32,7 +36,8 @@ class Membership:
 
     @classmethod
     def parse(cls, text: str) -> Membership:
-        """From `directory`, `gossip`, each with a capacity if wanted (`directory:100`), `full`, or a share such as `5%`.
+        """From `directory`, `gossip`, each with a capacity if wanted (`directory:100`), `full`, or a share
+        such as `5%`.
 
         >>> Membership.parse("5%").share, Membership.parse("gossip:200").capacity
         (0.05, 200)
@@ -95,8 +100,10 @@ class Membership:
 
 
 DIRECTORY_SAMPLING = SamplingParams(view_size=30, shuffle_size=8, period=4.0, greet_every=15, max_topics=256)
-"""Of gossip beside a directory: rare topics are the directory's affair, so it may be slow. Of long profiles the topics of the lowest identifiers, which
-are hashes, are told: all nodes draw the same sample, so what two of them share shows."""
+"""Of gossip beside a directory: rare topics are the directory's affair, so it may be slow. Of long profiles
+the topics of the lowest identifiers, which are hashes, are told: all nodes draw the same sample, so what two
+of them share shows.
+"""
 
 FULL = Membership(share=1.0)
 GOSSIP = Membership()

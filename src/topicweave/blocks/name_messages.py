@@ -1,7 +1,7 @@
 """Messages of the name directory: the contents of parcels that travel over the ring of homes. See `topic_names`.
 
-A prefix is levels with `/` after each. Names travel as what follows the last level of their prefix. A message that a home passes on to the nodes that keep its records is
-marked `kept`.
+A prefix is levels with `/` after each. Names travel as what follows the last level of their prefix. A message
+that a home passes on to the nodes that keep its records is marked `kept`.
 """
 
 from __future__ import annotations
@@ -151,8 +151,10 @@ def introduced_by(parcel: RingParcel) -> Iterable[NodeId]:
 def weight(parcel: RingParcel) -> int:
     """How many ordinary things it weighs: it may hold a name of a thousand bytes, or many.
 
-    >>> weight(RingParcel(1, NamesStill("zone/", 2, 3, 60.0, 4))), weight(RingParcel(1, NamesEnded("zone/", 2, ("x" * 64,) * 8)))
-    (1, 10)
+    >>> weight(RingParcel(1, NamesStill("zone/", 2, 3, 60.0, 4)))
+    1
+    >>> weight(RingParcel(1, NamesEnded("zone/", 2, ("x" * 64,) * 8)))
+    10
     """
     content = parcel.content
     size = 0

@@ -2,8 +2,9 @@
 
 Rules kept
 ----------
-1. Nobody proves what a home says. A home that lies can name members that do not want a topic, and each of them is called in vain. So each topic has a
-   budget: `AT_ONCE` strangers, and one more every `PAUSE` seconds. Who was named for the topic already costs nothing.
+1. Nobody proves what a home says. A home that lies can name members that do not want a topic, and each of
+   them is called in vain. So each topic has a budget: `AT_ONCE` strangers, and one more every `PAUSE`
+   seconds. Who was named for the topic already costs nothing.
 2. Of a topic at most `AT_ONCE` are held. The one that was named first makes room.
 3. A contact is believed for as long as it was said, at most for `MOST_LASTING`.
 """
@@ -51,8 +52,9 @@ class NamedContacts:
     def put(
         self, topic: TopicId, peer: NodeId, left: float, now: float, stranger: bool
     ) -> list[NodeId] | None:
-        """A home named a peer; `stranger`: nobody else said that it wants the topic. None if there is no budget left for it; otherwise those that are
-        held for the topic no more."""
+        """A home named a peer; `stranger`: nobody else said that it wants the topic. None if there is no
+        budget left for it; otherwise those that are held for the topic no more.
+        """
         known = self._topic(topic, now)
         gone = []
         if peer not in known.peers:

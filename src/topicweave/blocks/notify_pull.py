@@ -2,13 +2,15 @@
 
 Rules kept
 ----------
-1. A node that gets an event for the first time notifies all its targets for the topic, except the one that it came from. It
-   notifies only of events that it has, so it answers a pull at once.
-2. A node that learns of a new event sends one pull, to the first notifier. It remembers later notifiers of the same event
-   and asks them one after another if no event comes.
-3. A payload shorter than `inline` travels with the notification, so nothing is left to pull. With 0 all events are pulled.
+1. A node that gets an event for the first time notifies all its targets for the topic, except the one that it
+   came from. It notifies only of events that it has, so it answers a pull at once.
+2. A node that learns of a new event sends one pull, to the first notifier. It remembers later notifiers of
+   the same event and asks them one after another if no event comes.
+3. A payload shorter than `inline` travels with the notification, so nothing is left to pull. With 0 all
+   events are pulled.
 4. An event is delivered to the application at most once, and passed on at most once, however often it comes.
-5. A node that becomes a neighbour in the topic's tree a little later is notified, too (`appeared`), with the event's age.
+5. A node that becomes a neighbour in the topic's tree a little later is notified, too (`appeared`), with the
+   event's age.
 6. A node keeps an event of its own if it could notify nobody, and notifies the first neighbour that comes (`link_up`).
 7. All memory is bounded: the cache that answers pulls, the events waited for, the streams seen.
 """

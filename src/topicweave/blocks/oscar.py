@@ -1,16 +1,20 @@
-"""OSCAR: long links for a ring whose identifiers are distributed in any way (Magnet §2.2; Girdzijauskas et al., TAAS 2010).
+"""OSCAR: long links for a ring whose identifiers are distributed in any way (Magnet §2.2; Girdzijauskas et
+al., TAAS 2010).
 
 Rules kept
 ----------
-1. A node knows the population only by random walks over the overlay. The median of a few of them, clockwise from the node,
-   is taken for the population's; the median of a few walks on the arc before it for that arc's, and so on. The
-   medians cut the ring into partitions, each about half the size of the one before, whatever the identifiers.
+1. A node knows the population only by random walks over the overlay. The median of a few of them, clockwise
+   from the node, is taken for the population's; the median of a few walks on the arc before it for that
+   arc's, and so on. The medians cut the ring into partitions, each about half the size of the one before,
+   whatever the identifiers.
 2. A finger is a node drawn from a partition drawn at random, both uniformly. A node drawn twice is drawn again.
 3. Of `choices` candidates per finger the one with the most similar interest is taken ("power of two choices").
-4. Walks are uniform on their arc: a step to a neighbour there, which takes it with the chance min(1, own / its neighbours
-   there), else it stays (Metropolis and Hastings). Without that, nodes with many links would get ever more.
-5. Fingers are drawn anew when the population has changed much, or when the node has moved; those lost are replaced. Links that
-   need not change do not: trees run over them. As long as looks at the population find nothing new, they become fewer.
+4. Walks are uniform on their arc: a step to a neighbour there, which takes it with the chance min(1, own /
+   its neighbours there), else it stays (Metropolis and Hastings). Without that, nodes with many links would
+   get ever more.
+5. Fingers are drawn anew when the population has changed much, or when the node has moved; those lost are
+   replaced. Links that need not change do not: trees run over them. As long as looks at the population find
+   nothing new, they become fewer.
 """
 
 from __future__ import annotations
@@ -58,7 +62,9 @@ class OscarParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a node samples, and how many links it makes."""
 
     fingers: float = 8.5
-    """On average: of 8.5, half of the nodes have 8 and half 9. With the ring that makes 19 links per node, both ends counted."""
+    """On average: of 8.5, half of the nodes have 8 and half 9. With the ring that makes 19 links per node,
+    both ends counted.
+    """
     walks: int = 5
     """Per median."""
     steps: int = 10
@@ -68,13 +74,16 @@ class OscarParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     check_period: float = 30.0
     """Seconds between two looks at the population."""
     calm: float = 8.0
-    """Each look that finds the population as it was makes the wait for the next one four times as long, up to so many times as long; 1: never longer."""
+    """Each look that finds the population as it was makes the wait for the next one four times as long, up to
+    so many times as long; 1: never longer.
+    """
     refinements: int = 2
     """How often all fingers are drawn once more after the first time: walks over an overlay that is still bad are
     bad samples. Each waits a third of a `check_period`."""
     rewire_after: float = 2.5
-    """By how many partitions more or less, on average over a few looks, all fingers are drawn anew. Each partition is about a
-    doubling of the population; one look alone errs by more than one. 0: always."""
+    """By how many partitions more or less, on average over a few looks, all fingers are drawn anew. Each
+    partition is about a doubling of the population; one look alone errs by more than one. 0: always.
+    """
     patience: float = 3.0
     """Seconds until walks that have not come back are given up."""
 

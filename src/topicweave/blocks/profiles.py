@@ -1,11 +1,13 @@
 """Gossip about peers in few bytes: names first, and profiles if somebody lacks them.
 
-Gossip about a peer is the same most of the time: who it is and what it wants. Only ages change. So gossip carries, per peer, its name, the age of the news and a stamp
-(the profile's version and digest). A node that does not know the profile behind a stamp asks the node that named it.
+Gossip about a peer is the same most of the time: who it is and what it wants. Only ages change. So gossip
+carries, per peer, its name, the age of the news and a stamp (the profile's version and digest). A node that
+does not know the profile behind a stamp asks the node that named it.
 
 Rules kept
 ----------
-1. News with a known profile counts at once. Other news counts when the profile has come; if it never comes, the news is not heard.
+1. News with a known profile counts at once. Other news counts when the profile has come; if it never comes,
+   the news is not heard.
 2. An answer holds at most `TOPICS_TOLD` topics, whatever is asked for. The rest has to be asked for another time.
 3. The number of profiles that are remembered is bounded, and so are the topics in them. Those used last stay.
 4. A wrong profile is believed as far as any gossip about others is: see `descriptors`.

@@ -1,18 +1,21 @@
-"""Relay paths: from nodes that want a topic, by greedy lookups, to the topic's rendezvous. Together they are the topic's tree.
+"""Relay paths: from nodes that want a topic, by greedy lookups, to the topic's rendezvous. Together they are
+the topic's tree.
 
 As Scribe does it (Castro, Druschel, Kermarrec, Rowstron 2002), and Vitis §III-B and §III-D.
 
 Rules kept
 ----------
-1. A node that wants a path sends a request to the next hop of a lookup for the topic. A node that gets a request keeps the
-   sender as a child of the topic and, if it has no path itself, sends a request on. The node where the lookup ends is the
-   rendezvous.
-2. All of it is soft state. A node that wants a path or has children asks again every `refresh` seconds, over the links that it has
-   then, and with one word if nothing has changed. A request that is not repeated is forgotten after `expire` seconds, at both ends. So
-   a path that moves works at its old place until it works at the new one.
-3. A node that stops needing a path says so, as in Scribe. A relay without children tells its own parent, so a path ends within a few
-   hops' time. If paths only expired, they would end hop by hop, each waiting for the one in front: a minute, during which events travel
-   along paths that lead nowhere. If a path moved, the old parent is told one refresh later.
+1. A node that wants a path sends a request to the next hop of a lookup for the topic. A node that gets a
+   request keeps the sender as a child of the topic and, if it has no path itself, sends a request on. The
+   node where the lookup ends is the rendezvous.
+2. All of it is soft state. A node that wants a path or has children asks again every `refresh` seconds, over
+   the links that it has then, and with one word if nothing has changed. A request that is not repeated is
+   forgotten after `expire` seconds, at both ends. So a path that moves works at its old place until it works
+   at the new one.
+3. A node that stops needing a path says so, as in Scribe. A relay without children tells its own parent, so a
+   path ends within a few hops' time. If paths only expired, they would end hop by hop, each waiting for the
+   one in front: a minute, during which events travel along paths that lead nowhere. If a path moved, the old
+   parent is told one refresh later.
 4. Each hop is strictly nearer to the topic than the one in front of it, so paths have no loops, whatever the links.
 5. A dead parent is replaced at once. Requests for many topics that go the same way share one message.
 6. Whatever peers ask for, a node keeps at most `most_children` entries, and no message holds more than `MOST_TOPICS`.
@@ -73,7 +76,9 @@ def mark_of(topics: tuple[TopicId, ...]) -> int:
 
 
 class _Term:
-    """Until when a peer's request counts: shared by all topics of one message, so that hearing the same one again is cheap."""
+    """Until when a peer's request counts: shared by all topics of one message, so that hearing the same one
+    again is cheap.
+    """
 
     __slots__ = ("peer", "until")
 
@@ -83,7 +88,9 @@ class _Term:
 
 
 class _Plan(NamedTuple):
-    """What was asked for at the last refresh, and on what grounds: as long as these hold, it is asked for again as it is."""
+    """What was asked for at the last refresh, and on what grounds: as long as these hold, it is asked for
+    again as it is.
+    """
 
     router: Router
     wanted: list[TopicId]
@@ -94,8 +101,9 @@ class _Plan(NamedTuple):
 class RelayPaths:
     """One node's part in the relay paths of all topics.
 
-    `router()` routes over the links of the moment, and gives the same object as long as these do not change; `wanted()`
-    names the topics that the node itself wants a path for; `appeared(topic, peer)` hears of each new neighbour in a tree.
+    `router()` routes over the links of the moment, and gives the same object as long as these do not change;
+    `wanted()` names the topics that the node itself wants a path for; `appeared(topic, peer)` hears of each
+    new neighbour in a tree.
     """
 
     def __init__(

@@ -2,16 +2,20 @@
 
 Rules kept
 ----------
-1. A node knows the few nodes next to it on either side (`ring_near`), and tells them so at its next beat after any change. It takes over nearer nodes that it hears
-   of. Every few beats it gives a sign of life to all its neighbours: a word that names the version of what it said last. A neighbour that lacks this version asks
-   for it.
-2. A newcomer, or a node that doubts its place, is *introduced*: a message is routed to where it belongs, and the last node on the way answers with its own
-   neighbourhood. A node passes an introduction on once per period. If tables disagree about a node's place, the way may be a circle, and on a network that
-   duplicates messages each round would bring more of them.
+1. A node knows the few nodes next to it on either side (`ring_near`), and tells them so at its next beat
+   after any change. It takes over nearer nodes that it hears of. Every few beats it gives a sign of life to
+   all its neighbours: a word that names the version of what it said last. A neighbour that lacks this version
+   asks for it.
+2. A newcomer, or a node that doubts its place, is *introduced*: a message is routed to where it belongs, and
+   the last node on the way answers with its own neighbourhood. A node passes an introduction on once per
+   period. If tables disagree about a node's place, the way may be a circle, and on a network that duplicates
+   messages each round would bring more of them.
 3. Messages are routed by the table of `ring_table`, over the near nodes and the long links of `ring_fingers`.
-4. A node that sent a peer something else (`send`) gives it no sign of life at that time, three times in a row at most. The node tells its rings of all that it
-   hears (`met`). It asks a peer that is late with its sign of life at every beat, twice, since one word may be lost. So signs may be few, and dead nodes are found
-   no later. A peer that is silent for too long counts as gone; for a while it is asked whether it is back (`ring_signs`).
+4. A node that sent a peer something else (`send`) gives it no sign of life at that time, three times in a row
+   at most. The node tells its rings of all that it hears (`met`). It asks a peer that is late with its sign
+   of life at every beat, twice, since one word may be lost. So signs may be few, and dead nodes are found no
+   later. A peer that is silent for too long counts as gone; for a while it is asked whether it is back
+   (`ring_signs`).
 """
 
 from __future__ import annotations
@@ -65,10 +69,11 @@ LOOK_AROUND, LOOK_AROUND_CALMLY = 4, 16
 
 
 class Ring:
-    """One node's part in a ring. It has no timer of its own: the node calls `beat` once per period, and after all that it says at that time `give_signs`.
+    """One node's part in a ring. It has no timer of its own: the node calls `beat` once per period, and after
+    all that it says at that time `give_signs`.
 
-    `lost(peer)` is called when a peer fell silent; the node then tells all its blocks. `table_changed()` is called when the
-    routing table did.
+    `lost(peer)` is called when a peer fell silent; the node then tells all its blocks. `table_changed()` is
+    called when the routing table did.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """The long links across a ring: fingers, which a node chose, and fans, which chose the node.
 
-The other end holds a finger as a fan, from when it is asked (`Hold`) and says so (`Held`). From then on the same words are the signs of life of both ends, and neither
-answers the other's unless it is asked. A node that has as many fans as it can bear refuses (`Decline`). A node that is not that finger, or not a fan, says so.
+The other end holds a finger as a fan, from when it is asked (`Hold`) and says so (`Held`). From then on the
+same words are the signs of life of both ends, and neither answers the other's unless it is asked. A node that
+has as many fans as it can bear refuses (`Decline`). A node that is not that finger, or not a fan, says so.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from topicweave.port import Message, Receivers, World
 
 
 class Fingers:
-    """`own` says where the node is; `learn` takes over where a peer is, and returns whether that changed the ring's table;
-    `changed` is called when fingers or fans did; `unlinked` when somebody is a finger or fan no more."""
+    """`own` says where the node is; `learn` takes over where a peer is, and returns whether that changed the
+    ring's table; `changed` is called when fingers or fans did; `unlinked` when somebody is a finger or fan no
+    more.
+    """
 
     def __init__(
         self,

@@ -3,8 +3,8 @@
 Rules kept
 ----------
 1. A stranger that is nearer than those known takes its place among them.
-2. A node may move. Every move has a later stamp, so that old news of where it was does not undo it, also where it is not a
-   neighbour any more.
+2. A node may move. Every move has a later stamp, so that old news of where it was does not undo it, also
+   where it is not a neighbour any more.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ class Nearest:
         return self._clockwise(here)[: self._sides]
 
     def take(self, contact: Contact, linked: bool, now: float) -> bool:
-        """Take over news of where somebody is; returns whether anything may have changed. One that is linked otherwise is
-        taken in wherever it is: the next `trim` will see."""
+        """Take over news of where somebody is; returns whether anything may have changed. One that is linked
+        otherwise is taken in wherever it is: the next `trim` will see.
+        """
         peer = contact.id
         moved = self.moved.get(peer)
         if moved is not None and moved[0] > contact.stamp:

@@ -2,11 +2,12 @@
 
 Rules kept
 ----------
-1. A node that wants a place next to another asks that one, which alone knows its successor. It answers with the mean of the two
-   places and counts the newcomer as its successor from that moment. So the next one that asks gets another place.
-2. If there is no room, the stretch message goes from successor to successor until the stretch that it has passed is sparse enough.
-   On the way back each node takes its evenly spaced place. The far ones move first and no node moves back, so the order stays as it
-   is all the time. The node that asked is told to ask again.
+1. A node that wants a place next to another asks that one, which alone knows its successor. It answers with
+   the mean of the two places and counts the newcomer as its successor from that moment. So the next one that
+   asks gets another place.
+2. If there is no room, the stretch message goes from successor to successor until the stretch that it has
+   passed is sparse enough. On the way back each node takes its evenly spaced place. The far ones move first
+   and no node moves back, so the order stays as it is all the time. The node that asked is told to ask again.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ class RingPlaces:
         self._world.send(peer, AskPlace(self._ring.number, stamp))
 
     def give_up(self) -> None:
-        """Stay. Whoever was asked may have answered all the same and count with this node elsewhere: a later stamp sets that right."""
+        """Stay. Whoever was asked may have answered all the same and count with this node elsewhere: a later
+        stamp sets that right.
+        """
         if self._asked is not None and self._ring.own is not None:
             self._ring.shift(self._ring.own.position)
         self._asked = None

@@ -1,7 +1,8 @@
 """Signs of life on a ring: when each peer was heard, and which peers are in doubt.
 
-A peer that is silent for too long counts as dead, and hearsay about it is ignored for a while. But a cut network looks just the same. So for that while the node
-asks the peer now and then, and an answer ends the doubt. A peer that said goodbye is not asked.
+A peer that is silent for too long counts as dead, and hearsay about it is ignored for a while. But a cut
+network looks just the same. So for that while the node asks the peer now and then, and an answer ends the
+doubt. A peer that said goodbye is not asked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A ring's routing table: where a message for a point goes.
 
-The table is the node itself, its successor, its predecessor and its fingers, in the order of their places. A message for a point
-goes to the last place at or before it, clockwise: each hop comes nearer, none oversteps. The node whose next place lies beyond the point
-is the point's *owner*. So everything between two entries of a table goes to the first of them: that arc is all there is to know of a hop.
+The table is the node itself, its successor, its predecessor and its fingers, in the order of their places. A
+message for a point goes to the last place at or before it, clockwise: each hop comes nearer, none oversteps.
+The node whose next place lies beyond the point is the point's *owner*. So everything between two entries of a
+table goes to the first of them: that arc is all there is to know of a hop.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class RingTable:
         return None
 
     def neighbours_between(self, start: Place, end: Place) -> tuple[int, int]:
-        """(first, count): the neighbours on the arc [start, end) are so many from `neighbours[first]` on, round the end."""
+        """(first, count): the neighbours on the arc [start, end) are so many from `neighbours[first]` on,
+        round the end.
+        """
         if start == end:
             return 0, len(self.neighbours)
         first, last = bisect_left(self.neighbours, start), bisect_left(self.neighbours, end)

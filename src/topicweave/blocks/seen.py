@@ -1,9 +1,11 @@
 """The events that a node has seen, in bounded memory.
 
-Rule kept: `first_time` returns true at most once for an event, as long as the event's stream is remembered. A stream is one publisher on one topic. For each stream its
-epoch, the highest number seen and the gaps below it are kept, so a late event is still new. An event that is `WINDOW` numbers or more behind the highest counts as seen,
-and so does the oldest gap beyond `MOST_GAPS`. So an event that was held up for very long may be dropped, but none is taken twice. An older epoch of a publisher counts as
-seen, too. Beyond `streams` streams the one that was unused for longest is forgotten.
+Rule kept: `first_time` returns true at most once for an event, as long as the event's stream is remembered. A
+stream is one publisher on one topic. For each stream its epoch, the highest number seen and the gaps below it
+are kept, so a late event is still new. An event that is `WINDOW` numbers or more behind the highest counts as
+seen, and so does the oldest gap beyond `MOST_GAPS`. So an event that was held up for very long may be
+dropped, but none is taken twice. An older epoch of a publisher counts as seen, too. Beyond `streams` streams
+the one that was unused for longest is forgotten.
 """
 
 from __future__ import annotations
@@ -56,14 +58,17 @@ class SeenEvents:
         self._streams: OrderedDict[tuple[NodeId, TopicId], list[Any]] = OrderedDict()
         self._gaps = 0  # of all streams
         self.on_forgotten: Callable[[NodeId, TopicId, int, int, Gaps], None] | None = None
-        """Told, of a publisher, a topic and an epoch with its highest number, the gaps that count as seen from now on: there was no room, or a later epoch began."""
+        """Told, of a publisher, a topic and an epoch with its highest number, the gaps that count as seen
+        from now on: there was no room, or a later epoch began.
+        """
         # The stream used last: events of one stream often come in a row.
         self._publisher: NodeId = -1
         self._topic: TopicId = -1
         self._state: list[Any] = []
         self.jumped_from: int | None = None
-        """Set when an event was new that did not follow the one before it: the highest number until then, -1 for a new stream. For whoever looks for gaps, who
-        sets it back."""
+        """Set when an event was new that did not follow the one before it: the highest number until then, -1
+        for a new stream. For whoever looks for gaps, who sets it back.
+        """
 
     def first_time(self, event: Numbered) -> bool:
         """Whether the event is new; from now on it is not."""
@@ -93,7 +98,9 @@ class SeenEvents:
         return bool(state[2]) and self._fill(state, sequence)
 
     def follows(self, event: Numbered, last: int) -> bool:
-        """Whether the events from this one to number `last` go on right where their stream was; if so, all of them are seen from now on."""
+        """Whether the events from this one to number `last` go on right where their stream was; if so, all of
+        them are seen from now on.
+        """
         publisher, topic = event.publisher, event.topic
         if publisher == self._publisher and topic == self._topic:
             state = self._state

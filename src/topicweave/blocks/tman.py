@@ -14,8 +14,8 @@ Rules kept
 4. A partner that has not answered when the next period begins leaves the view, and older news of it is not
    believed. Descriptors older than `max_age` leave, so a dead peer is gone everywhere after that time.
 5. Nothing a peer sends makes the view or a message exceed the parameters.
-6. A view that has not changed for `CALM` periods is exchanged ever more rarely, down to once per `rest_period`; with the first change it is
-   exchanged every period again, at once.
+6. A view that has not changed for `CALM` periods is exchanged ever more rarely, down to once per
+   `rest_period`; with the first change it is exchanged every period again, at once.
 7. With `profiles` what peers want is told only to those who lack it (see `profiles`).
 
 A node has one T-Man; what wants several topologies at once (Vitis: ring, small world, friends) says so in
@@ -100,8 +100,8 @@ class TMan:
     """One node's half of T-Man.
 
     `own` gives this node's descriptor and `sample` random peers', as a `PeerSampling` block's `own` and
-    `descriptors` do. `choose` may pick partners (out of a view that is not empty, best first) in another way, and `strangers` those whose profiles
-    are worth asking for.
+    `descriptors` do. `choose` may pick partners (out of a view that is not empty, best first) in another way,
+    and `strangers` those whose profiles are worth asking for.
     """
 
     def __init__(

@@ -40,7 +40,9 @@ class BeaconParameters(msgspec.Struct, frozen=True):
     per_link: float = 0.25
     """What a link adds to a label's age; should be longer than most messages are under way."""
     missed: int = 4
-    """Tellings without newer news of a leader after which a node takes itself for cut off from it; 0: only its age counts."""
+    """Tellings without newer news of a leader after which a node takes itself for cut off from it; 0: only
+    its age counts.
+    """
     patience: float = 6.0
     """How long a lower subscriber must be missed, to the nearest check."""
     topics_per_check: int = 4
@@ -49,9 +51,10 @@ class BeaconParameters(msgspec.Struct, frozen=True):
 class TopicBeacons:
     """One node's beacons.
 
-    The block has no messages: the system lets heartbeats carry what `tell` gives, and hands what they bring to
-    `hear`. `lowest_known` gives the lowest subscriber of a topic in the interest view; `cut_off(peer)` is called
-    when this node's part of some topic does not hold that peer. Neighbours tell each other every `told_every` seconds; 0 if that is not known.
+    The block has no messages: the system lets heartbeats carry what `tell` gives, and hands what they bring
+    to `hear`. `lowest_known` gives the lowest subscriber of a topic in the interest view; `cut_off(peer)` is
+    called when this node's part of some topic does not hold that peer. Neighbours tell each other every
+    `told_every` seconds; 0 if that is not known.
     """
 
     def __init__(

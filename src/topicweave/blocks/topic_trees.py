@@ -5,30 +5,31 @@ strawman, the same one), and the path from the home to a subscriber is the greed
 
 Rules kept
 ----------
-1. Everything between two entries of a routing table goes to the first of them. So the points whose greedy routes from the home
-   pass through a node of the tree are one arc, from the node to its *end*: the nearest of all next entries in the tables
-   on the way. Each parent tells its children their ends. A node is on the route to a subscriber if and only if
-   the subscriber is on its arc.
-2. A subscriber's request climbs the tree from any node in it to the first node on whose arc it is, or goes to the home, and
-   from there down the greedy route; every hop becomes a child of the one before.
+1. Everything between two entries of a routing table goes to the first of them. So the points whose greedy
+   routes from the home pass through a node of the tree are one arc, from the node to its *end*: the nearest
+   of all next entries in the tables on the way. Each parent tells its children their ends. A node is on the
+   route to a subscriber if and only if the subscriber is on its arc.
+2. A subscriber's request climbs the tree from any node in it to the first node on whose arc it is, or goes to
+   the home, and from there down the greedy route; every hop becomes a child of the one before.
 3. Only subscribers ask. A node that neither wants a topic nor has children for it leaves the tree.
-4. Children tell their parent in which trees it is, and the parent tells them their ends, both at the next beat after any change. Every few
-   beats a child says a word that has a mark of both; a parent that knows otherwise asks. Whether the other end lives, the ring knows: every
-   edge of a tree is a link there. A child that is no longer where a
-   route would go is told; so are all below it, and every subscriber among them asks anew. Until it has got another
-   parent, the old one serves it, for a while; and for a period more, since an event may have passed the new one before the child
-   was there, and not have reached the old one when the child leaves it.
+4. Children tell their parent in which trees it is, and the parent tells them their ends, both at the next
+   beat after any change. Every few beats a child says a word that has a mark of both; a parent that knows
+   otherwise asks. Whether the other end lives, the ring knows: every edge of a tree is a link there. A child
+   that is no longer where a route would go is told; so are all below it, and every subscriber among them asks
+   anew. Until it has got another parent, the old one serves it, for a while; and for a period more, since an
+   event may have passed the new one before the child was there, and not have reached the old one when the
+   child leaves it.
 5. Whoever finds that it is not the home any more, or loses its parent, tells all below, too.
-6. A node that has no fingers yet waits for some, for a while, before it asks. While a network starts there are only ring neighbours, and routes
-   over these lead through half of it.
-7. A request is handed on down once per period. Where tables disagree about somebody's place a route may be a circle for a
-   while, and on a network that duplicates messages each round would bring more of them.
+6. A node that has no fingers yet waits for some, for a while, before it asks. While a network starts there
+   are only ring neighbours, and routes over these lead through half of it.
+7. A request is handed on down once per period. Where tables disagree about somebody's place a route may be a
+   circle for a while, and on a network that duplicates messages each round would bring more of them.
 
-Deviation: the paper stops climbing at a node whose next hop towards the subscriber is already its child in the tree (Algorithm 2,
-lines 8 to 11). That is not enough for the path to be the home's greedy route: a table further up may hold
-an entry between the present path and the subscriber, which a request that comes from below never meets, and a node
-beyond the subscriber would route to it all the way round the ring. The arcs are what is missing. (Line 1 there asks that *p*
-be in T(t); it is q that must be.)
+Deviation: the paper stops climbing at a node whose next hop towards the subscriber is already its child in
+the tree (Algorithm 2, lines 8 to 11). That is not enough for the path to be the home's greedy route: a table
+further up may hold an entry between the present path and the subscriber, which a request that comes from
+below never meets, and a node beyond the subscriber would route to it all the way round the ring. The arcs are
+what is missing. (Line 1 there asks that *p* be in T(t); it is q that must be.)
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ Guides = Callable[[Collection[TopicId]], Mapping[NodeId, list[TopicId]]]
 
 
 class TopicTrees:
-    """One node's part in all trees. The node calls `beat` once per period and `table_changed` when the ring's table did."""
+    """One node's part in all trees. The node calls `beat` once per period and `table_changed` when the ring's
+    table did.
+    """
 
     def __init__(
         self,

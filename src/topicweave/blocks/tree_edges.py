@@ -1,6 +1,7 @@
 """A node's edges in all trees: its parents and its children, by topic and by peer (see `topic_trees`).
 
-This is bookkeeping alone and sends nothing. The two indexes stay in step, and what is remembered of a peer ends with its last edge. `version` grows with every change.
+This is bookkeeping alone and sends nothing. The two indexes stay in step, and what is remembered of a peer
+ends with its last edge. `version` grows with every change.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from topicweave.model.ids import NodeId, TopicId
 
 
 class Parents:
-    """Upwards: one parent per topic, the end of the node's own arc there, and former parents that are about to be left."""
+    """Upwards: one parent per topic, the end of the node's own arc there, and former parents that are about
+    to be left.
+    """
 
     def __init__(self) -> None:
         self.of: dict[TopicId, NodeId] = {}
@@ -129,7 +132,9 @@ class Parents:
 
 
 class Children:
-    """Downwards: the children in each tree, since when; and those that are told to go elsewhere and served until they have."""
+    """Downwards: the children in each tree, since when; and those that are told to go elsewhere and served
+    until they have.
+    """
 
     def __init__(self, most: int) -> None:
         self.of: dict[TopicId, dict[NodeId, float]] = {}
@@ -214,7 +219,9 @@ class Children:
         ]
 
     def unmentioned(self, child: NodeId, ping: TreeAttached, most_topics: int) -> Collection[TopicId] | None:
-        """The topics that a child does not count among its parent's; None for a ping that names too many. The same ping again is not read again."""
+        """The topics that a child does not count among its parent's; None for a ping that names too many. The
+        same ping again is not read again.
+        """
         if self._pinged.get(child) is ping:
             return ()
         if len(ping.topics) > most_topics:

@@ -1,18 +1,19 @@
 """Network coordinates: points of a Euclidean space whose distances tell how long a message takes.
 
-F. Dabek, R. Cox, F. Kaashoek, R. Morris: "Vivaldi: A Decentralized Network Coordinate System", SIGCOMM 2004; made stable as in
-J. Ledlie, P. Pietzuch, M. Seltzer: "Stable and Accurate Network Coordinates", ICDCS 2006 (Rappel §2.2, §6.1.4).
+F. Dabek, R. Cox, F. Kaashoek, R. Morris: "Vivaldi: A Decentralized Network Coordinate System", SIGCOMM 2004;
+made stable as in J. Ledlie, P. Pietzuch, M. Seltzer: "Stable and Accurate Network Coordinates", ICDCS 2006
+(Rappel §2.2, §6.1.4).
 
 Rules kept
 ----------
-1. Distances are **one-way** seconds: half of the measured round trip. No height term: with heights the triangle inequality that
-   Rappel's rejoins rest on (§4.3) would not hold between coordinates.
+1. Distances are **one-way** seconds: half of the measured round trip. No height term: with heights the
+   triangle inequality that Rappel's rejoins rest on (§4.3) would not hold between coordinates.
 2. A raw sample never moves a coordinate: per peer, the lowest quarter of the last few samples does (Ledlie §4.1), so a
    burst of queueing is not taken for distance.
-3. What a node tells others is not the point that moves with every sample but one that follows only when the recent points have
-   clearly moved away from the earlier ones (Ledlie §5.2, ENERGY).
-4. With landmarks whose places are known, a node finds its own from one measurement of each: the springs are relaxed at once,
-   instead of one sample at a time.
+3. What a node tells others is not the point that moves with every sample but one that follows only when the
+   recent points have clearly moved away from the earlier ones (Ledlie §5.2, ENERGY).
+4. With landmarks whose places are known, a node finds its own from one measurement of each: the springs are
+   relaxed at once, instead of one sample at a time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ DIMENSIONS = 5
 """See `docs/systems/rappel.md`: the relative error falls up to five dimensions and hardly beyond, on both networks."""
 
 FLOOR = 1e-3
-"""Seconds. Errors are relative to at least this: half a millisecond wrong of a tenth of a millisecond is not five times wrong."""
+"""Seconds. Errors are relative to at least this: half a millisecond wrong of a tenth of a millisecond is not
+five times wrong.
+"""
 
 
 def distance(one: Coordinate, other: Coordinate) -> float:
@@ -100,10 +103,11 @@ class Vivaldi:
 
 
 class StableCoordinate:
-    """The coordinate that a node shows: moves only when the recent ones differ from the earlier ones (Ledlie §5.2, ENERGY).
+    """The coordinate that a node shows: moves only when the recent ones differ from the earlier ones (Ledlie
+    §5.2, ENERGY).
 
-    Two windows of the last positions; when the energy distance between them exceeds `threshold` (seconds), the shown point
-    becomes the centre of the newer window and both begin anew there.
+    Two windows of the last positions; when the energy distance between them exceeds `threshold` (seconds),
+    the shown point becomes the centre of the newer window and both begin anew there.
     """
 
     def __init__(self, window: int = 8, threshold: float = 4e-3) -> None:
@@ -139,9 +143,10 @@ class StableCoordinate:
 def place(landmarks: Sequence[Coordinate], seconds: Sequence[float], rounds: int = 100) -> Coordinate:
     """Where a node is that measured landmarks at known places so many seconds away (one way).
 
-    Vivaldi's springs with all landmarks pulling at once, until they are at rest. A function of its inputs alone, so a node that
-    measures the same is at the same place. Springs have several states of rest; the one with the least energy of
-    three starts is taken: the centre of the landmarks, the nearest one, and across from the farthest one.
+    Vivaldi's springs with all landmarks pulling at once, until they are at rest. A function of its inputs
+    alone, so a node that measures the same is at the same place. Springs have several states of rest; the one
+    with the least energy of three starts is taken: the centre of the landmarks, the nearest one, and across
+    from the farthest one.
     """
     points: FloatArray = np.array(landmarks, dtype=np.float64)
     lengths: FloatArray = np.array(seconds, dtype=np.float64)

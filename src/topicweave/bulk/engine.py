@@ -1,7 +1,8 @@
 """What an array engine is: a whole network at once, in rounds, by the rules that nodes follow.
 
-An engine is made with all its nodes (it starts), goes on round by round (`step`), and is looked at (`observe`). What it observes comes
-from `topicweave.measures`: an engine counts, it does not define. The study `PAPER/levels` holds each engine to the nodes in the simulator.
+An engine is made with all its nodes (it starts), goes on round by round (`step`), and is looked at
+(`observe`). What it observes comes from `topicweave.measures`: an engine counts, it does not define. The
+study `PAPER/levels` holds each engine to the nodes in the simulator.
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ def advise(
 
 
 def worth_trying(max_degree: float | None = None) -> list[str]:
-    """Every system as it comes, with the settings that its makers say matter, and held to a bound on links, if it can be."""
+    """Every system as it comes, with the settings that its makers say matter, and held to a bound on links,
+    if it can be.
+    """
     tried = []
     for name, system in SYSTEMS.items():
         variants = [{}, *system.tuning]

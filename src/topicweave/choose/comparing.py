@@ -169,7 +169,9 @@ def _warn_of_few(
 
 
 def _surrounded(question: Question, workload: Workload, out: Path, note: Note) -> tuple[Question, Workload]:
-    """With latency and churn of the user's own in the form that runs take. A mistake should not wait for the first run."""
+    """With latency and churn of the user's own in the form that runs take. A mistake should not wait for the
+    first run.
+    """
     churn, workload = own_churn(question.churn, question.churn_speed, workload, question.seed, note)
     network = own_latency(question.latency, question.latency_unit, workload, note)
     latency = question.latency if network is None else stored_latency(network, out / "latency")

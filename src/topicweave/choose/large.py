@@ -1,4 +1,6 @@
-"""Subscriptions that are too many for one machine to read: executors draw a sample first, and only that is read here."""
+"""Subscriptions that are too many for one machine to read: executors draw a sample first, and only that is
+read here.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ NODES = 100_000
 
 
 def read_on_executors(source: Path, out: Path, engine: Engine, seed: int, note: Note) -> Path:
-    """The folder of a sample, if `source` is a workload's folder with very many subscriptions and there is a cluster; else itself."""
+    """The folder of a sample, if `source` is a workload's folder with very many subscriptions and there is a
+    cluster; else itself.
+    """
     place = Place(source)
     if not (place / "subscriptions.parquet").exists():
         return source

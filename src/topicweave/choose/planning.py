@@ -1,8 +1,8 @@
 """How much of a comparison fits into a budget of time: how many nodes, and how many seeds.
 
-Pilots tell: every system on two small samples, with a clock beside it. From the two times follows how fast its cost grows with the
-nodes, which differs from system to system and from workload to workload. What is left after the first seed decides how many
-more there are.
+Pilots tell: every system on two small samples, with a clock beside it. From the two times follows how fast
+its cost grows with the nodes, which differs from system to system and from workload to workload. What is left
+after the first seed decides how many more there are.
 """
 
 from __future__ import annotations

@@ -33,13 +33,16 @@ class Engine:
     """What carries the runs out: processes of this machine, or Spark. To be used in a `with`, which ends Spark."""
 
     def __init__(self, workers: int | None = None, spark: Any = None, telemetry: Path | None = None) -> None:
-        """`workers`: how many processes; as many as cores if None. `spark`: a session, or a function that opens one
-        for the length of a `with`; it is called when there is something to run. `telemetry`: where runs leave their tables.
+        """`workers`: how many processes; as many as cores if None. `spark`: a session, or a function that
+        opens one for the length of a `with`; it is called when there is something to run. `telemetry`: where
+        runs leave their tables.
         """
         self.workers = workers
         self.telemetry = telemetry
         self.until: float | None = None
-        """When the time is up, by `time.perf_counter`: what is not finished by then is ended, and nothing is heard of it."""
+        """When the time is up, by `time.perf_counter`: what is not finished by then is ended, and nothing is
+        heard of it.
+        """
         self._open: Callable[[], AbstractContextManager[Any]] | None = (
             spark if spark is None or callable(spark) else lambda: nullcontext(spark)
         )

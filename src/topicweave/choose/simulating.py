@@ -126,7 +126,9 @@ class SimulatedSwarm:
         self.simulation.run(until)
 
     def on_delivery(self, call: Callable[[Delivery], object]) -> None:
-        """Call a function with every event that reaches a subscriber, when it does. A publisher's own events are among them."""
+        """Call a function with every event that reaches a subscriber, when it does. A publisher's own events
+        are among them.
+        """
 
         def delivered(host: Host, event: Event) -> None:
             call(

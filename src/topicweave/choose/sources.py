@@ -51,7 +51,8 @@ def read_workload(
 ) -> Workload:
     """The workload that a file, a folder, a table or lists hold.
 
-    source      a file of subscriptions (text in columns or lists, Parquet, JSON; plain or packed); a workload's folder; a folder
+    source      a file of subscriptions (text in columns or lists, Parquet, JSON; plain or packed); a
+    workload's folder; a folder
                 of OPML files; a pandas or Arrow table; {node: [topics]}; or a `Workload`
     node, topic which columns are meant, by name or by number from 1; found by their names if not given
     delimiter   what is between columns; found out if not given
@@ -65,7 +66,9 @@ def read_workload(
 
 
 def named_workload(source: Source, out: Path | None, note: Note, options: TableOptions) -> Named:
-    """The same for a comparison in the folder `out`, or in one of its own; what has no file of its own is kept there."""
+    """The same for a comparison in the folder `out`, or in one of its own; what has no file of its own is
+    kept there.
+    """
     workload = _read(source, options, note)
     if isinstance(source, str | Path):
         folder = own_folder("compare", source) if out is None else out

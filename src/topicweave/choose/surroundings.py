@@ -1,7 +1,7 @@
 """Latency and churn of the user's own: read once, and made part of what the runs are given.
 
-Runs know no files of the user's. A latency is stored beside the results under the hash of its contents, and comings and goings
-become the workload's; so a result belongs to what was in the files.
+Runs know no files of the user's. A latency is stored beside the results under the hash of its contents, and
+comings and goings become the workload's; so a result belongs to what was in the files.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def stored_latency(network: Distances, folder: Path) -> str:
 
 
 def own_churn(text: str, speed: float, workload: Workload, seed: int, note: Note) -> tuple[str, Workload]:
-    """The word to give to runs, and the workload with the comings and goings of the user's file if the text names one."""
+    """The word to give to runs, and the workload with the comings and goings of the user's file if the text
+    names one.
+    """
     if text in ("", "trace") or re.fullmatch(r"[\d.]+/[\d.]+", text):
         return text, workload
     trace = read_trace(Path(text))

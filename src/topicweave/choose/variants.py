@@ -22,7 +22,9 @@ class Variant:
     settings: dict[str, Any]
     """All, by their dotted names."""
     changes: dict[str, Any]
-    """What `System.settings` takes: a preset's times and those set by hand, groups of parameters as dicts of their own."""
+    """What `System.settings` takes: a preset's times and those set by hand, groups of parameters as dicts of
+    their own.
+    """
 
     @property
     def label(self) -> str:

@@ -41,9 +41,9 @@ def advise(
 ) -> None:
     """Find the system and parameters that fit your subscriptions and constraints, and show the evidence.
 
-    The command runs all systems as `topicweave compare` does, each with several settings. Of those that keep every constraint with
-    every seed it takes the best. Writes DIR/node.toml, ready for `topicweave node --config`. If no system fits, it says which
-    constraint binds and by how much, and exits with 1.
+    The command runs all systems as `topicweave compare` does, each with several settings. Of those that keep
+    every constraint with every seed it takes the best. Writes DIR/node.toml, ready for `topicweave node
+    --config`. If no system fits, it says which constraint binds and by how much, and exits with 1.
 
     \b
     Examples:

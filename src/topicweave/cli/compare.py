@@ -35,10 +35,10 @@ def compare(
 ) -> None:
     """Compare systems on your subscriptions: links, reach, noise, hops, latency, control traffic, repair, memory.
 
-    The command needs nothing but your file. Every system gets the same workload, events, latency and crash in the simulator, with
-    several seeds. The table shows means, and ± half of the 95 % confidence interval if it is large enough to see. Finished runs
-    are kept in `runs` beside DIR, so a stopped comparison continues, and a finished one is shown again at once. Writes
-    DIR/compare.json and DIR/report.html.
+    The command needs nothing but your file. Every system gets the same workload, events, latency and crash in
+    the simulator, with several seeds. The table shows means, and ± half of the 95 % confidence interval if it
+    is large enough to see. Finished runs are kept in `runs` beside DIR, so a stopped comparison continues,
+    and a finished one is shown again at once. Writes DIR/compare.json and DIR/report.html.
 
     \b
     Examples:

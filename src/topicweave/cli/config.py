@@ -16,7 +16,8 @@ File = Annotated[Path | None, typer.Argument(help="TOML file, as for `topicweave
 def check(file: File = None) -> None:
     """Check settings without starting a node.
 
-    The command reads the file and TOPICWEAVE_… variables. If something is wrong, it prints a line for each mistake on stderr and exits with 2.
+    The command reads the file and TOPICWEAVE_… variables. If something is wrong, it prints a line for each
+    mistake on stderr and exits with 2.
 
     \b
     Example:

@@ -1,4 +1,6 @@
-"""How commands fail: one line that says what is wrong, and an exit code; never a traceback for what the user can fix."""
+"""How commands fail: one line that says what is wrong, and an exit code; never a traceback for what the user
+can fix.
+"""
 
 from __future__ import annotations
 

@@ -142,7 +142,8 @@ def diameter(
     *,
     asked: Asked,
 ) -> None:
-    """Estimate distances in the last snapshot by HyperANF: the diameter (at least), the effective one (90%), and the mean.
+    """Estimate distances in the last snapshot by HyperANF: the diameter (at least), the effective one (90%),
+    and the mean.
 
     \b
     Example:
@@ -243,7 +244,8 @@ def survival(
     *,
     asked: Asked,
 ) -> None:
-    """Estimate how long sessions last (Kaplan and Meier). Sessions that go on when the record ends count as lasting longer.
+    """Estimate how long sessions last (Kaplan and Meier). Sessions that go on when the record ends count as
+    lasting longer.
 
     \b
     Example:

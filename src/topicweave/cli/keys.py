@@ -51,8 +51,8 @@ def issue(
 ) -> None:
     """Make a node's key and certificate.
 
-    To renew a certificate, issue the name again into another --folder before the old one expires. Both are valid. Copy the new files over the
-    old ones and send the node a SIGHUP. It loses no link.
+    To renew a certificate, issue the name again into another --folder before the old one expires. Both are
+    valid. Copy the new files over the old ones and send the node a SIGHUP. It loses no link.
 
     \b
     Examples:
@@ -76,8 +76,8 @@ def revoke(
 ) -> None:
     """Revoke a node's certificates.
 
-    The command writes a list signed by the authority. Copy the list into the key folder of at least one node and send that node a SIGHUP. The
-    list spreads from there.
+    The command writes a list signed by the authority. Copy the list into the key folder of at least one node
+    and send that node a SIGHUP. The list spreads from there.
 
     \b
     Example:

@@ -40,7 +40,8 @@ def measure(
 ) -> None:
     """Compute every measure of the runs in a folder of links, publishes, deliveries and control tables.
 
-    Up to six million rows in memory, unless --master is given; beyond that on Spark, after one pass over the deliveries of all runs.
+    Up to six million rows in memory, unless --master is given; beyond that on Spark, after one pass over the
+    deliveries of all runs.
 
     \b
     Example:

@@ -84,7 +84,8 @@ def backup(
 ) -> None:
     """Copy the data of a running node into a file, while the node runs on.
 
-    To restore the copy, put it as node.sqlite into an empty folder. Start one node with that folder as --data, in place of the first node.
+    To restore the copy, put it as node.sqlite into an empty folder. Start one node with that folder as
+    --data, in place of the first node.
 
     \b
     Example:

@@ -42,7 +42,8 @@ Workers = Annotated[
 def sharing(
     options: Callable[..., Any], name: str, **defaults: Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes the parameters of a function options of a command, which gets what the function returns in the place of parameter `name`.
+    """Makes the parameters of a function options of a command, which gets what the function returns in the
+    place of parameter `name`.
 
     Some may have other defaults in that command.
     """

@@ -127,7 +127,9 @@ def _log(reckoning: Reckoning) -> Report:
 
 @contextmanager
 def step_progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Gives a function to be called with (step, finished parts of it, parts of it so far): a bar, or a line per step."""
+    """Gives a function to be called with (step, finished parts of it, parts of it so far): a bar, or a line
+    per step.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
         said: list[str] = []

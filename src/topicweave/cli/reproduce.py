@@ -66,13 +66,14 @@ def reproduce(
 ) -> None:
     """Rerun all studies as one resumable sweep, keep every number as data, and judge every claim of every paper on it.
 
-    A scoreboard is continued: a study whose numbers are among the results already, from code that is still the same, does not run again.
-    Finished runs are kept too (see --runs) and shared with `topicweave study run`. The same command continues one that was stopped; a run that
-    fails costs its own study and no other. Writes the numbers to --results, and scoreboard.json and scoreboard.md to --out. A claim that does not
+    A scoreboard is continued: a study whose numbers are among the results already, from code that is still
+    the same, does not run again. Finished runs are kept too (see --runs) and shared with `topicweave study
+    run`. The same command continues one that was stopped; a run that fails costs its own study and no other.
+    Writes the numbers to --results, and scoreboard.json and scoreboard.md to --out. A claim that does not
     hold is a finding, not a failure.
 
-    At paper scale each study's smoke scale runs too, and its numbers are kept beside the results. So --check can tell later, in minutes, whether
-    results of other code may be out of date.
+    At paper scale each study's smoke scale runs too, and its numbers are kept beside the results. So --check
+    can tell later, in minutes, whether results of other code may be out of date.
 
     \b
     Examples:
@@ -84,7 +85,8 @@ def reproduce(
 
     \b
     JSON: {"scale": "paper", "failures": {"omen/fig9": "…"}, "headline": {"spidercast": {"claims": 49, "holds": 24, …}},
-           "claims": [{"id": "sc-12-ours", "at": "…", "says": "…", "state": "holds", "seeds": [1], "levels": ["messages"],
+           "claims": [{"id": "sc-12-ours", "at": "…", "says": "…", "state": "holds", "seeds": [1], "levels":
+           ["messages"],
                        "cases": [{"name": "", "paper": "10.8, …", "ours": "10.8, …", "holds": true, "miss": ""}]}],
            "checks": […], "of other code": {"same at smoke scale": ["omen/fig9"], "not checked": […]}}
     """

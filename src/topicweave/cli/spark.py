@@ -64,7 +64,8 @@ def spark_for(
 ) -> Iterator[SparkSession]:
     """A session for the length of a command, its workers looked at before it starts.
 
-    With `steps` its user sees what it is at; other commands have a progress of their own. With `light` Java has little to do.
+    With `steps` its user sees what it is at; other commands have a progress of their own. With `light` Java
+    has little to do.
     """
     from topicweave.cli.progress import step_progress
     from topicweave.pipeline import watching
@@ -108,7 +109,9 @@ def in_catalog(spark: SparkSession, folder: Path, name: str | None, overwrite: b
 def executor_for(
     command: str, workers: int | None, master: str | None, conf: Sequence[str] | None, verbose: bool
 ) -> Iterator[Executor]:
-    """What carries runs out for the length of a command: Spark where a master is named, else processes of this machine."""
+    """What carries runs out for the length of a command: Spark where a master is named, else processes of
+    this machine.
+    """
     if master is None:
         from topicweave.runs.runner import Processes
 

@@ -59,9 +59,9 @@ def stream(
 ) -> None:
     """Measure runs while they go on, window by window, with every measure of `topicweave measure`.
 
-    A window is measured when its rows are complete: WAIT and LATENESS seconds (of the run's own time) after its end. All measures go to
-    OUT/windows.parquet, and the most important ones are printed. Ctrl-C ends the command. The same command continues one that was stopped or
-    killed; no row is lost or counted twice.
+    A window is measured when its rows are complete: WAIT and LATENESS seconds (of the run's own time) after
+    its end. All measures go to OUT/windows.parquet, and the most important ones are printed. Ctrl-C ends the
+    command. The same command continues one that was stopped or killed; no row is lost or counted twice.
 
     \b
     Examples:

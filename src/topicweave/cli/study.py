@@ -58,8 +58,8 @@ def run(
 ) -> None:
     """Rerun experiments of a paper and compare its numbers with ours: ✓ holds, ✗ does not, – the paper gives no number.
 
-    Finished runs are kept (see --runs), so the same command continues a study that was stopped. Writes DIR/STUDY.json. A
-    claim that does not hold is a finding, not a failure: the exit code is 0.
+    Finished runs are kept (see --runs), so the same command continues a study that was stopped. Writes
+    DIR/STUDY.json. A claim that does not hold is a finding, not a failure: the exit code is 0.
 
     \b
     Examples:

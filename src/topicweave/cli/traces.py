@@ -185,7 +185,8 @@ def bfs(
     *,
     make: Any,
 ) -> None:
-    """Search a graph of users breadth-first from random nodes, and keep the users reached with all links among them (OMen §6.1).
+    """Search a graph of users breadth-first from random nodes, and keep the users reached with all links
+    among them (OMen §6.1).
 
     \b
     Example:

@@ -223,7 +223,9 @@ def machinery(
     verbose: bool = False,
     budget: str | None = None,
 ) -> Iterator[Machinery]:
-    """Spark where a master is named, or where nobody asks for processes and it is there; progress and notes on stderr."""
+    """Spark where a master is named, or where nobody asks for processes and it is there; progress and notes
+    on stderr.
+    """
     from topicweave.choose.planning import parse_budget
     from topicweave.cli.progress import progress
     from topicweave.errors import BadInput

@@ -65,8 +65,8 @@ def generate(
 ) -> None:
     """Draw a synthetic workload and write it to a folder of Parquet tables.
 
-    Without MODEL it is SpiderCast's, small, and drawn in this process. The same seed gives the same rows on any machine, any
-    number of cores and any cluster. The same command continues one that was stopped.
+    Without MODEL it is SpiderCast's, small, and drawn in this process. The same seed gives the same rows on
+    any machine, any number of cores and any cluster. The same command continues one that was stopped.
 
     \b
     Examples:

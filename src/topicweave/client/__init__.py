@@ -1,4 +1,5 @@
-"""The Python client: it uses a node in another process, over HTTP and WebSocket. It needs msgspec and websockets, and nothing heavier.
+"""The Python client: it uses a node in another process, over HTTP and WebSocket. It needs msgspec and
+websockets, and nothing heavier.
 
 async with RemoteNode("127.0.0.1:8000") as node:
     await node.subscribe("news")

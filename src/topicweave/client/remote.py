@@ -1,7 +1,9 @@
-"""A node that runs elsewhere, as an application holds it in its hands: typed, and connected again whenever the connection is lost.
+"""A node that runs elsewhere, as an application holds it in its hands: typed, and connected again whenever
+the connection is lost.
 
-After a loss its topics are subscribed to again, with what came since the last word of the node; what had come already is left out. What was published and
-not answered is not published again: nobody knows whether it went out.
+After a loss its topics are subscribed to again, with what came since the last word of the node; what had come
+already is left out. What was published and not answered is not published again: nobody knows whether it went
+out.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 PING_EVERY = 10.0
 """A node that does not answer a ping within the same time again counts as lost."""
 OVERLAP = 10.0
-"""After a lost connection, ask for events from this many seconds before the node's last word on: some may have been on their way."""
+"""After a lost connection, ask for events from this many seconds before the node's last word on: some may
+have been on their way.
+"""
 REMEMBERED = 65_536
 """How many events the client remembers, to leave out those that come again."""
 MOST_UNREAD = 10_000
@@ -57,12 +61,13 @@ class _Refused(TopicweaveError):
 
 
 class RemoteNode:
-    """A client of one node, for the length of an `async with` block. The first connection must succeed. Later ones are retried without end.
+    """A client of one node, for the length of an `async with` block. The first connection must succeed. Later
+    ones are retried without end.
 
-    address   the node's HTTP address, as the node prints it; `https://…` if a proxy adds TLS
-    on_gap    called with events that will not come; the reason `unread` means events beyond `most_unread` that the program did not read
-    on_incomplete  called with patterns some of whose topics are unknown
-    on_state  called when the connection comes (True) and goes (False), with the reason
+    address   the node's HTTP address, as the node prints it; `https://…` if a proxy adds TLS on_gap    called
+    with events that will not come; the reason `unread` means events beyond `most_unread` that the program did
+    not read on_incomplete  called with patterns some of whose topics are unknown on_state  called when the
+    connection comes (True) and goes (False), with the reason
     """
 
     def __init__(
@@ -129,7 +134,9 @@ class RemoteNode:
         return sorted(self._topics)
 
     async def subscribe(self, *topics: str, last: int = 0, since: float | None = None) -> None:
-        """Want topics, or patterns such as `zone/+/door` or `zone/7/#`, and first the `last` events of each, or those `since` a moment (Unix time)."""
+        """Want topics, or patterns such as `zone/+/door` or `zone/7/#`, and first the `last` events of each,
+        or those `since` a moment (Unix time).
+        """
         for some in _portions(topics):
             await self._tell(Request(subscribe=some, last=last, since=since))
             self._topics.update(some)
@@ -143,7 +150,9 @@ class RemoteNode:
     async def publish(
         self, topic: str, payload: bytes, *, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
     ) -> ReceiptJson:
-        """Let the node publish. Waits while there is no connection; if it is lost before the receipt came, that is an error, and the event may have gone out."""
+        """Let the node publish. Waits while there is no connection; if it is lost before the receipt came,
+        that is an error, and the event may have gone out.
+        """
         encoded = base64.b64encode(payload).decode()
         reply = await self._ask(
             Request(publish=PublishRequest(topic, "", encoded, wait_for, timeout, retain))

@@ -72,7 +72,9 @@ def events_through(
     on_gap: Callable[[str], None] = lambda gap: None,
     on_incomplete: Callable[[str], None] = lambda incomplete: None,
 ) -> Iterator[str]:
-    """Subscribe to topics and patterns through a running node; yields events as JSON text. A node that goes away is an error."""
+    """Subscribe to topics and patterns through a running node; yields events as JSON text. A node that goes
+    away is an error.
+    """
     from websockets.exceptions import ConnectionClosed, WebSocketException
     from websockets.sync.client import connect
 

@@ -31,8 +31,9 @@ class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A WebSocket message to the node: one of these. With `subscribe`: `last` events of each topic, or those `since` a moment (Unix time).
-    One with nothing in it asks whether the node is there."""
+    """A WebSocket message to the node: one of these. With `subscribe`: `last` events of each topic, or those
+    `since` a moment (Unix time). One with nothing in it asks whether the node is there.
+    """
 
     subscribe: Topics | None = None
     last: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
@@ -78,12 +79,16 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
     first: int
     last: int
     reason: str
-    """`passed`: later ones came. `told`: a neighbour says there were any. `older life`: the publisher began anew. `before`: they may be older than the subscription.
-    `unread`: they came, and the reader did not take them in time."""
+    """`passed`: later ones came. `told`: a neighbour says there were any. `older life`: the publisher began
+    anew. `before`: they may be older than the subscription. `unread`: they came, and the reader did not take
+    them in time.
+    """
 
 
 class Incomplete(msgspec.Struct, frozen=True):
-    """Not all topics that a pattern matches are known here: some below a prefix are missing. Without a reason: what was missing is known."""
+    """Not all topics that a pattern matches are known here: some below a prefix are missing. Without a
+    reason: what was missing is known.
+    """
 
     pattern: str
     prefix: str
@@ -103,8 +108,9 @@ class ReceiptJson(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
-    """A WebSocket message from the node: an event, a gap (events that will not come), a pattern that is not complete, or the answer to the oldest request
-    not yet answered."""
+    """A WebSocket message from the node: an event, a gap (events that will not come), a pattern that is not
+    complete, or the answer to the oldest request not yet answered.
+    """
 
     event: EventJson | None = None
     gap: Gap | None = None

@@ -2,11 +2,12 @@
 
 Theory of operation
 -------------------
-- An AS with one or two neighbours is a stub; the others carry traffic for each other. (Of CAIDA's graph of November 2007
-  20,402 ASes are stubs by this rule; the paper's graph has 20,062.) Each host gets a stub of its own.
+- An AS with one or two neighbours is a stub; the others carry traffic for each other. (Of CAIDA's graph of
+  November 2007 20,402 ASes are stubs by this rule; the paper's graph has 20,062.) Each host gets a stub of
+  its own.
 - Every link has a latency, drawn as the paper says: 10% of links in 0 to 4 ms, 30% in 4 to 30 ms, 60% in 30 to 115 ms.
-- A route takes the fewest ASes; among those, the least latency. (Routes of least latency would all pass a few lucky hubs and turn
-  the network into a star of short paths, unlike PlanetLab's.)
+- A route takes the fewest ASes; among those, the least latency. (Routes of least latency would all pass a few
+  lucky hubs and turn the network into a star of short paths, unlike PlanetLab's.)
 - The sum of link latencies along a route is the **round-trip time**: so read, the paper's figures give PlanetLab's
   distribution (median about 135 ms, 95th percentile about 325 ms); as one-way delays they would be twice too long.
 - Fluctuation: each pair of hosts follows, over time, a PlanetLab pair whose median round trip is nearest to its own.
@@ -74,9 +75,9 @@ class ASGraph:
 def generated_graph(ases: int, seed: int) -> ASGraph:
     """Grown by preferential attachment, of the same kind as the measured graphs.
 
-    Four newcomers of five are stubs that buy from one or two providers, the fifth is a provider itself with four links.
-    Only providers are bought from, in proportion to their links; half of the time two are drawn and the larger taken: the few
-    hubs that make measured routes about four hops long.
+    Four newcomers of five are stubs that buy from one or two providers, the fifth is a provider itself with
+    four links. Only providers are bought from, in proportion to their links; half of the time two are drawn
+    and the larger taken: the few hubs that make measured routes about four hops long.
     """
     if ases < 10:
         raise BadInput(f"AS graph of {ases} ASes: ask for at least 10")
@@ -214,8 +215,8 @@ class PairDelays:
 class FluctuatingDelays:
     """Each pair follows a measured series: that of the measured pair whose median round trip is nearest to its own.
 
-    Among the sixteen nearest one is taken by the pair's numbers, so that pairs of equal distance do not move in step. After
-    the last slice the series starts again.
+    Among the sixteen nearest one is taken by the pair's numbers, so that pairs of equal distance do not move
+    in step. After the last slice the series starts again.
     """
 
     def __init__(

@@ -42,8 +42,9 @@ def _read_once(name: str, _stamp: str) -> tuple[Sessions, ...]:
 def alternating(rows: pa.Table) -> pa.Table:
     """Of machine events the joins and leaves that change something, in the order of time, file and line.
 
-    Of several changes of a machine at one moment the last counts; of a run of equal ones the first; and a machine that was never
-    added can't be removed. `topicweave.pipeline.tables_of` sets the others aside with a reason.
+    Of several changes of a machine at one moment the last counts; of a run of equal ones the first; and a
+    machine that was never added can't be removed. `topicweave.pipeline.tables_of` sets the others aside with
+    a reason.
     """
     changes = rows.filter(pc.not_equal(rows["change"], "update"))
     file = changes["file"].cast(pa.string())
@@ -73,10 +74,10 @@ def with_churn(
 ) -> Workload:
     """The workload with a trace laid over it: each node lives the life of a random host of the trace.
 
-    `changes` has time, node and change; `hosts` has node and, of a trace of sessions, how many `sessions` each had. Hosts are
-    dealt out in a random order, and once all are used again from the first (Rappel §6.1.3 replicates its trace too). With
-    `seconds` the trace's length is scaled to that. A host that the trace never saw up is down throughout: its node joins at the
-    trace's end.
+    `changes` has time, node and change; `hosts` has node and, of a trace of sessions, how many `sessions`
+    each had. Hosts are dealt out in a random order, and once all are used again from the first (Rappel §6.1.3
+    replicates its trace too). With `seconds` the trace's length is scaled to that. A host that the trace
+    never saw up is down throughout: its node joins at the trace's end.
     """
     if seconds is not None and not seconds > 0:
         raise BadInput(f"{seconds} seconds: too short; scale to a positive length")

@@ -85,7 +85,9 @@ def _line_of(stream: IO[bytes]) -> str:
 
 
 def contents(file: Path) -> list[Any]:
-    """What a file holds, wherever it lies: its size and a hash. It is read again when its size or time of change is another."""
+    """What a file holds, wherever it lies: its size and a hash. It is read again when its size or time of
+    change is another.
+    """
     (_, size, changed), *_ = fingerprint([file])
     return [size, _hash(file, size, changed)]
 

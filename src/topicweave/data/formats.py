@@ -1,7 +1,7 @@
 """The formats that traces come in: how each is read, and where the real data sets are.
 
-A format turns a file's lines into rows of one schema (see parsing.py). `topicweave.pipeline.importing` reads them on Spark into
-folders of tables, `topicweave.data.reading` in memory.
+A format turns a file's lines into rows of one schema (see parsing.py). `topicweave.pipeline.importing` reads
+them on Spark into folders of tables, `topicweave.data.reading` in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Comings and goings of one's own: sessions or changes from a file or from a folder that `workload import` made.
 
-A file holds sessions (`node,start,end`), changes (`time,node,change`), availability lines (`host n start end …`) or Google's
-machine events. Times are seconds.
+A file holds sessions (`node,start,end`), changes (`time,node,change`), availability lines (`host n start end
+…`) or Google's machine events. Times are seconds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def read_trace(path: Path) -> Trace:
 
 
 def lived(workload: Workload, trace: Trace, *, speed: float = 1.0, seed: int = 0) -> tuple[Workload, str]:
-    """The workload with the trace's changes, its time passing `speed` times as fast; and whose life which node lives."""
+    """The workload with the trace's changes, its time passing `speed` times as fast; and whose life which
+    node lives.
+    """
     if not speed > 0:
         raise BadInput(f"churn speed {speed:g}: must be more than 0; 60 makes a minute of the trace a second")
     hosts = set(trace.hosts["node"].to_pylist())

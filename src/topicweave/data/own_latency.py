@@ -1,7 +1,8 @@
 """Latency of one's own: a matrix, a list of pairs, coordinates, or a folder that `workload import` made.
 
-Matrices and pairs are round-trip times, coordinates are one way; numbers are milliseconds unless said otherwise. What can't be
-true (not a number, negative, a median that no network has) is refused with its place.
+Matrices and pairs are round-trip times, coordinates are one way; numbers are milliseconds unless said
+otherwise. What can't be true (not a number, negative, a median that no network has) is refused with its
+place.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def _imported(folder: Path) -> Distances:
 
 
 def _table(path: Path, rows: TextRows) -> Distances:
-    """What a text file holds is told by its columns: a name and a number for each row, two names and one, or only numbers."""
+    """What a text file holds is told by its columns: a name and a number for each row, two names and one, or
+    only numbers.
+    """
     table = rows.table
     names, width = table.column_names, table.num_columns
     if table.column_names == ["1st name", "others"]:

@@ -1,6 +1,7 @@
 """What lines of the known formats say, a block of lines at a time, in whole-column operations.
 
-Each `…_lines` function makes a `Parse` (see lines.py); Spark tasks and readers in memory use the same. Comments (`#`) and blank lines are passed over.
+Each `…_lines` function makes a `Parse` (see lines.py); Spark tasks and readers in memory use the same.
+Comments (`#`) and blank lines are passed over.
 """
 
 from __future__ import annotations
@@ -239,7 +240,9 @@ def _sessions(cells: list[str]) -> list[tuple[float, str]] | str:
 
 
 def rtt_lines(delimiter: str, hosts: int, per_second: float = 1000.0) -> Parse:
-    """One row of a square matrix of times per line, milliseconds if not said otherwise; the line's number is the host's."""
+    """One row of a square matrix of times per line, milliseconds if not said otherwise; the line's number is
+    the host's.
+    """
 
     def parse(texts: Any, first: bool) -> Parsed:
         fields = fields_of(texts, meant(texts, False, first), delimiter, [hosts])

@@ -1,7 +1,7 @@
 """Traces read in memory: the rows of a file, and the workload that its subscriptions make.
 
-Whatever fits in memory is read here without Spark. `topicweave.pipeline.importing` does the same to files of any size; both give
-the same workload.
+Whatever fits in memory is read here without Spark. `topicweave.pipeline.importing` does the same to files of
+any size; both give the same workload.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def users(rows: pa.Table, options: LineOptions, path: Path) -> Workload:
 
 
 def pairs(rows: pa.Table, path: Path) -> Workload:
-    """Users and topics of two kinds. With times it is an edit log: who edited a page wants it (Magnet §4.5), and a page's rate
-    is its edits over the log's length.
+    """Users and topics of two kinds. With times it is an edit log: who edited a page wants it (Magnet §4.5),
+    and a page's rate is its edits over the log's length.
     """
     wishes = rows.select(["node", "topic"]).drop_null()
     counts = wishes.group_by("topic", use_threads=False).aggregate([([], "count_all")])

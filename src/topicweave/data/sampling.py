@@ -1,8 +1,8 @@
 """Smaller workloads out of large ones, as the papers take them: one reading of each paper's section, in memory.
 
-`topicweave.pipeline.sample` does the same on Spark to workloads of any size; the same seed gives the same sample in both, at any
-number of partitions. Random choices go by a hash of the seed and the name, so they do not depend on how rows are spread or
-ordered: the k chosen are the k with the smallest hashes.
+`topicweave.pipeline.sample` does the same on Spark to workloads of any size; the same seed gives the same
+sample in both, at any number of partitions. Random choices go by a hash of the seed and the name, so they do
+not depend on how rows are spread or ordered: the k chosen are the k with the smallest hashes.
 
 In every sample a node keeps its place and its comings and goings, and a topic that nobody in it wants is left out.
 """
@@ -50,9 +50,10 @@ def breadth_first(
 ) -> Workload:
     """OMen §6.1: from a few random users breadth first to `nodes` users; all links among them are kept.
 
-    The paper traverses "the social graph": from a user to whom it follows and to who follows it (`follow="both"`; "out" is along
-    whom it follows only). Of the level that would be too many, users at random. Where a search ends before it has enough, another
-    random user is begun from. A user stays in the sample even if it follows nobody in it: the paper counts the nodes reached.
+    The paper traverses "the social graph": from a user to whom it follows and to who follows it
+    (`follow="both"`; "out" is along whom it follows only). Of the level that would be too many, users at
+    random. Where a search ends before it has enough, another random user is begun from. A user stays in the
+    sample even if it follows nobody in it: the paper counts the nodes reached.
     """
     check_search(nodes, seeds)
     if nodes > workload.nodes:
@@ -80,7 +81,8 @@ def breadth_first(
 
 
 def followed(workload: Workload, *, nodes: int, seed: int = 0) -> Workload:
-    """Vitis §IV-E: random users and all whom they follow, until there are `nodes` or a few more; all relations between these.
+    """Vitis §IV-E: random users and all whom they follow, until there are `nodes` or a few more; all
+    relations between these.
 
     The paper calls this "multiple breadth first searches" and gets "nearly 10000" nodes.
     """
@@ -97,13 +99,14 @@ def followed(workload: Workload, *, nodes: int, seed: int = 0) -> Workload:
 
 
 def universe(workload: Workload, *, seeds: int, publishers: int, seed: int = 0) -> Workload:
-    """Rappel §6.1.2: random seed journals, all who subscribe to at least one of them, and of the journals that these subscribe to
-    the `publishers` most subscribed to among them; other subscriptions are dropped.
+    """Rappel §6.1.2: random seed journals, all who subscribe to at least one of them, and of the journals
+    that these subscribe to the `publishers` most subscribed to among them; other subscriptions are dropped.
 
-    A user who then wants nothing is no subscriber and is left out. So read, the paper's own numbers agree: 10,000 seeds gave
-    304,814 users, 30 each or more where seeds are fewer, but 250 seeds gave 5,582 subscribers to 100 publishers. "Their respective
-    journals" are the journals that users subscribe to; the other reading, those that they write, has no meaning where topics are no
-    users. Of journals equally wanted the one whose name sorts first is taken.
+    A user who then wants nothing is no subscriber and is left out. So read, the paper's own numbers agree:
+    10,000 seeds gave 304,814 users, 30 each or more where seeds are fewer, but 250 seeds gave 5,582
+    subscribers to 100 publishers. "Their respective journals" are the journals that users subscribe to; the
+    other reading, those that they write, has no meaning where topics are no users. Of journals equally wanted
+    the one whose name sorts first is taken.
     """
     check_universe(seeds, publishers)
     kept, popular = _universe(workload, _first_seed(workload, seed), seeds, publishers)
@@ -113,8 +116,8 @@ def universe(workload: Workload, *, seeds: int, publishers: int, seed: int = 0) 
 def subscribers_of_popular(
     workload: Workload, *, subscribers: int, publishers: int, seed: int = 0
 ) -> tuple[Workload, list[str]]:
-    """The universe (Rappel §6.1.2) of as few seeds as give so many subscribers, cut to that number at random; and its publishers,
-    the most wanted first.
+    """The universe (Rappel §6.1.2) of as few seeds as give so many subscribers, cut to that number at random;
+    and its publishers, the most wanted first.
     """
     check_universe(1, publishers)
     first = _first_seed(workload, seed)
@@ -135,7 +138,9 @@ def subscribers_of_popular(
 
 
 def _first_seed(workload: Workload, seed: int) -> IntArray:
-    """Per user, the place in the random order of topics of the first that it wants; of those who want nothing, beyond all."""
+    """Per user, the place in the random order of topics of the first that it wants; of those who want
+    nothing, beyond all.
+    """
     wanted = np.bincount(workload.topic_index, minlength=workload.topics) > 0
     chance = chances(seed, workload.topic_names)
     place = np.full(workload.topics, workload.topics, np.int64)
@@ -175,11 +180,12 @@ def random_topics(workload: Workload, *, topics: int, seed: int = 0) -> Workload
 def neighbourhood(workload: Workload, count: int, seed: int = 0) -> Workload:
     """So many of the nodes, chosen by what they have in common, with all their topics.
 
-    A few nodes drawn at random out of many share next to nothing: nearly every topic is left with one subscriber. So nodes are
-    added in rounds, each as large as all before it: those of whose topics the largest share is wanted in the sample already.
-    Chosen among all, those would be nodes that want one popular topic and nothing else; so each is chosen among the nodes with
-    lists of about the same length (`bands_for`), in a random order of lengths. Lengths come out as they are in the whole, and
-    audiences are kept as far as so few nodes allow.
+    A few nodes drawn at random out of many share next to nothing: nearly every topic is left with one
+    subscriber. So nodes are added in rounds, each as large as all before it: those of whose topics the
+    largest share is wanted in the sample already. Chosen among all, those would be nodes that want one
+    popular topic and nothing else; so each is chosen among the nodes with lists of about the same length
+    (`bands_for`), in a random order of lengths. Lengths come out as they are in the whole, and audiences are
+    kept as far as so few nodes allow.
     """
     if count >= workload.nodes:
         return workload

@@ -1,7 +1,8 @@
 """How a text file of subscriptions is written: separator, quotes, header, columns or lists.
 
-DuckDB's CSV sniffer finds separator, quote and types from a sample of the lines. It knows neither runs of blanks nor `::` nor arrows, wants
-every line of one length, and takes the first line of an all-text file for a header. These are decided here.
+DuckDB's CSV sniffer finds separator, quote and types from a sample of the lines. It knows neither runs of
+blanks nor `::` nor arrows, wants every line of one length, and takes the first line of an all-text file for a
+header. These are decided here.
 """
 
 from __future__ import annotations
@@ -270,7 +271,9 @@ def _by_counting(path: Path, lines: Sequence[str], first_line: int, delimiter: s
 
 
 def _lists(rows: list[list[str]], delimiter: str, header: bool) -> tuple[str, bool]:
-    """The separator of the topics, if every line is a node and all its topics, and whether these share a cell; else nothing."""
+    """The separator of the topics, if every line is a node and all its topics, and whether these share a
+    cell; else nothing.
+    """
     below = rows[header:]
     if len(rows) < 3:
         return "", False
@@ -302,7 +305,9 @@ def _are_sentences(rows: list[list[str]]) -> bool:
 
 
 def _is_list(cell: str, sign: str, *, sure: bool, decimals: bool) -> bool:
-    """Whether a cell holds several names. A comma with a blank behind it stands in sentences too; one between digits may be a decimal sign."""
+    """Whether a cell holds several names. A comma with a blank behind it stands in sentences too; one between
+    digits may be a decimal sign.
+    """
     if len([name for name in cell.split(sign) if name.strip()]) < 2:
         return False
     return sure or not (", " in cell or (decimals and re.fullmatch(r"\s*\d+,\d+\s*", cell)))
@@ -314,7 +319,9 @@ def _is_singular(name: str) -> bool:
 
 
 def _names_lists(rows: list[list[str]]) -> bool:
-    """Whether the first line says what stands in the lists below: two words that name columns, and nothing else has these names."""
+    """Whether the first line says what stands in the lists below: two words that name columns, and nothing
+    else has these names.
+    """
     first = [cell.strip() for cell in rows[0]]
     others = {cell.strip() for row in rows[1:] for cell in row}
     return len(first) == 2 and not others & set(first) and all(map(_names_a_column, first))

@@ -1,7 +1,8 @@
 """Subscriptions from any file that holds them, and what was understood of it.
 
-A file is a table (text in columns, Parquet, JSON records), lists (`user item item …`, JSON `{user: [topics]}`), packed or not. Which
-columns are meant is told by their names, or is said by the caller; what was taken for what stands in `Understood`.
+A file is a table (text in columns, Parquet, JSON records), lists (`user item item …`, JSON `{user:
+[topics]}`), packed or not. Which columns are meant is told by their names, or is said by the caller; what was
+taken for what stands in `Understood`.
 """
 
 from __future__ import annotations

@@ -157,7 +157,9 @@ def _first_lines(text: str) -> list[str]:
 
 
 def _after_comments(text: str) -> tuple[int, str]:
-    """Where the comments at the start end, and what the last of them says. Where most lines start with `#` it starts names."""
+    """Where the comments at the start end, and what the last of them says. Where most lines start with `#` it
+    starts names.
+    """
     sample = text[:65536].splitlines()
     if sum(line.startswith("#") for line in sample) > 0.5 * len(sample) and len(sample) > 5:
         return 0, ""

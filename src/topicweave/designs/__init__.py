@@ -4,8 +4,8 @@
 
     overlay = low_oda(Instance.of_workload(workload))
 
-`problem` states the problem. `reference` solves it by definition, `small` with NumPy alone, `compiled` with Numba. The three give the
-same edges in the same order.
+`problem` states the problem. `reference` solves it by definition, `small` with NumPy alone, `compiled` with
+Numba. The three give the same edges in the same order.
 """
 
 from topicweave.designs.design import (

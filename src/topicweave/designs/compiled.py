@@ -1,21 +1,23 @@
 """The designs compiled with Numba: whole networks of tens of thousands of nodes.
 
-Theory of operation
--------------------
-Weights only ever fall: taking an edge joins components, and no edge joins more than before. So a greatest weight once seen is an upper bound
-for ever, and need not be looked at again until it is the greatest of all bounds.
+Theory of operation ------------------- Weights only ever fall: taking an edge joins components, and no edge
+joins more than before. So a greatest weight once seen is an upper bound for ever, and need not be looked at
+again until it is the greatest of all bounds.
 
-- Each node u has a row: its edges to all v > u. A `Tracker` keeps, per row, a bound on the greatest weight and the column at which it was last
-  seen. Columns before it are known to be lighter than the bound, so a search goes on from there, and passes over a row
-  once per weight it takes, not once per edge.
-- Levels: the greatest bound of all rows falls step by step, and rows of one level are visited in order. That gives the tie rule for free.
-- For e2, nodes whose degree has reached the maximum are blocked. While the maximum stands, blocked nodes only get more, so the same
-  tracker works. When the maximum rises, those that come free bring their row and column back in.
+- Each node u has a row: its edges to all v > u. A `Tracker` keeps, per row, a bound on the greatest weight
+  and the column at which it was last seen. Columns before it are known to be lighter than the bound, so a
+  search goes on from there, and passes over a row once per weight it takes, not once per edge.
+- Levels: the greatest bound of all rows falls step by step, and rows of one level are visited in order. That
+  gives the tie rule for free.
+- For e2, nodes whose degree has reached the maximum are blocked. While the maximum stands, blocked nodes only
+  get more, so the same tracker works. When the maximum rises, those that come free bring their row and column
+  back in.
 - Components are circular lists of slots, spliced when joined; the smaller part gets the larger one's number.
 
-Weights are kept in a matrix up to `DENSE_NODES` nodes: joining components A and B takes 1 off the weight of A x B, which sums up to one
-decrement per pair of subscribers of a topic. Beyond that there is no matrix: a row is counted anew from the topics' subscriber lists
-whenever it is visited, and memory grows with the subscriptions only.
+Weights are kept in a matrix up to `DENSE_NODES` nodes: joining components A and B takes 1 off the weight of A
+x B, which sums up to one decrement per pair of subscribers of a topic. Beyond that there is no matrix: a row
+is counted anew from the topics' subscriber lists whenever it is visited, and memory grows with the
+subscriptions only.
 """
 
 from __future__ import annotations

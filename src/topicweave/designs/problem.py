@@ -1,8 +1,9 @@
 """What a design is asked: who wants what, what is joined already, and how far degrees have grown.
 
-The designs differ in one number only. LowODA (Onus and Richa, ICDCS 2010; OMen §4.1) looks at two edges: e1, the heaviest of all, and e2,
-the heaviest among those that raise the maximum degree least. It takes e1 if its weight exceeds rho times that of e2, else e2. So GM, which
-always takes the heaviest, is LowODA with rho = 0, and MinMaxODA, which always takes e2, is LowODA with rho without bound.
+The designs differ in one number only. LowODA (Onus and Richa, ICDCS 2010; OMen §4.1) looks at two edges: e1,
+the heaviest of all, and e2, the heaviest among those that raise the maximum degree least. It takes e1 if its
+weight exceeds rho times that of e2, else e2. So GM, which always takes the heaviest, is LowODA with rho = 0,
+and MinMaxODA, which always takes e2, is LowODA with rho without bound.
 
 Rules kept by every engine
 --------------------------
@@ -111,8 +112,9 @@ class Problem:
     ) -> Problem:
         """Start from existing edges.
 
-        Of a subset of a larger overlay these are the edges inside it. What the rest of the overlay joins can be told by `labels` (which then
-        replace what the edges join), degrees beyond those edges by `degrees`, a higher degree elsewhere by `ceiling`.
+        Of a subset of a larger overlay these are the edges inside it. What the rest of the overlay joins can
+        be told by `labels` (which then replace what the edges join), degrees beyond those edges by `degrees`,
+        a higher degree elsewhere by `ceiling`.
         """
         pairs = np.asarray(edges, np.int64).reshape(-1, 2)
         if degrees is None:

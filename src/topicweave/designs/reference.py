@@ -1,4 +1,6 @@
-"""The designs by definition: all weights anew for every edge. What the other engines are checked and measured against."""
+"""The designs by definition: all weights anew for every edge. What the other engines are checked and measured
+against.
+"""
 
 from __future__ import annotations
 

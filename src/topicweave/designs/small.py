@@ -1,7 +1,7 @@
 """The designs with NumPy alone, by a full matrix of weights: for the few dozen nodes of an OMen shadow set.
 
-Taking an edge costs a few passes over the matrix, so time grows with the square of the nodes for each edge. A node that repairs an overlay
-needs no more than this; `compiled` is for whole networks.
+Taking an edge costs a few passes over the matrix, so time grows with the square of the nodes for each edge. A
+node that repairs an overlay needs no more than this; `compiled` is for whole networks.
 """
 
 from __future__ import annotations

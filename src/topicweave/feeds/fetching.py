@@ -1,4 +1,6 @@
-"""Asking a source politely: only for changes, not against its robots.txt, not too often one host, and never for too much."""
+"""Asking a source politely: only for changes, not against its robots.txt, not too often one host, and never
+for too much.
+"""
 
 from __future__ import annotations
 

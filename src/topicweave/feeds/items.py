@@ -35,7 +35,9 @@ class PollClaim(msgspec.Struct, frozen=True, array_like=True, tag="claim"):
 
 
 class Polled(msgspec.Struct, frozen=True, array_like=True, tag="polled"):
-    """I polled it; the next poll is due after so many seconds. What the source said goes along, so that whoever polls next can ask for changes only."""
+    """I polled it; the next poll is due after so many seconds. What the source said goes along, so that
+    whoever polls next can ask for changes only.
+    """
 
     due: Annotated[float, msgspec.Meta(ge=0, le=7 * 86400.0)]
     turns_left: Annotated[int, msgspec.Meta(ge=0, le=1000)]

@@ -1,8 +1,9 @@
 """A reader: a node that wants its feeds' topics, polls those whose turn is its own, and shows what came.
 
-Theory of operation: each feed is a topic. Readers of a feed agree on one of them that polls it (`rota`). It publishes what is new, one event for each item,
-and then that it polled. The others believe it, but for samples: now and then a reader asks the source itself, and compares. Who told what the source
-does not say, twice, is not believed any more: what came from it goes, and its polls do not count.
+Theory of operation: each feed is a topic. Readers of a feed agree on one of them that polls it (`rota`). It
+publishes what is new, one event for each item, and then that it polled. The others believe it, but for
+samples: now and then a reader asks the source itself, and compares. Who told what the source does not say,
+twice, is not believed any more: what came from it goes, and its polls do not count.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ class FeedCounts(msgspec.Struct):
 
 
 class FeedReader:
-    """Runs beside a node that keeps its events for it. `folder` keeps the items, `out` gets the pages; None: neither."""
+    """Runs beside a node that keeps its events for it. `folder` keeps the items, `out` gets the pages; None:
+    neither.
+    """
 
     def __init__(
         self,

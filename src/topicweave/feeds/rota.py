@@ -2,12 +2,16 @@
 
 Rules kept
 ----------
-1. Whoever hears that the feed was polled waits until the next poll is due, and a random while longer. So the one who polls is left alone while it goes on,
-   and when it falls silent, one of the others is the first to notice.
-2. Who notices says so (a claim) and waits a moment. Of several that claim at once the lowest name polls, and the others wait again.
-3. Who has polled `turns` times in a row says that it ends there, and waits longer than others do: the next one is somebody else, if there is somebody.
+1. Whoever hears that the feed was polled waits until the next poll is due, and a random while longer. So the
+   one who polls is left alone while it goes on, and when it falls silent, one of the others is the first to
+   notice.
+2. Who notices says so (a claim) and waits a moment. Of several that claim at once the lowest name polls, and
+   the others wait again.
+3. Who has polled `turns` times in a row says that it ends there, and waits longer than others do: the next
+   one is somebody else, if there is somebody.
 4. Who hears nobody at all polls by itself: a reader that is alone reads all the same.
-5. A feed that makes trouble is polled more and more seldom, up to once a day; so says the poll, and everybody goes by it.
+5. A feed that makes trouble is polled more and more seldom, up to once a day; so says the poll, and everybody
+   goes by it.
 """
 
 from __future__ import annotations
@@ -72,7 +76,9 @@ class Rota:
         return Act.POLL
 
     def polled(self, now: float, good: bool, wait: float = 0.0) -> tuple[float, int]:
-        """This reader polled; `wait` is what the source asks for. Returns after how long the next poll is due, and how many turns are left."""
+        """This reader polled; `wait` is what the source asks for. Returns after how long the next poll is
+        due, and how many turns are left.
+        """
         self._failures = 0 if good else self._failures + 1
         pause = self._period * 2.0 ** min(self._failures, 16)
         pause = min(max(pause, wait), max(MOST_PAUSE, self._period))

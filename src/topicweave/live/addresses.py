@@ -1,8 +1,9 @@
 """The address book: at which address each node can be reached. Bounded in size.
 
-In a swarm with keys an address counts only if its node signed it. So no node can make others dial an address in somebody else's name. Of two addresses the one
-that was signed later counts. Without keys nodes talk on this machine only. Then an address that a peer told us itself is confirmed, and hearsay does not replace
-it until it has failed. Addresses that fail are forgotten.
+In a swarm with keys an address counts only if its node signed it. So no node can make others dial an address
+in somebody else's name. Of two addresses the one that was signed later counts. Without keys nodes talk on
+this machine only. Then an address that a peer told us itself is confirmed, and hearsay does not replace it
+until it has failed. Addresses that fail are forgotten.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from topicweave.model.ids import NodeId
 
 
 class AddressBook:
-    """The longest unused entry goes when there are too many. `proves` says whether a record's signature is good; None asks for none."""
+    """The longest unused entry goes when there are too many. `proves` says whether a record's signature is
+    good; None asks for none.
+    """
 
     def __init__(self, owner: NodeId, limit: int, proves: Callable[[AddressOf], bool] | None) -> None:
         self._owner = owner

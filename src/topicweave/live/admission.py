@@ -1,10 +1,13 @@
-"""Which connections may come in, and which must go: connections that have not said hello, and room for members. No I/O, no clock.
+"""Which connections may come in, and which must go: connections that have not said hello, and room for
+members. No I/O, no clock.
 
 Rules kept
 ----------
-1. A new connection is always let in. If there are too many that have not said hello, the oldest one of the address with most of them is closed. So a peer that
-   says hello quickly gets through, however many strangers sit and wait.
-2. When all places are taken, a connection that is no link of the overlay is closed. The last eighth of the places is for members that the node knew already.
+1. A new connection is always let in. If there are too many that have not said hello, the oldest one of the
+   address with most of them is closed. So a peer that says hello quickly gets through, however many strangers
+   sit and wait.
+2. When all places are taken, a connection that is no link of the overlay is closed. The last eighth of the
+   places is for members that the node knew already.
 """
 
 from __future__ import annotations

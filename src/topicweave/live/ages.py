@@ -1,7 +1,8 @@
 """The ages of events that come late: caught up, asked for again, or kept for the first subscriber.
 
-A node that hands an event on later than it got it first says how old the event is (`Aged`). Ages are durations, so clocks need not agree. An event without an age
-came at once, or through a node that keeps no log of it.
+A node that hands an event on later than it got it first says how old the event is (`Aged`). Ages are
+durations, so clocks need not agree. An event without an age came at once, or through a node that keeps no log
+of it.
 """
 
 from __future__ import annotations

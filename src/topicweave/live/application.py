@@ -38,7 +38,9 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     neighbours: int
     """How many neighbours the event was sent to at once."""
     accepted: int = 0
-    """How many neighbours said that they accepted the event: it is genuine, and written down if they have a data folder. They are asked with `wait_for` only."""
+    """How many neighbours said that they accepted the event: it is genuine, and written down if they have a
+    data folder. They are asked with `wait_for` only.
+    """
     refused: dict[str, int] = {}
     """How many neighbours refused it, by reason."""
     reason: str = ""
@@ -49,8 +51,8 @@ MOST_GAPS = 1024
 
 
 class GapQueue:
-    """Gaps that wait for one reader. Gaps of one stream that touch are merged. When more than `MOST_GAPS` wait, each new one is merged with
-    the last one of its stream; a merged gap may include events that came.
+    """Gaps that wait for one reader. Gaps of one stream that touch are merged. When more than `MOST_GAPS`
+    wait, each new one is merged with the last one of its stream; a merged gap may include events that came.
 
     >>> gaps = GapQueue()
     >>> for first in (1, 2, 7):

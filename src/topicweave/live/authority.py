@@ -1,7 +1,8 @@
 """A swarm's own certificate authority: `topicweave keys new-swarm`, `topicweave keys issue NAME`.
 
-Files of a swarm: `swarm.crt` (for everybody) and `swarm.key` (stays where certificates are issued). Of a node: `node.crt`, `node.key` and a copy of
-`swarm.crt`. Private keys are readable by their owner only and never overwritten.
+Files of a swarm: `swarm.crt` (for everybody) and `swarm.key` (stays where certificates are issued). Of a
+node: `node.crt`, `node.key` and a copy of `swarm.crt`. Private keys are readable by their owner only and
+never overwritten.
 """
 
 from __future__ import annotations
@@ -132,7 +133,9 @@ class _Issued(msgspec.Struct):
 
 
 def revoke_certificates(swarm_folder: str | Path, which: str) -> tuple[int, Path]:
-    """Take back all certificates of a name, or the one in a file; returns how many are revoked in all, and the list's file."""
+    """Take back all certificates of a name, or the one in a file; returns how many are revoked in all, and
+    the list's file.
+    """
     swarm_folder = Path(swarm_folder)
     _, ca_key = _authority(swarm_folder)
     serials: set[int] = set()

@@ -1,7 +1,8 @@
-"""A copy of a running node's data folder. The node makes it, because it has the folder locked, and hands it out over HTTP.
+"""A copy of a running node's data folder. The node makes it, because it has the folder locked, and hands it
+out over HTTP.
 
-The node writes the copy beside its own file, on the data folder's thread, and sends it from there. The copy's file has no name while it is read, so nothing is left
-behind however the reader ends.
+The node writes the copy beside its own file, on the data folder's thread, and sends it from there. The copy's
+file has no name while it is read, so nothing is left behind however the reader ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What one peer may cost: allowances of bytes, messages and work, and what happens to peers that exceed them. No I/O, no clock."""
+"""What one peer may cost: allowances of bytes, messages and work, and what happens to peers that exceed them.
+No I/O, no clock.
+"""
 
 from __future__ import annotations
 

@@ -1,17 +1,23 @@
-"""Catching up: a node that was away gets what its neighbours still hold. It works beside the system, and in the same way for every system.
+"""Catching up: a node that was away gets what its neighbours still hold. It works beside the system, and in
+the same way for every system.
 
-Theory of operation: two linked nodes compare digests of the topics that both want (`Summary`). If digests differ, each names the events that it holds (`Inventory`)
-and how far each publisher's events go (`Heads`). Each fetches what it has not seen (`Fetch`, answered by `CatchUp` events). Nodes do this when a link comes up, when
-a topic is subscribed to, from time to time with one random neighbour, and with all neighbours after they have caught up. So one link between two halves of a healed
-partition is enough for both. A node asks for events that it knows to be missing by their numbers (`Wanted`), one neighbour after the other. A neighbour with a deep
-log on disk can give events that have left all caches.
+Theory of operation: two linked nodes compare digests of the topics that both want (`Summary`). If digests
+differ, each names the events that it holds (`Inventory`) and how far each publisher's events go (`Heads`).
+Each fetches what it has not seen (`Fetch`, answered by `CatchUp` events). Nodes do this when a link comes up,
+when a topic is subscribed to, from time to time with one random neighbour, and with all neighbours after they
+have caught up. So one link between two halves of a healed partition is enough for both. A node asks for
+events that it knows to be missing by their numbers (`Wanted`), one neighbour after the other. A neighbour
+with a deep log on disk can give events that have left all caches.
 
 Rules kept
 ----------
-1. A node answers and listens to neighbours only. Nodes that a pattern led to a name announced here may also ask about that name.
+1. A node answers and listens to neighbours only. Nodes that a pattern led to a name announced here may also
+   ask about that name.
 2. A node takes from a peer only what it asked for. So no peer can bypass the overlay in this way.
-3. A peer that names events and then gives none of them is not asked for a while, and others are asked for the same events at once. So a lie costs the liar.
-4. An event that was caught up goes to the application through the same gate as all others, which lets it pass once. The system does not see it.
+3. A peer that names events and then gives none of them is not asked for a while, and others are asked for the
+   same events at once. So a lie costs the liar.
+4. An event that was caught up goes to the application through the same gate as all others, which lets it pass
+   once. The system does not see it.
 """
 
 from __future__ import annotations

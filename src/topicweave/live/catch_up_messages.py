@@ -90,7 +90,9 @@ class Aged(Message, frozen=True, array_like=True, tag="catchup.aged"):
 
 
 class Measured(Message, frozen=True, array_like=True, tag="catchup.measured"):
-    """The event that I am about to send you, or that waits to be sent, was published so many seconds ago; see `latency`."""
+    """The event that I am about to send you, or that waits to be sent, was published so many seconds ago; see
+    `latency`.
+    """
 
     wire: ClassVar[int] = 6
 

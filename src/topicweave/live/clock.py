@@ -1,4 +1,6 @@
-"""The clocks of a live node: one that never goes back, for order; the wall clock, for certificates; and how far neighbours' clocks differ."""
+"""The clocks of a live node: one that never goes back, for order; the wall clock, for certificates; and how
+far neighbours' clocks differ.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from collections.abc import Callable
 from topicweave.model.ids import NodeId
 
 LATE, GIVE_WAY = 0.02, 0.001
-"""Whoever looks at the time so late was held up, and what it waits for may have come meanwhile: it lets the event loop read what waits in the sockets first."""
+"""Whoever looks at the time so late was held up, and what it waits for may have come meanwhile: it lets the
+event loop read what waits in the sockets first.
+"""
 JUMPED = 60.0
 """Seconds by which the wall clock may drift from the monotonic one before that is reported."""
 SKEWED = 30.0
@@ -21,10 +25,12 @@ ENOUGH = 3
 
 
 class Clock:
-    """`now` starts at the wall clock, or just above what an earlier life has seen, and then follows the monotonic clock.
+    """`now` starts at the wall clock, or just above what an earlier life has seen, and then follows the
+    monotonic clock.
 
-    So a wall clock that is set back, between two lives or during one, does not bring the node's order into disorder. What is in force is asked of
-    `trusted`: the wall clock as it is at the moment, corrected by what most neighbours say. A stored time far ahead has no say in that.
+    So a wall clock that is set back, between two lives or during one, does not bring the node's order into
+    disorder. What is in force is asked of `trusted`: the wall clock as it is at the moment, corrected by what
+    most neighbours say. A stored time far ahead has no say in that.
     """
 
     def __init__(self, not_before: float = 0.0, wall: Callable[[], float] | None = None) -> None:

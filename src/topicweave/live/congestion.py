@@ -1,16 +1,20 @@
-"""Backpressure: a node that sends faster than a peer reads is slowed down before the peer's queue is full. No I/O, no clock.
+"""Backpressure: a node that sends faster than a peer reads is slowed down before the peer's queue is full. No
+I/O, no clock.
 
 Rules kept
 ----------
-1. While more than `ENOUGH` bytes (or half of what is allowed) wait in a peer's outbox, the node's own `publish` waits, and the node reads nothing
-   from other peers whose events it passes on. So their queues fill in turn, until the publishers wait, however many nodes lie between.
-2. The node keeps reading the congested peer itself: two nodes that fill each other's queues would otherwise wait for each other. It also keeps
-   reading peers whose last messages it did not pass on: three nodes in a circle, each of which has the others' events already, would otherwise wait
-   for each other, and none would hear the request to push no more.
-3. A peer that reads, however slowly, delays others for as long as it needs. A peer that stands still spends its credit: `PATIENCE` seconds of standing
-   still, which come back at `REFILL` per second. Without credit it delays nobody: what does not fit into its queue is refused, counted and, if it is the
-   node's own, reported in the receipt. It can delay others again once it has a credit of `AGAIN`. So a peer that stalls again and again costs the swarm
-   a moment, then less than a tenth of its time.
+1. While more than `ENOUGH` bytes (or half of what is allowed) wait in a peer's outbox, the node's own
+   `publish` waits, and the node reads nothing from other peers whose events it passes on. So their queues
+   fill in turn, until the publishers wait, however many nodes lie between.
+2. The node keeps reading the congested peer itself: two nodes that fill each other's queues would otherwise
+   wait for each other. It also keeps reading peers whose last messages it did not pass on: three nodes in a
+   circle, each of which has the others' events already, would otherwise wait for each other, and none would
+   hear the request to push no more.
+3. A peer that reads, however slowly, delays others for as long as it needs. A peer that stands still spends
+   its credit: `PATIENCE` seconds of standing still, which come back at `REFILL` per second. Without credit it
+   delays nobody: what does not fit into its queue is refused, counted and, if it is the node's own, reported
+   in the receipt. It can delay others again once it has a credit of `AGAIN`. So a peer that stalls again and
+   again costs the swarm a moment, then less than a tenth of its time.
 """
 
 from __future__ import annotations
@@ -21,9 +25,13 @@ PATIENCE = 1.0
 REFILL = 0.05
 AGAIN = 0.25
 STILL = 0.1
-"""Seconds without progress after which a peer stands still. A process that waits for its turn on a busy machine does not."""
+"""Seconds without progress after which a peer stands still. A process that waits for its turn on a busy
+machine does not.
+"""
 ENOUGH = 512 * 1024
-"""More would only wait longer: whatever a peer says about what it is sent, such as that it has it already, comes too late for all of it."""
+"""More would only wait longer: whatever a peer says about what it is sent, such as that it has it already,
+comes too late for all of it.
+"""
 
 
 class _Full:

@@ -1,7 +1,9 @@
-"""The protocol of one connection, without I/O: hello, frames, signs of life, backpressure, the end. `link` is its asyncio shell.
+"""The protocol of one connection, without I/O: hello, frames, signs of life, backpressure, the end. `link` is
+its asyncio shell.
 
-A connection takes what happens (`step`) and returns what to do about it. The table `TRANSITIONS` lists the states, and what leads from one to the other. A frame
-without a line in the table is a protocol error; any other input without a line changes nothing.
+A connection takes what happens (`step`) and returns what to do about it. The table `TRANSITIONS` lists the
+states, and what leads from one to the other. A frame without a line in the table is a protocol error; any
+other input without a line changes nothing.
 
 The side that accepted says nothing until a valid hello has come. So a stranger gets a closed socket and nothing else.
 """
@@ -431,8 +433,9 @@ class Rivalry(Enum):
 def arbitrate(own: NodeId, peer: NodeId, old: Connection, new: Connection, now: float) -> Rivalry:
     """Which of two connections stays.
 
-    When both ends dialled at once, the one that the node with the lower id made. Of two made by the same end the newer: the older one's other
-    end is gone. Another instance under the same name is a restarted node, unless the old connection shows that the other one lives.
+    When both ends dialled at once, the one that the node with the lower id made. Of two made by the same end
+    the newer: the older one's other end is gone. Another instance under the same name is a restarted node,
+    unless the old connection shows that the other one lives.
     """
     assert new.hello is not None
     if old.over or old.hello is None:

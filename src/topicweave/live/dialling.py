@@ -1,7 +1,8 @@
 """Dialling: with growing and random pauses, until a peer answers or counts as unreachable.
 
-A node dials an address ever more rarely if the expected nodes do not answer there, however many nodes are said to listen there. The same holds for a host. An
-address where a member has answered cannot be a victim's. It counts only for itself, so hundreds of nodes on one busy machine stay in reach.
+A node dials an address ever more rarely if the expected nodes do not answer there, however many nodes are
+said to listen there. The same holds for a host. An address where a member has answered cannot be a victim's.
+It counts only for itself, so hundreds of nodes on one busy machine stay in reach.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The data folder's thread: it collects writes, commits them together, and repeats them while the disk is full.
 
-Theory of operation: `do` notes a write. `committed` returns a future that is done when all writes noted so far are permanent. The thread has one batch at a time;
-writes noted meanwhile form the next. A batch that fails is rolled back and tried again after a growing pause, ahead of later writes. So nothing is lost that was
+Theory of operation: `do` notes a write. `committed` returns a future that is done when all writes noted so
+far are permanent. The thread has one batch at a time; writes noted meanwhile form the next. A batch that
+fails is rolled back and tried again after a growing pause, ahead of later writes. So nothing is lost that was
 promised to be permanent, and nothing counts as permanent that is not.
 """
 
@@ -26,7 +27,9 @@ Write = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class Disk:
-    """Made in a running event loop. `failed(reason)` and `recovered()` are told when the disk stops and starts to take what it is given."""
+    """Made in a running event loop. `failed(reason)` and `recovered()` are told when the disk stops and
+    starts to take what it is given.
+    """
 
     def __init__(self, store: Store, counters: Counters, failed: Callable[[str], None]) -> None:
         self.store = store

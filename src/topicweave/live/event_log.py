@@ -1,7 +1,8 @@
 """The last events of each topic, for nodes that missed them.
 
-The log is bounded in events per topic, and in bytes over all topics. The oldest event is dropped first, but the last event of a retained topic stays. Each topic has
-a digest of its events that does not depend on their order. So two nodes can tell at once whether they hold the same events.
+The log is bounded in events per topic, and in bytes over all topics. The oldest event is dropped first, but
+the last event of a retained topic stays. Each topic has a digest of its events that does not depend on their
+order. So two nodes can tell at once whether they hold the same events.
 """
 
 from __future__ import annotations

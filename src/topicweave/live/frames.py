@@ -1,7 +1,8 @@
 """Frames: how bytes on a connection are cut into pieces. See docs/wire-format.md.
 
-A frame is a length (4 bytes, big-endian), and then so many bytes: the first is the frame's kind, the others are its body. Whatever arrives, the splitter never
-holds more than one frame of the permitted size and what one read brought.
+A frame is a length (4 bytes, big-endian), and then so many bytes: the first is the frame's kind, the others
+are its body. Whatever arrives, the splitter never holds more than one frame of the permitted size and what
+one read brought.
 """
 
 from __future__ import annotations

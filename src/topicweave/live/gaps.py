@@ -1,13 +1,15 @@
 """Missed events: the node notices them, asks for them, and in the end announces them. No I/O, no clock.
 
-An event is missed if a later one of its publisher, topic and epoch came, or a neighbour told of a later one (its *head*), and it did not come itself within
-`patience`. Each missing number is announced once in a life of the node, as part of a range, even if there is no room to remember that it is missing. If a missed
-event comes after all, the application gets it.
+An event is missed if a later one of its publisher, topic and epoch came, or a neighbour told of a later one
+(its *head*), and it did not come itself within `patience`. Each missing number is announced once in a life of
+the node, as part of a range, even if there is no room to remember that it is missing. If a missed event comes
+after all, the application gets it.
 
-When a publisher's epoch ends here, because a later one was seen, the node remembers how far the epoch came, for the last few epochs. So neighbours can tell it, and
-it can tell them, that there was more.
+When a publisher's epoch ends here, because a later one was seen, the node remembers how far the epoch came,
+for the last few epochs. So neighbours can tell it, and it can tell them, that there was more.
 
-Numbers below the first one that was heard of a stream may be older than the subscription. They are announced as `before` and do not count as missed.
+Numbers below the first one that was heard of a stream may be older than the subscription. They are announced
+as `before` and do not count as missed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ MOST_ENDED = 4
 """Epochs of a publisher on a topic."""
 
 Reason = Literal["before", "passed", "told", "older life"]
-"""`passed`: later events came. `told`: only a neighbour says that there was one. `older life`: the publisher began anew before it came."""
+"""`passed`: later events came. `told`: only a neighbour says that there was one. `older life`: the publisher
+began anew before it came.
+"""
 
 
 class EventStream(NamedTuple):
@@ -177,7 +181,9 @@ class GapWatch:
             self._ended.popitem(last=False)
 
     def _told_ended(self, stream: EventStream, head: int) -> None:
-        """What did not come of an ended epoch will not. One that nothing is known of counts as missed if an earlier one was seen."""
+        """What did not come of an ended epoch will not. One that nothing is known of counts as missed if an
+        earlier one was seen.
+        """
         epochs = self._ended.get((stream.publisher, stream.topic), {})
         had, seen = epochs.get(
             stream.epoch, (-1, any(ours for epoch, (_, ours) in epochs.items() if epoch < stream.epoch))

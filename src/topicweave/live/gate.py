@@ -1,11 +1,15 @@
-"""The one gate to the application. It lets pass only events of topics that the application wants, only once, and only when they are written, if there is a data folder.
+"""The one gate to the application. It lets pass only events of topics that the application wants, only once,
+and only when they are written, if there is a data folder.
 
 Rules kept
 ----------
-1. The application gets an event after it is written that the event was seen. While the disk takes nothing, events wait here (policy `hold`, the default), as many
-   as an application's queue holds. Further events are refused as `disk-full` and do not count as seen, so they can come again. With the policy `hand-over` the
-   application gets them unwritten, and they are counted (`undurable_events`). In both cases they are not confirmed to their publisher.
-2. Every event that comes from its publisher directly is accepted or refused, and the publisher can ask which (`verdict`). A refusal has a name.
+1. The application gets an event after it is written that the event was seen. While the disk takes nothing,
+   events wait here (policy `hold`, the default), as many as an application's queue holds. Further events are
+   refused as `disk-full` and do not count as seen, so they can come again. With the policy `hand-over` the
+   application gets them unwritten, and they are counted (`undurable_events`). In both cases they are not
+   confirmed to their publisher.
+2. Every event that comes from its publisher directly is accepted or refused, and the publisher can ask which
+   (`verdict`). A refusal has a name.
 3. Missing numbers are noticed and announced: see `gaps`.
 """
 

@@ -15,7 +15,9 @@ ENDS_SOON = 7 * 86_400.0
 
 
 def health(node: LiveNode) -> dict[str, Any]:
-    """`status` is "ok", "alone" (it knows where others should be, and nobody answers) or "failing" (something here does not work)."""
+    """`status` is "ok", "alone" (it knows where others should be, and nobody answers) or "failing" (something
+    here does not work).
+    """
     now = node.transport.loop.time()
     reasons = []
     status = "ok"

@@ -1,6 +1,7 @@
 """A node's HTTP port: health, metrics, view, pages, and a WebSocket for applications in any language.
 
-`/live` and `/ready` answer without a token, and however many connections sit and wait: see `http_crowd`. Who may use the rest: see `http_server`.
+`/live` and `/ready` answer without a token, and however many connections sit and wait: see `http_crowd`. Who
+may use the rest: see `http_server`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ MOST_CLIENTS = 256
 MOST_REPLAYED = 1_000_000
 MOST_LACKING = 1024
 LINGER = 30.0
-"""Seconds for which topics of a client that was lost, and did not close, are wanted on: it will come back, and ask for what came meanwhile."""
+"""Seconds for which topics of a client that was lost, and did not close, are wanted on: it will come back,
+and ask for what came meanwhile.
+"""
 
 _publish_request = msgspec.json.Decoder(PublishRequest).decode
 _socket_request = msgspec.json.Decoder(SocketRequest).decode

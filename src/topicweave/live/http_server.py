@@ -1,7 +1,8 @@
-"""An HTTP server for one machine's users: which requests may come in, and what happens to the others. Its owner decides what it serves.
+"""An HTTP server for one machine's users: which requests may come in, and what happens to the others. Its
+owner decides what it serves.
 
-On loopback no token is needed. Then only pages of this port may use it, so that no web page that a user visits can reach it through the browser (the Origin and Host
-headers tell). Elsewhere a token is needed.
+On loopback no token is needed. Then only pages of this port may use it, so that no web page that a user
+visits can reach it through the browser (the Origin and Host headers tell). Elsewhere a token is needed.
 """
 
 from __future__ import annotations

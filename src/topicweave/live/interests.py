@@ -1,17 +1,20 @@
-"""Long interests travel by name: in full once over each connection, and in 16 bytes from then on. See docs/wire-format.md.
+"""Long interests travel by name: in full once over each connection, and in 16 bytes from then on. See
+docs/wire-format.md.
 
-Gossip repeats all the time what nodes want, and this seldom changes. With thousands of topics per node that would be most of what a swarm sends and decodes. So before
-a message leaves, each long interest in it is replaced by its name (a digest of its topics). If the connection has not carried the name yet, its topics go ahead.
-The other end puts the topics back before any node sees the message.
+Gossip repeats all the time what nodes want, and this seldom changes. With thousands of topics per node that
+would be most of what a swarm sends and decodes. So before a message leaves, each long interest in it is
+replaced by its name (a digest of its topics). If the connection has not carried the name yet, its topics go
+ahead. The other end puts the topics back before any node sees the message.
 
 Rules kept
 ----------
-1. The sender decides what the receiver holds: it tells topics, and takes names back when they become too many. So both ends agree without a further word, and an
-   unknown name is a protocol error.
+1. The sender decides what the receiver holds: it tells topics, and takes names back when they become too
+   many. So both ends agree without a further word, and an unknown name is a protocol error.
 2. An interest that does not fit travels in full, as short interests do.
-3. Names are checked against their topics. Equal interests are one object, whoever sent them, so comparing them is cheap.
-4. The room for all interests that peers sent is bounded. A peer that exceeds its share is cut off. When all together are too many, new ones count as empty, and are
-   counted.
+3. Names are checked against their topics. Equal interests are one object, whoever sent them, so comparing
+   them is cheap.
+4. The room for all interests that peers sent is bounded. A peer that exceeds its share is cut off. When all
+   together are too many, new ones count as empty, and are counted.
 """
 
 from __future__ import annotations

@@ -2,15 +2,18 @@
 
 Rules kept
 ----------
-1. A node's name is in its certificate, and its id follows from the name. A connection whose certificate says otherwise is closed.
-2. A name may have several valid certificates: one is issued before the other ends. A signature names the certificate that it was made under, by the first 8 bytes
-   of the certificate's BLAKE2b digest.
-3. The certificate's Ed25519 key also signs the node's events: over a fixed prefix, publisher, topic, epoch, sequence and payload. So none of them can be changed, and
-   no signature can be used for something else. The payload of a signed event is the certificate's name, the signature (64 bytes) and the application's bytes; systems
-   see all of it as payload. Addresses are signed in the same way, under a prefix of their own. So are a node's statements (`World.vouch`): the certificate's name,
-   the time (4 bytes) and the signature, which counts for `PROOF_LASTS` seconds.
-4. Publishers' certificates travel like addresses: ahead of the first of their events on each link. A certificate that the swarm did not sign, that has expired or that
-   was revoked is not believed.
+1. A node's name is in its certificate, and its id follows from the name. A connection whose certificate says
+   otherwise is closed.
+2. A name may have several valid certificates: one is issued before the other ends. A signature names the
+   certificate that it was made under, by the first 8 bytes of the certificate's BLAKE2b digest.
+3. The certificate's Ed25519 key also signs the node's events: over a fixed prefix, publisher, topic, epoch,
+   sequence and payload. So none of them can be changed, and no signature can be used for something else. The
+   payload of a signed event is the certificate's name, the signature (64 bytes) and the application's bytes;
+   systems see all of it as payload. Addresses are signed in the same way, under a prefix of their own. So are
+   a node's statements (`World.vouch`): the certificate's name, the time (4 bytes) and the signature, which
+   counts for `PROOF_LASTS` seconds.
+4. Publishers' certificates travel like addresses: ahead of the first of their events on each link. A
+   certificate that the swarm did not sign, that has expired or that was revoked is not believed.
 """
 
 from __future__ import annotations
@@ -51,15 +54,18 @@ MOST_VERIFIED = 16_384
 MOST_SIGNATURES = 8192
 """Of its own events a node remembers so many: who lacks some is sent them without another signing."""
 _PROVEN: OrderedDict[bytes, None] = OrderedDict()
-"""Digests of what was verified lately: key, signature and signed bytes. That one fits the others is a fact, not an opinion, so all nodes of a
-process share it: of a swarm in one process one node does the arithmetic."""
+"""Digests of what was verified lately: key, signature and signed bytes. That one fits the others is a fact,
+not an opinion, so all nodes of a process share it: of a swarm in one process one node does the arithmetic.
+"""
 MOST_CREDENTIAL = 4096
 """Bytes; a certificate that `keys issue` makes has about 400, and what its topics need."""
 MOST_PER_NAME = 4
 CLOCK_SLACK = 300.0
 """Seconds by which clocks may differ before somebody takes a certificate for expired."""
 PERMISSIONS = x509.ObjectIdentifier("1.3.6.1.4.1.32473.16.1")
-"""The certificate's extension that says what its holder may publish and subscribe to (a number from the range for examples, RFC 5612)."""
+"""The certificate's extension that says what its holder may publish and subscribe to (a number from the range
+for examples, RFC 5612).
+"""
 
 CA_FILE = "swarm.crt"
 CERTIFICATE_FILE = "node.crt"
@@ -143,7 +149,9 @@ class Keyring:
     _key: Ed25519PrivateKey
 
     def reload(self) -> None:
-        """Read the folder again: a certificate issued anew, a list of revoked ones. What does not fit leaves all as it was."""
+        """Read the folder again: a certificate issued anew, a list of revoked ones. What does not fit leaves
+        all as it was.
+        """
         name, before = self.name, (self._ca, self._ca_key, self._key, self.own)
         try:
             self._read()

@@ -1,8 +1,9 @@
 """How long events take from `publish` to the application: a histogram of samples.
 
-Events carry no time, and clocks do not agree. So once per second a publisher sends, ahead of one event, how old the event is (`Measured`). A node that passes the
-event on does the same and adds the time that the event spent there. Messages without events overtake events that wait to be sent. So the time of an event in
-queues counts, and the time that such a message takes over a link does not.
+Events carry no time, and clocks do not agree. So once per second a publisher sends, ahead of one event, how
+old the event is (`Measured`). A node that passes the event on does the same and adds the time that the event
+spent there. Messages without events overtake events that wait to be sent. So the time of an event in queues
+counts, and the time that such a message takes over a link does not.
 """
 
 from __future__ import annotations

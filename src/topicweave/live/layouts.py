@@ -5,8 +5,9 @@
 | 1 | events seen are a window of 1,024 bits below the highest number |
 | 2 | nothing says when an event came, and from which number on an event counts as missed |
 
-The conversion makes nothing up. An event counts as come when the file was last written. Missing events of a stream are not announced as missed, because the node may
-not have been subscribed. In a swarm with keys the stored events are dropped: no node reads the form of their signatures.
+The conversion makes nothing up. An event counts as come when the file was last written. Missing events of a
+stream are not announced as missed, because the node may not have been subscribed. In a swarm with keys the
+stored events are dropped: no node reads the form of their signatures.
 """
 
 from __future__ import annotations

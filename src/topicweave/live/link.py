@@ -1,4 +1,6 @@
-"""The asyncio shell of a connection: bytes in and out, and timers. `connection` decides what they mean, `transport` what follows from it."""
+"""The asyncio shell of a connection: bytes in and out, and timers. `connection` decides what they mean,
+`transport` what follows from it.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,9 @@ class PeerLink(asyncio.Protocol):
         self.owner.writable(self)
 
     def give_up(self, error: BaseException) -> None:
-        """Whoever dials waits no longer. uvloop closes a connection that is cancelled while it opens, and tells nobody."""
+        """Whoever dials waits no longer. uvloop closes a connection that is cancelled while it opens, and
+        tells nobody.
+        """
         if self._transport is not None:
             self.abort()
             self.connection_lost(ConnectionError(str(error)))

@@ -1,4 +1,6 @@
-"""Listening: a node accepts every connection, and the other side must say hello in time. `admission` decides which connections go when there are too many."""
+"""Listening: a node accepts every connection, and the other side must say hello in time. `admission` decides
+which connections go when there are too many.
+"""
 
 from __future__ import annotations
 

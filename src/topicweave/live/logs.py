@@ -1,4 +1,6 @@
-"""Logs of nodes run from the command line: to stderr, as text or as JSON. Written by a thread: a full pipe holds up no node."""
+"""Logs of nodes run from the command line: to stderr, as text or as JSON. Written by a thread: a full pipe
+holds up no node.
+"""
 
 from __future__ import annotations
 

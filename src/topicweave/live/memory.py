@@ -2,9 +2,10 @@
 
 Rules kept
 ----------
-1. Code that holds something for peers or applications reports it here: before it takes more (`take`), or after (`settle`). After `settle` it makes room by its
-   own policy until nothing is `excess`.
-2. No kind may hold more than its share, so that it cannot shut out the others. All kinds together may hold no more than `most`.
+1. Code that holds something for peers or applications reports it here: before it takes more (`take`), or
+   after (`settle`). After `settle` it makes room by its own policy until nothing is `excess`.
+2. No kind may hold more than its share, so that it cannot shut out the others. All kinds together may hold no
+   more than `most`.
 3. Sizes are counted, not measured: payloads and encoded bytes as they are, with a fixed sum for what Python adds.
 
 Tables of fixed size (streams seen, addresses, certificates, a broadcast tree's cache) do not count.
@@ -25,8 +26,10 @@ SHARES: dict[Kind, int] = {
     "cache": 4,
     "asked": 16,
 }
-"""Each may have this part of all: what peers want; what waits to be sent; frames that are not whole yet; events that applications have not read, or not acknowledged;
-events that wait for the disk; the caches for catching up; events asked for."""
+"""Each may have this part of all: what peers want; what waits to be sent; frames that are not whole yet;
+events that applications have not read, or not acknowledged; events that wait for the disk; the caches for
+catching up; events asked for.
+"""
 EVENT = 250
 """Bytes that an event takes up beyond its payload."""
 EVENT_ID = 200

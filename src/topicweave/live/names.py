@@ -39,7 +39,9 @@ class TopicNames:
         return identifier
 
     def learn(self, name: str, topic: TopicId) -> str:
-        """A name that another node told of a topic; the name it has here. Levels that one of the two names hides are taken from the other."""
+        """A name that another node told of a topic; the name it has here. Levels that one of the two names
+        hides are taken from the other.
+        """
         known = self._names.get(topic)
         if known is None:
             known = name if len(self._ids) < MOST_TOPICS else f"{topic:016x}"

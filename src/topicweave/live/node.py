@@ -267,10 +267,12 @@ class LiveNode:
         since: float | None = None,
         lasting: bool = True,
     ) -> None:
-        """Subscribe to a topic, to a pattern such as `zone/+/door` or `zone/7/#`, or to many. Events in neighbours' caches come, too.
+        """Subscribe to a topic, to a pattern such as `zone/+/door` or `zone/7/#`, or to many. Events in
+        neighbours' caches come, too.
 
-        `last=N` also asks for the last N events that neighbours keep, on disk too. `since` (Unix time) asks for those that came to them later
-        than that. Both give only events that the node has not had. A `lasting` subscription survives a restart with the same data folder.
+        `last=N` also asks for the last N events that neighbours keep, on disk too. `since` (Unix time) asks
+        for those that came to them later than that. Both give only events that the node has not had. A
+        `lasting` subscription survives a restart with the same data folder.
         """
         names, patterns = split([topic] if isinstance(topic, str) else topic)
         await self.patterns.take(patterns, last=last, since=since, lasting=lasting)
@@ -299,9 +301,9 @@ class LiveNode:
     ) -> Coroutine[Any, Any, Receipt]:
         """Send an event to every subscriber of the topic.
 
-        The call waits, but not for long, while a neighbour's queue is more than half full. With `wait_for=k` it returns when k
-        neighbours have accepted the event, or after `timeout` seconds. `retain` keeps the topic's last event at this node for later
-        subscribers, whatever the limits of the log say.
+        The call waits, but not for long, while a neighbour's queue is more than half full. With `wait_for=k`
+        it returns when k neighbours have accepted the event, or after `timeout` seconds. `retain` keeps the
+        topic's last event at this node for later subscribers, whatever the limits of the log say.
         """
         if self.keyring is not None and not self.keyring.own.permissions.may_publish(topic):
             raise BadInput(f"the certificate of {self.keyring.name!r} does not allow to publish on {topic!r}")
@@ -349,8 +351,8 @@ class LiveNode:
     ) -> Feed:
         """A further reader, of all events or of some topics, from now on.
 
-        The reader first gets the last events of these topics that the node's cache holds, or those that came after `since`. `on_gap` is
-        called with events that will not come.
+        The reader first gets the last events of these topics that the node's cache holds, or those that came
+        after `since`. `on_gap` is called with events that will not come.
         """
         topics = None if topics is None else list(topics)
         feed = self._make_feed(topics, on_gap)
@@ -389,11 +391,15 @@ class LiveNode:
             self._feeds.remove(feed)
 
     def on_gap(self, tell: Callable[[Gap], None]) -> None:
-        """From now on, call `tell` with events that will not come, and with events that a reader without its own `on_gap` did not read in time."""
+        """From now on, call `tell` with events that will not come, and with events that a reader without its
+        own `on_gap` did not read in time.
+        """
         self._on_gaps.append(tell)
 
     def on_incomplete(self, tell: Callable[[Incomplete], None]) -> Callable[[], None]:
-        """From now on, call `tell` with patterns some of whose topics are unknown. Returns a function that ends this."""
+        """From now on, call `tell` with patterns some of whose topics are unknown. Returns a function that
+        ends this.
+        """
         return self.patterns.on_incomplete(tell)
 
     # Names.

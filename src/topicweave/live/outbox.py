@@ -1,12 +1,13 @@
 """What waits to be sent to one peer: bounded in bytes, gossip ahead of events.
 
-Gossip (messages that carry no event) is little and urgent: heartbeats that wait behind thousands of events would let a live node be
-taken for dead. So it has a lane of its own, which goes first. Each lane keeps its order.
+Gossip (messages that carry no event) is little and urgent: heartbeats that wait behind thousands of events
+would let a live node be taken for dead. So it has a lane of its own, which goes first. Each lane keeps its
+order.
 
 The policy, when a message does not fit, into the queue or into the node's `memory`:
 1. The oldest gossip goes, down to three quarters of the bound.
-2. If events alone fill the queue, the new message is refused, and the caller is told: a publisher sees it in its receipt, and the
-   counters tell of every one. Events already queued are never dropped for newer ones.
+2. If events alone fill the queue, the new message is refused, and the caller is told: a publisher sees it in
+   its receipt, and the counters tell of every one. Events already queued are never dropped for newer ones.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class Outbox:
         return True
 
     def put_events(self, messages: Sequence[bytes], size: int) -> bool:
-        """Whether there was room for all of them, `size` bytes together, without dropping anything; else none was taken."""
+        """Whether there was room for all of them, `size` bytes together, without dropping anything; else none
+        was taken.
+        """
         size += self.size
         if size > self._reserved and not self._reserve(size):
             return False

@@ -1,7 +1,7 @@
 """Many patterns that differ in one level are watched as one.
 
-A door has thousands of clients, and each wants `devices/ITS-OWN-NAME/#`. The first `ALONE` patterns of a kind are watched by themselves. For the others
-`devices/+/#` is watched once, and what it finds is sorted here.
+A door has thousands of clients, and each wants `devices/ITS-OWN-NAME/#`. The first `ALONE` patterns of a kind
+are watched by themselves. For the others `devices/+/#` is watched once, and what it finds is sorted here.
 """
 
 from __future__ import annotations

@@ -1,15 +1,20 @@
-"""Patterns at a live node: the node announces the names of topics that it publishes on, and subscribes to the topics that its patterns match.
+"""Patterns at a live node: the node announces the names of topics that it publishes on, and subscribes to the
+topics that its patterns match.
 
 Rules kept
 ----------
-1. A name is announced from the node's first event on it until `KEPT` seconds after the last, and as long as the node keeps the topic's retained value.
-2. The node wants a topic that a pattern matches like any other topic. When the topic is gone and nothing else wants it, the node unsubscribes.
-3. If a name is younger than the pattern, the node asks for all its events, also the topic's publisher. For other names it asks for events since the pattern began,
-   or for what the subscriber asked for.
+1. A name is announced from the node's first event on it until `KEPT` seconds after the last, and as long as
+   the node keeps the topic's retained value.
+2. The node wants a topic that a pattern matches like any other topic. When the topic is gone and nothing else
+   wants it, the node unsubscribes.
+3. If a name is younger than the pattern, the node asks for all its events, also the topic's publisher. For
+   other names it asks for events since the pattern began, or for what the subscriber asked for.
 4. Certificates hold for the pattern, and for each name that it finds.
-5. The numbers of names announced, patterns, and topics found are bounded. The subscriber learns what is left out, and the node takes it when there is room.
+5. The numbers of names announced, patterns, and topics found are bounded. The subscriber learns what is left
+   out, and the node takes it when there is room.
 
-News of the name directory comes in the middle of the directory's own work. So the node notes it and acts upon it in the next turn of the event loop.
+News of the name directory comes in the middle of the directory's own work. So the node notes it and acts upon
+it in the next turn of the event loop.
 """
 
 from __future__ import annotations
@@ -123,7 +128,9 @@ class LivePatterns:
     # Life.
 
     async def load(self) -> None:
-        """What patterns had found in an earlier life. It is believed for a while: it may be nobody's any more, but events of it may be kept here."""
+        """What patterns had found in an earlier life. It is believed for a while: it may be nobody's any
+        more, but events of it may be kept here.
+        """
         disk = self._node.disk
         if disk is not None:
             kept = await disk.read(disk.store.facts_below, FOUND)

@@ -51,7 +51,9 @@ class _Watch:
 
 
 class Publisher:
-    """One per node. A node's `publish` calls never overlap between their checks and the system: that part does not wait."""
+    """One per node. A node's `publish` calls never overlap between their checks and the system: that part
+    does not wait.
+    """
 
     def __init__(self, owner: LiveNode) -> None:
         self._owner = owner
@@ -114,7 +116,9 @@ class Publisher:
         return Receipt(event.id, len(set(watch.sent)), watch.accepted, watch.refused, reason)
 
     async def _is_permanent(self, permanent: asyncio.Future[None], timeout: float) -> bool:
-        """Whether the event's number is on disk; a disk that fails is not waited for longer than the caller wants to."""
+        """Whether the event's number is on disk; a disk that fails is not waited for longer than the caller
+        wants to.
+        """
         while not permanent.done():
             await asyncio.wait([permanent], timeout=0.1)
             if self._disk_error():

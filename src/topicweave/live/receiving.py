@@ -82,7 +82,9 @@ class Receiver:
         handler(link, body)
 
     def hand_on(self, link: PeerLink) -> None:
-        """What the link's last frame brought: as much as one turn has room for, all of it if there will be no other turn."""
+        """What the link's last frame brought: as much as one turn has room for, all of it if there will be no
+        other turn.
+        """
         messages = link.rest
         if len(messages) > link.left and link.attached:
             messages, link.rest = messages[: link.left], messages[link.left :]

@@ -1,7 +1,7 @@
 """Telemetry of a live node: the same tables as the simulator's, in Parquet, rotated.
 
-Nodes that share a folder add their part files to the same tables; see `topicweave.telemetry.parts`. The run is named after
-the swarm, so that several swarms may share a folder, too. Times are Unix time.
+Nodes that share a folder add their part files to the same tables; see `topicweave.telemetry.parts`. The run
+is named after the swarm, so that several swarms may share a folder, too. Times are Unix time.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Recorder:
     def snapshot(self, time: float | None = None) -> None:
         """The links as they are, and what was sent since the last time.
 
-        Nodes look at the same moments, the multiples of SNAPSHOT_EVERY, so that their snapshots make up one of the overlay.
+        Nodes look at the same moments, the multiples of SNAPSHOT_EVERY, so that their snapshots make up one
+        of the overlay.
         """
         now = self._node.clock.now
         if self._telemetry is not None:

@@ -102,7 +102,8 @@ class _Output:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._lines: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
-        # A daemon, and past Python's own buffer with its lock: a thread that hangs in a pipe keeps no process from ending.
+        # A daemon, and past Python's own buffer with its lock: a thread that hangs in a pipe keeps no process
+        # from ending.
         threading.Thread(target=self._work, name="output", daemon=True).start()
 
     async def write(self, lines: Iterable[object]) -> None:

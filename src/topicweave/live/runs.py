@@ -9,7 +9,9 @@ from topicweave.port import EventMessage, Message
 
 
 def run_from(messages: Sequence[Message], at: int) -> list[EventMessage]:
-    """The message at a place and those after it, as long as they are of its kind, with consecutive events of its stream, over as many links."""
+    """The message at a place and those after it, as long as they are of its kind, with consecutive events of
+    its stream, over as many links.
+    """
     first = messages[at]
     assert isinstance(first, EventMessage)
     kind, hops, event = type(first), first.hops, first.event

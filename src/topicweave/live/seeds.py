@@ -1,7 +1,8 @@
 """Joining: seeds are tried for ever. A seed is an address or a name; each address of a name is one.
 
-Theory of operation: while nobody is connected, all seeds are dialled, with growing pauses. While somebody is, the seeds that are not connected are tried now and then,
-so that two halves that lost each other for good meet again at a common seed. Names are looked up anew each time: what a name stands for changes.
+Theory of operation: while nobody is connected, all seeds are dialled, with growing pauses. While somebody is,
+the seeds that are not connected are tried now and then, so that two halves that lost each other for good meet
+again at a common seed. Names are looked up anew each time: what a name stands for changes.
 """
 
 from __future__ import annotations

@@ -221,7 +221,9 @@ class Sender:
             self._congested(self.congestion.drained(peer.id, self._loop.time()))
 
     def _frame(self, messages: list[bytes]) -> bytes:
-        """What goes to several peers alike is put together once; the messages are the same objects, so comparing takes no time."""
+        """What goes to several peers alike is put together once; the messages are the same objects, so
+        comparing takes no time.
+        """
         if messages != self._last_messages:
             self._last_messages, self._last_frame = messages, self._codec.batch(messages)
         return self._last_frame

@@ -1,6 +1,8 @@
-"""Word to the service manager that started this process, by systemd's protocol: ready, reading its keys again, stopping, still turning.
+"""Word to the service manager that started this process, by systemd's protocol: ready, reading its keys
+again, stopping, still turning.
 
-The manager names a datagram socket (`NOTIFY_SOCKET`) and how long it waits for a sign of life (`WATCHDOG_USEC`). Without either nothing is said.
+The manager names a datagram socket (`NOTIFY_SOCKET`) and how long it waits for a sign of life
+(`WATCHDOG_USEC`). Without either nothing is said.
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connections: int = 512
     """Unused connections make room for new ones; links of the overlay do not."""
     half_open: int = 128
-    """Connections that have not said hello. When there is one more, the oldest one of the address with most of them is closed."""
+    """Connections that have not said hello. When there is one more, the oldest one of the address with most
+    of them is closed.
+    """
     bytes_per_second: int = 256 * 1024 * 1024
     """What one peer may send; works as `messages_per_second` does."""
     messages_per_second: int = 1_000_000
@@ -55,7 +57,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache_bytes: int = 64 * 1024 * 1024
     """The caches of all topics together."""
     max_memory: int = 512 * 1024 * 1024
-    """Bytes that peers and applications can make this node hold, in all. docs/security.md says what counts, and the share of each kind."""
+    """Bytes that peers and applications can make this node hold, in all. docs/security.md says what counts,
+    and the share of each kind.
+    """
 
 
 class LogLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -196,7 +200,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What a node is told at its start."""
 
     name: str = ""
-    """The node's name. With keys it is the name in the certificate. Otherwise an empty name is drawn at random (and kept with `data`)."""
+    """The node's name. With keys it is the name in the certificate. Otherwise an empty name is drawn at
+    random (and kept with `data`).
+    """
     swarm: str = "topicweave"
     """The swarm's name. Nodes of another swarm are refused."""
     system: str = "spidercast"
@@ -212,8 +218,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     subscribe: tuple[str, ...] = ()
     """Topics and patterns to subscribe to at the start."""
     patterns: Literal["auto", "on", "off"] = "auto"
-    """Patterns such as `sensors/+/temperature`. `auto`: on, if the system has a topic directory. `on`: with any system, the same for the whole swarm.
-    `off`: this node announces no names and takes no patterns."""
+    """Patterns such as `sensors/+/temperature`. `auto`: on, if the system has a topic directory. `on`: with
+    any system, the same for the whole swarm. `off`: this node announces no names and takes no patterns.
+    """
     private_names: bool = False
     """Announce names as hashes, level by level; the same for the whole swarm."""
     preset: Preset = DEFAULT
@@ -225,8 +232,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     insecure: bool = False
     """No keys: no TLS, no signatures, on loopback only."""
     unproven_contacts: bool = False
-    """With keys: believe what homes say of subscribers without the subscribers' signature. Set it while the swarm holds nodes of versions whose wire format is
-    5 or 6."""
+    """With keys: believe what homes say of subscribers without the subscribers' signature. Set it while the
+    swarm holds nodes of versions whose wire format is 5 or 6.
+    """
     data: str = ""
     """The folder for data that survives a restart."""
     cache: int = 100

@@ -2,10 +2,12 @@
 
 Rules kept
 ----------
-1. What must not be forgotten is committed before it has an effect: a sequence number before its event is sent, and the fact that an event was seen before
-   the application gets it. So a killed process never uses a number twice and never hands an event over twice.
+1. What must not be forgotten is committed before it has an effect: a sequence number before its event is
+   sent, and the fact that an event was seen before the application gets it. So a killed process never uses a
+   number twice and never hands an event over twice.
 2. One process at a time: the folder is locked.
-3. The write-ahead log survives a killed process. After a power failure the last moments may be missing (synchronous=NORMAL).
+3. The write-ahead log survives a killed process. After a power failure the last moments may be missing
+   (synchronous=NORMAL).
 4. While a node runs, only the thread of `disk` works here, so a slow disk does not delay the event loop.
 """
 
@@ -214,7 +216,9 @@ class Store:
         )
 
     def prune(self, topic: TopicId, events: int, size: int, since: float, spare_last: bool) -> None:
-        """Keep of a topic's log so many events, bytes, and what came after a moment; and, if asked, the last in any case."""
+        """Keep of a topic's log so many events, bytes, and what came after a moment; and, if asked, the last
+        in any case.
+        """
         self._write(
             "DELETE FROM events WHERE number IN (SELECT number FROM ("
             " SELECT number, arrived, row_number() OVER newer AS place, sum(length(payload)) OVER newer AS bytes"
@@ -264,7 +268,8 @@ class Store:
     def copy_to(self, file: Path) -> None:
         """All that is committed, as a data folder's file of its own; but not where the numbering stands.
 
-        Whoever goes on from a copy has forgotten what it published since: it must number in a new epoch, or others take its events for ones they have.
+        Whoever goes on from a copy has forgotten what it published since: it must number in a new epoch, or
+        others take its events for ones they have.
         """
         self._db.execute("VACUUM INTO ?", (str(file),))
         with contextlib.closing(sqlite3.connect(file)) as copy, copy:

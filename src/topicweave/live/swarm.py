@@ -21,7 +21,8 @@ CROWD = 100
 
 
 def preset_for(nodes: int) -> Preset:
-    """The times that so many nodes on one machine need: nodes of a crowd that do not wait for each other dial again and again, and are busier still.
+    """The times that so many nodes on one machine need: nodes of a crowd that do not wait for each other dial
+    again and again, and are busier still.
 
     >>> preset_for(50), preset_for(200)
     ('local', 'wan')
@@ -60,8 +61,9 @@ async def run_swarm(
 ) -> AsyncIterator[list[LiveNode]]:
     """One node per interest, up for the length of a `with` block.
 
-    `settings` hold for all; `keys` and `names` are one per node; `join` names nodes elsewhere. Nodes start one after the other;
-    each is handed to `before_start`, with its number, which may prepare it and let it wait.
+    `settings` hold for all; `keys` and `names` are one per node; `join` names nodes elsewhere. Nodes start
+    one after the other; each is handed to `before_start`, with its number, which may prepare it and let it
+    wait.
     """
     rng = random.Random(f"swarm/{seed}")
     nodes: list[LiveNode] = []

@@ -2,12 +2,16 @@
 
 Rules kept
 ----------
-1. A message for a peer without a connection waits in its outbox while the transport dials, with growing and random pauses. If the
-   peer can't be reached, what waits is dropped and counted, and the node is told.
-2. Which of two connections to the same peer stays: see `connection.arbitrate`. The other is retired, not cut: what is under way on it arrives.
-3. A broken connection is made anew if the overlay has a link there or something waits; only if that fails is the peer lost.
-4. Silence is asked after, and ends a connection when it lasts; so does a peer that takes nothing for as long, and a certificate that ends or is revoked.
-5. What peers can make this hold is bounded: connections, half-open ones, waiting bytes, addresses. Those who do wrong are banned for a while.
+1. A message for a peer without a connection waits in its outbox while the transport dials, with growing and
+   random pauses. If the peer can't be reached, what waits is dropped and counted, and the node is told.
+2. Which of two connections to the same peer stays: see `connection.arbitrate`. The other is retired, not cut:
+   what is under way on it arrives.
+3. A broken connection is made anew if the overlay has a link there or something waits; only if that fails is
+   the peer lost.
+4. Silence is asked after, and ends a connection when it lasts; so does a peer that takes nothing for as long,
+   and a certificate that ends or is revoked.
+5. What peers can make this hold is bounded: connections, half-open ones, waiting bytes, addresses. Those who
+   do wrong are banned for a while.
 """
 
 from __future__ import annotations
@@ -133,7 +137,9 @@ class Transport:
         self._show_life()
 
     def use_keys(self) -> None:
-        """The keyring was read again: new connections use what it holds, and those that it does not believe any more end."""
+        """The keyring was read again: new connections use what it holds, and those that it does not believe
+        any more end.
+        """
         self.dialler.use_keys()
         if self._listener is not None:
             self._listener.use_keys()
@@ -454,7 +460,9 @@ class Transport:
                 self._close_idle(peer)
 
     def _show_life(self) -> None:
-        """Peers whose pings are not read now hear that we live. This timer waits for nobody: the others wait for what came before."""
+        """Peers whose pings are not read now hear that we live. This timer waits for nobody: the others wait
+        for what came before.
+        """
         self._signs = self.loop.call_later(self.pace.heartbeat, self._show_life)
         for link in list(self._links):
             if link.connection.held and link.open:

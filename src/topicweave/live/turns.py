@@ -1,10 +1,12 @@
 """Turns: how much of peers' data a node handles before the event loop serves everybody else.
 
-Checking a signature takes a tenth of a millisecond, and a socket hands over thousands of events at once. So a node handles one portion per turn, in order, and the
-rest waits for another turn. In between it answers, for example, a request for `/live`. Portions are counted in messages, not in time.
+Checking a signature takes a tenth of a millisecond, and a socket hands over thousands of events at once. So a
+node handles one portion per turn, in order, and the rest waits for another turn. In between it answers, for
+example, a request for `/live`. Portions are counted in messages, not in time.
 
-Links are served in the order in which their data came, each until it has caught up. So an announcement that came after an event is handled after it. A timer must
-find what came before it handled. So it waits until the links that were behind when it was due have caught up. Then no node takes for lost what has arrived and was
+Links are served in the order in which their data came, each until it has caught up. So an announcement that
+came after an event is handled after it. A timer must find what came before it handled. So it waits until the
+links that were behind when it was due have caught up. Then no node takes for lost what has arrived and was
 not handled.
 """
 

@@ -1,4 +1,6 @@
-"""A live world's part in proofs: a node's own are signed with its key, those of others are checked against their certificates."""
+"""A live world's part in proofs: a node's own are signed with its key, those of others are checked against
+their certificates.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Who wants what at a node, counted. The node unsubscribes from a topic when neither the application nor a client nor a pattern wants it."""
+"""Who wants what at a node, counted. The node unsubscribes from a topic when neither the application nor a
+client nor a pattern wants it.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class Wanting:
     async def more(
         self, topics: Iterable[str], *, last: int | None = None, since: float | None = None
     ) -> None:
-        """One more wants each of these; who names one twice wants it twice. After a restart that is over: clients come again by themselves."""
+        """One more wants each of these; who names one twice wants it twice. After a restart that is over:
+        clients come again by themselves.
+        """
         ids = self._checked(list(topics), last)
         self._add(ids)
         await self._begin_all(ids, last, since)

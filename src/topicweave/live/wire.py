@@ -37,9 +37,10 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 class Hello(msgspec.Struct, frozen=True, array_like=True):
     """The first frame on a connection, from either side; the one who dialled speaks first.
 
-    `versions` holds what the dialler speaks; the answer holds the one that was chosen. `instance` is drawn at each start of a
-    node, so that a restarted peer is not mistaken for a second connection to the same one. `time` is the sender's wall clock; `issued` and `signature`
-    prove `address` to whoever is told of it later (see `AddressOf`).
+    `versions` holds what the dialler speaks; the answer holds the one that was chosen. `instance` is drawn at
+    each start of a node, so that a restarted peer is not mistaken for a second connection to the same one.
+    `time` is the sender's wall clock; `issued` and `signature` prove `address` to whoever is told of it later
+    (see `AddressOf`).
     """
 
     magic: Annotated[str, msgspec.Meta(max_length=16)]
@@ -59,7 +60,9 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AddressOf(msgspec.Struct, frozen=True, array_like=True):
-    """Where a peer listens, as the sender knows it; in a swarm with keys signed by that peer, at `issued` (Unix time)."""
+    """Where a peer listens, as the sender knows it; in a swarm with keys signed by that peer, at `issued`
+    (Unix time).
+    """
 
     id: NodeId
     address: Address
@@ -88,7 +91,9 @@ class Ask(msgspec.Struct, frozen=True, array_like=True):
 
 
 class VerdictOn(msgspec.Struct, frozen=True, array_like=True):
-    """`refusal` is empty for an event that was accepted, else the reason's name; `epoch` is the highest epoch known of the publisher."""
+    """`refusal` is empty for an event that was accepted, else the reason's name; `epoch` is the highest epoch
+    known of the publisher.
+    """
 
     event: EventId
     refusal: Annotated[str, msgspec.Meta(max_length=40)] = ""

@@ -1,7 +1,8 @@
 """The live world of one node: implements `port.World` on the transport, the event loop and the data folder.
 
-Whatever arrives is looked at here before the node sees it: signed by its publisher, allowed by its certificate, of its publisher's latest life. What the node hands over
-goes to the application through the `gate`.
+Whatever arrives is looked at here before the node sees it: signed by its publisher, allowed by its
+certificate, of its publisher's latest life. What the node hands over goes to the application through the
+`gate`.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ LOOK_EVERY = 0.5
 MOST_QUICK = 1024
 """Events are published quickly before the node is told of them: no more than its caches hold."""
 MOST_HOPS = 10_000
-"""An event that has crossed more links is dropped, not held against the neighbour it came from: that one counted on honestly from what
-it was told, and what it sends must stay within what decodes."""
+"""An event that has crossed more links is dropped, not held against the neighbour it came from: that one
+counted on honestly from what it was told, and what it sends must stay within what decodes.
+"""
 FURTHEST_EPOCH = int(10 * 365 * 86_400 * 1e6)
 """An epoch further ahead than ten years is nobody's clock."""
 
@@ -60,7 +62,9 @@ Observer = Callable[[NodeId, EventMessage, bool], None]
 
 
 class LiveWorld(Vouching, Events):
-    """`hand_out(events, again)` gets what the application is to have, in batches; `announce(missed)` what it will not have."""
+    """`hand_out(events, again)` gets what the application is to have, in batches; `announce(missed)` what it
+    will not have.
+    """
 
     def __init__(
         self,
@@ -218,7 +222,9 @@ class LiveWorld(Vouching, Events):
         self.gate.flush()
 
     def publish_quickly(self, topic: TopicId, payload: bytes) -> tuple[Event, int] | None:
-        """Send an event straight to its targets, and tell the node of it before it is told anything else; returns to how many. None: that is not enough."""
+        """Send an event straight to its targets, and tell the node of it before it is told anything else;
+        returns to how many. None: that is not enough.
+        """
         node, transport = self.node, self._transport
         if node is None or transport is None or self._stopped:
             return None
@@ -315,7 +321,9 @@ class LiveWorld(Vouching, Events):
             self._note_error(error)
 
     def may_have(self, peer: NodeId, topic: TopicId) -> bool:
-        """Whether a peer's certificate lets it have events of a topic; topics whose names are not known here are not judged."""
+        """Whether a peer's certificate lets it have events of a topic; topics whose names are not known here
+        are not judged.
+        """
         if self.keyring is None or self._transport is None:
             return True
         link = self._transport.link_to(peer)
@@ -327,7 +335,9 @@ class LiveWorld(Vouching, Events):
     # Told by the transport.
 
     def received(self, sender: NodeId, messages: Sequence[Message]) -> None:
-        """One after the other, runs of events at once. Whatever one of them does to the node, the others are served on; the link it came over is not."""
+        """One after the other, runs of events at once. Whatever one of them does to the node, the others are
+        served on; the link it came over is not.
+        """
         if self._quick:
             self.settle()
         at = 0
@@ -364,7 +374,9 @@ class LiveWorld(Vouching, Events):
             self._arriving = None
 
     def _take_run(self, node: Node, sender: NodeId, run: Sequence[EventMessage]) -> bool:
-        """Whether all of a run could be taken at once: nothing about it calls for a closer look, and the system does so."""
+        """Whether all of a run could be taken at once: nothing about it calls for a closer look, and the
+        system does so.
+        """
         first, transport = run[0], self._transport
         event = first.event
         if transport is None or type(first) in _CATCH_UP or first.hops > MOST_HOPS:
@@ -471,7 +483,9 @@ class LiveWorld(Vouching, Events):
         return self.gate.epoch_of(peer)
 
     def epoch_told(self, epoch: int) -> None:
-        """An earlier life of this node had a clock ahead of this one: its events would be taken for old ones, so go on above that."""
+        """An earlier life of this node had a clock ahead of this one: its events would be taken for old ones,
+        so go on above that.
+        """
         if (
             self.node is None
             or not self.own_epoch < epoch < int(self._clock.trusted() * 1e6) + FURTHEST_EPOCH

@@ -9,7 +9,8 @@ from topicweave.model.arrays import IntArray
 
 
 def depths(topics: TopicGraph) -> IntArray:
-    """Hops from the first subscriber of each topic to each (node, topic) pair, within the topic; -1 where it is not reached.
+    """Hops from the first subscriber of each topic to each (node, topic) pair, within the topic; -1 where it
+    is not reached.
 
     One breadth-first search serves all topics, since they never meet.
     """

@@ -12,8 +12,10 @@ import numpy as np
 
 _NO_ATTRIBUTES = sys.getsizeof({})
 _ATTRIBUTE = 8
-"""Bytes that an object takes for its attributes, and for each of them. Python's own figure counts room for more, which depends on how many objects of the
-class this process ever made: a node would be larger in a process that ran one simulation than in one that ran two."""
+"""Bytes that an object takes for its attributes, and for each of them. Python's own figure counts room for
+more, which depends on how many objects of the class this process ever made: a node would be larger in a
+process that ran one simulation than in one that ran two.
+"""
 _SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType)
 
 

@@ -32,10 +32,14 @@ class Scope(NamedTuple):
     """What of a run is measured."""
 
     start: float = 0.0
-    """Events published from `start` to `end`, and the control traffic between them; by default up to the last row of all."""
+    """Events published from `start` to `end`, and the control traffic between them; by default up to the last
+    row of all.
+    """
     end: float | None = None
     grace: float = 0.0
-    """For `hit_ratio`; and nodes that joined less than that before the snapshot are not in the overlay (SpiderCast §3.8)."""
+    """For `hit_ratio`; and nodes that joined less than that before the snapshot are not in the overlay
+    (SpiderCast §3.8).
+    """
     window: float = math.inf
     """For `hit_ratio`: how long after an event its receptions count."""
     snapshot_time: float | None = None

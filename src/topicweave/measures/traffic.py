@@ -1,7 +1,7 @@
 """Measures of event traffic: who received what it wanted, and what it did not.
 
-All are defined over counts. Counts come from a run's tables (`Receptions.traffic`) or from an engine that spreads events as
-arrays and counts as it goes (`topicweave.bulk`), so every world's numbers mean the same.
+All are defined over counts. Counts come from a run's tables (`Receptions.traffic`) or from an engine that
+spreads events as arrays and counts as it goes (`topicweave.bulk`), so every world's numbers mean the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from topicweave.model.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Traffic:
-    """Receptions of events, counted. A publisher's own event is no reception; one that comes back to it is a repetition."""
+    """Receptions of events, counted. A publisher's own event is no reception; one that comes back to it is a
+    repetition.
+    """
 
     first_wanted: IntArray
     """By node: first receptions of events that it wanted."""

@@ -8,7 +8,8 @@ import msgspec
 
 from topicweave.model.ids import NodeId, TopicId
 
-# What a decoder accepts: points of the ring (64 bits are the most that the encoding holds), and numbers that fit the tables.
+# What a decoder accepts: points of the ring (64 bits are the most that the encoding holds), and numbers that
+# fit the tables.
 Point = Annotated[int, msgspec.Meta(ge=0)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 

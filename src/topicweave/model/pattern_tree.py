@@ -1,4 +1,5 @@
-"""Many patterns at once, and which of them match a name: a tree of levels, so that a look costs what matches, not what there is.
+"""Many patterns at once, and which of them match a name: a tree of levels, so that a look costs what matches,
+not what there is.
 
 A pattern without a wildcard matches the name that it is. `patterns` has the rules for a single one.
 """

@@ -1,13 +1,15 @@
 """Do the two worlds agree? The same workload, system and seed, simulated and live (after Rappel's figure 7).
 
-Rappel's authors tested their simulator by how well it predicted the deployment. Here every system runs in the simulator and over real sockets, with
-the same latency model, learning of each other as live nodes do in both; what must agree is printed side by side, the simulated figure in the
-place of the paper's. A live run needs a processor that keeps up: run it with `--workers 1`, and see `loop_lag_max` (seconds) for how late the
-machine let the nodes act; near a system's timeouts (1 s and more) its figures say nothing about the system.
+Rappel's authors tested their simulator by how well it predicted the deployment. Here every system runs in the
+simulator and over real sockets, with the same latency model, learning of each other as live nodes do in both;
+what must agree is printed side by side, the simulated figure in the place of the paper's. A live run needs a
+processor that keeps up: run it with `--workers 1`, and see `loop_lag_max` (seconds) for how late the machine
+let the nodes act; near a system's timeouts (1 s and more) its figures say nothing about the system.
 
-Nodes start over the same time in both worlds: OMen keeps the links that it made in the crowd of the start. 200 nodes have twice the time to settle, and
-publish slowly: one machine has to carry all of them. They are simulated with several seeds, since a live run is a seed of its own: the noise of Vitis
-differs by a sixth between two seeds of the simulator.
+Nodes start over the same time in both worlds: OMen keeps the links that it made in the crowd of the start.
+200 nodes have twice the time to settle, and publish slowly: one machine has to carry all of them. They are
+simulated with several seeds, since a live run is a seed of its own: the noise of Vitis differs by a sixth
+between two seeds of the simulator.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ SLOWER: Mapping[str, Mapping[str, Any]] = {"gossipsub": {"heartbeat_interval": 3
 
 
 def plan(scale: Scale, seed: int) -> Plan:
-    """50 nodes in one process at the papers' pace, or with `paper` 200 in four at that of live nodes: the papers' is more than two cores keep up with."""
+    """50 nodes in one process at the papers' pace, or with `paper` 200 in four at that of live nodes: the
+    papers' is more than two cores keep up with.
+    """
     whole = scale != "smoke"
     nodes, times = (200, DEFAULT) if whole else (50, PAPER)
     seeds = range(seed, seed + SEEDS) if whole else range(seed, seed + 1)

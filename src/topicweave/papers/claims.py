@@ -1,8 +1,10 @@
 """What the papers claim, as data: each claim once, with what is measured for it and how that is judged.
 
-Each paper's claims stand in a `claims.toml` beside its studies. A claim names rows of a study's results (`study`, `measure`, `where`, `part`), along an axis (`by`)
-if it is on a curve, maybe set against other rows (`against`, `how`), and says how they are judged: by one of `paper`, `range`, `below`,
-`above`, `trend`, `peak`, `alike` and `fits`. What differs between the settings that it is held in stands in its `cases`; it holds if it holds in all of them.
+Each paper's claims stand in a `claims.toml` beside its studies. A claim names rows of a study's results
+(`study`, `measure`, `where`, `part`), along an axis (`by`) if it is on a curve, maybe set against other rows
+(`against`, `how`), and says how they are judged: by one of `paper`, `range`, `below`, `above`, `trend`,
+`peak`, `alike` and `fits`. What differs between the settings that it is held in stands in its `cases`; it
+holds if it holds in all of them.
 """
 
 from __future__ import annotations

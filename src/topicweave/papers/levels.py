@@ -1,7 +1,7 @@
 """Arrays beside messages: whether an engine of `topicweave.bulk` gives what the nodes in the simulator give.
 
-Each paper whose figures come from an engine has a study `PAPER/levels`: the same networks both ways, in every measure that one of
-its figures uses.
+Each paper whose figures come from an engine has a study `PAPER/levels`: the same networks both ways, in every
+measure that one of its figures uses.
 """
 
 from __future__ import annotations

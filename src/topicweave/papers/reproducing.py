@@ -1,4 +1,6 @@
-"""Continuing the results of all studies: which runs are still to be made, and what numbers come of those that are there."""
+"""Continuing the results of all studies: which runs are still to be made, and what numbers come of those that
+are there.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ class Reproduction:
         return (part for part in self.parts if part.seed == self.parts[0].seed)
 
     def small(self, studies: Container[str], earlier: Sequence[Number]) -> Reproduction:
-        """Some studies at smoke scale with the first seed. The numbers bear the name of the code that runs *this* scale."""
+        """Some studies at smoke scale with the first seed. The numbers bear the name of the code that runs
+        *this* scale.
+        """
         known = {(number.batch, number.code) for number in earlier}
         parts = (
             replace(

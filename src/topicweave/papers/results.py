@@ -92,8 +92,8 @@ class Batch(msgspec.Struct, frozen=True):
 def as_numbers(batch: Batch, rows: Iterable[Row]) -> list[Number]:
     """A study's rows as data.
 
-    Each number of a row in words becomes one of its own. Two rows of one place must agree: which of two different numbers
-    is meant nobody could tell later, and their mean is neither.
+    Each number of a row in words becomes one of its own. Two rows of one place must agree: which of two
+    different numbers is meant nobody could tell later, and their mean is neither.
     """
     found: dict[tuple[str, str, str, int], Number] = {}
     for row in rows:
@@ -141,7 +141,9 @@ def _numbers(measured: float | str | None) -> list[tuple[int, float]]:
 
 
 def merged(earlier: Iterable[Number], later: Sequence[Number]) -> list[Number]:
-    """Both, but what was run again only as it came out last; and of a study at one scale nothing by other code than that."""
+    """Both, but what was run again only as it came out last; and of a study at one scale nothing by other
+    code than that.
+    """
     again = {number.batch for number in later}
     code = {number.batch[:2]: number.code for number in later}
     kept = [
@@ -186,7 +188,8 @@ def csv_text(numbers: Iterable[Number]) -> str:
 def add_results(folder: Path, later: Sequence[Number]) -> list[Number]:
     """All that the folder holds then: one file per paper.
 
-    Another command may have added to them since this one began. So they are read again, and files of other papers are left alone.
+    Another command may have added to them since this one began. So they are read again, and files of other
+    papers are left alone.
     """
     from topicweave.report.files import make_folder, write_whole
 

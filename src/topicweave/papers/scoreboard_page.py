@@ -37,7 +37,9 @@ Processor times differ with every run and are not compared."""
 
 
 def markdown(boards: Sequence[PaperBoard], checks: Mapping[str, Check]) -> str:
-    """The headline, what it rests on, and all claims of all papers; `checks`: how far it stands with later code, by study."""
+    """The headline, what it rests on, and all claims of all papers; `checks`: how far it stands with later
+    code, by study.
+    """
     lines = [
         "# The papers' claims beside ours",
         "",

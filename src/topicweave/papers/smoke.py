@@ -1,8 +1,9 @@
 """What small runs say of results that other code made.
 
-The paper scale takes hours, so most results are of code that has changed since. Beside them lies what their code gives at smoke scale.
-Where the code at hand gives the same, its changes do not reach these numbers as far as small runs show: the paper scale may take other
-branches. Where it gives other numbers, the study has to run again.
+The paper scale takes hours, so most results are of code that has changed since. Beside them lies what their
+code gives at smoke scale. Where the code at hand gives the same, its changes do not reach these numbers as
+far as small runs show: the paper scale may take other branches. Where it gives other numbers, the study has
+to run again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The Spark pipeline: work that grows with the data. Spark runs in this process by default, or on a cluster by its master's URL.
+"""The Spark pipeline: work that grows with the data. Spark runs in this process by default, or on a cluster
+by its master's URL.
 
 Importing this package does not import Spark; `topicweave.pipeline.session` does, when a session is started. From a
 notebook: `spark_session`; `tables_in`, `generated`, `imported` and `sampled`, which give DataFrames; and

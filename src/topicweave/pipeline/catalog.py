@@ -1,7 +1,7 @@
 """Tables in Spark's catalog, for whoever reads by name: `--table db.name`.
 
-They are copies that Spark itself writes (`saveAsTable`): in the format that `spark.sql.sources.default` names, Parquet if
-nothing else, partitioned by `run` where there are runs.
+They are copies that Spark itself writes (`saveAsTable`): in the format that `spark.sql.sources.default`
+names, Parquet if nothing else, partitioned by `run` where there are runs.
 """
 
 from __future__ import annotations

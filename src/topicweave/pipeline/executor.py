@@ -1,8 +1,9 @@
 """Runs on Spark: one task each, every outcome in the store before the next begins, none of them lost to another.
 
-A task carries out one run and writes what became of it to a file of its own, which gets its name when it is whole. So the driver may be
-killed at any moment: what is in the store is done, what is not is run again. A run that fails leaves a file
-that says why; also one that takes its process with it (out of memory, say), when it has done so three times.
+A task carries out one run and writes what became of it to a file of its own, which gets its name when it is
+whole. So the driver may be killed at any moment: what is in the store is done, what is not is run again. A
+run that fails leaves a file that says why; also one that takes its process with it (out of memory, say), when
+it has done so three times.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class SparkExecutor:
     """Carries runs out on a Spark session; its workers see the store's folder."""
 
     def __init__(self, spark: SparkSession, until: float | None = None) -> None:
-        """until: when the time is up, by `time.perf_counter`; runs under way are ended then, and nothing is heard of them."""
+        """until: when the time is up, by `time.perf_counter`; runs under way are ended then, and nothing is
+        heard of them.
+        """
         self._spark = spark
         self._until = until
 
@@ -91,7 +94,9 @@ class SparkExecutor:
                     return
 
     def _until_done(self, table: pa.Table, folder: Place, mark: Place) -> Generator[None]:
-        """Comes back every now and then while the job runs, and once more when it is done; leaving it early ends the job."""
+        """Comes back every now and then while the job runs, and once more when it is done; leaving it early
+        ends the job.
+        """
         from pyspark import InheritableThread
 
         group = f"topicweave-runs-{next(_GROUPS)}"
@@ -192,8 +197,9 @@ def attempt(store: ResultStore, key: str, encoded: str) -> None:
 
 
 def _turns(store: ResultStore, executor: str) -> int:
-    """How many runs an executor has begun. One that goes on after an attempt ended without a word has outlived it: the run was
-    at fault. One that was never heard of again went away with it, as spot machines do.
+    """How many runs an executor has begun. One that goes on after an attempt ended without a word has
+    outlived it: the run was at fault. One that was never heard of again went away with it, as spot machines
+    do.
     """
     return int(sign_of(store, executor).read() or b"0")
 

@@ -1,4 +1,6 @@
-"""Tables as DataFrames, for whoever goes on with Spark: those of a folder, and workloads that are drawn where they are used."""
+"""Tables as DataFrames, for whoever goes on with Spark: those of a folder, and workloads that are drawn where
+they are used.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def tables_in(spark: SparkSession, folder: str | Path | Place) -> dict[str, Data
 
 
 def generated(spark: SparkSession, model: str, seed: int = 0, **parameters: Any) -> dict[str, DataFrame]:
-    """A model's workload, drawn by the tasks that read it: nothing is written. The rows are those of `workload generate`."""
+    """A model's workload, drawn by the tasks that read it: nothing is written. The rows are those of
+    `workload generate`.
+    """
     from pyspark.sql.pandas.types import from_arrow_schema
 
     draw, parts = drawn(spark, model, parameters, seed)

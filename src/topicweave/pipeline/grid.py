@@ -22,8 +22,8 @@
     graph = "epinions"
     nodes = 1000
 
-The seed is the run's and, of a workload that is drawn and has no `seed` of its own here, the workload's: so replications
-differ in both. It stands in the results.
+The seed is the run's and, of a workload that is drawn and has no `seed` of its own here, the workload's: so
+replications differ in both. It stands in the results.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What executors need and do not have: this project, and the libraries it imports there.
 
-The project goes along with every command, as a zip file in the form of a wheel. The libraries change seldom and are
-large: `environment` packs them into an archive, once for each set of versions, which Spark unpacks beside every executor.
-It holds the files that are installed here, so executors have the driver's versions to the letter, and a script that
-starts the machine's own Python with them. PySpark is left out: a cluster has its own.
+The project goes along with every command, as a zip file in the form of a wheel. The libraries change seldom
+and are large: `environment` packs them into an archive, once for each set of versions, which Spark unpacks
+beside every executor. It holds the files that are installed here, so executors have the driver's versions to
+the letter, and a script that starts the machine's own Python with them. PySpark is left out: a cluster has
+its own.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ class PowerLaw(NamedTuple):
     distance: float
     """The largest gap between the fitted and the found distribution (Kolmogorov-Smirnov)."""
     fits: bool
-    """Whether a power law is plausible: its tail spans a factor of ten, and `distance` is what chance allows (1 in 100)."""
+    """Whether a power law is plausible: its tail spans a factor of ten, and `distance` is what chance allows
+    (1 in 100).
+    """
     ccdf_slope: float
     """Least squares through the whole CCDF in log-log, as papers draw it: not an estimate of alpha - 1."""
 

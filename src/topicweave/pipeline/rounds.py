@@ -1,9 +1,9 @@
 """Work in rounds on arrays: what joins and groupings do row by row, done by tasks that send each other arrays.
 
-A message (`Letter`) is a set of columns of one length for one task in one round. On Spark it is one row, its columns as Arrow's bytes, so
-that a shuffle moves few large rows, and Java neither sees nor sorts nor compiles anything for what is in them. A work is a
-function from all messages that have come for a task to the messages it sends; it groups and joins with NumPy. What is for
-a later round than the next is handed through.
+A message (`Letter`) is a set of columns of one length for one task in one round. On Spark it is one row, its
+columns as Arrow's bytes, so that a shuffle moves few large rows, and Java neither sees nor sorts nor compiles
+anything for what is in them. A work is a function from all messages that have come for a task to the messages
+it sends; it groups and joins with NumPy. What is for a later round than the next is handed through.
 
     tasks = 4
     rows = rounds(sources, [count_words, add_up], tasks)      # a DataFrame of messages, one shuffle per round
@@ -68,7 +68,9 @@ class Inbox:
         self._pieces[kind].append((rank, columns))
 
     def take(self, kind: str, /, **types: Any) -> dict[str, npt.NDArray[Any]]:
-        """All columns of a kind, one after the other by rank; the `types` are those of columns of which nothing came."""
+        """All columns of a kind, one after the other by rank; the `types` are those of columns of which
+        nothing came.
+        """
         pieces = sorted(self._pieces.pop(kind, []), key=lambda piece: piece[0])
         if not pieces:
             return {name: np.empty(0, type_) for name, type_ in types.items()}
@@ -214,7 +216,9 @@ class Loop(Protocol):
     tasks: int
 
     def step(self, *works: Work) -> list[Letter]:
-        """Run a round for each of the works; returns what was told. What is for the round after them begins the next step."""
+        """Run a round for each of the works; returns what was told. What is for the round after them begins
+        the next step.
+        """
 
     def rows(self, names: Sequence[str]) -> Any:
         """The columns of all messages that are left."""

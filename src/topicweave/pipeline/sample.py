@@ -1,7 +1,7 @@
 """Smaller workloads out of large ones, as jobs over DataFrames: nothing here holds a graph on the driver.
 
-What each sample is, by which reading of which paper, stands in `topicweave.data.sampling`, which does the same in memory: the
-same seed gives the same sample.
+What each sample is, by which reading of which paper, stands in `topicweave.data.sampling`, which does the
+same in memory: the same seed gives the same sample.
 """
 
 from __future__ import annotations
@@ -211,7 +211,9 @@ def universe(
 def neighbourhood(
     spark: SparkSession, source: Path, out: Path, *, count: int, seed: int = 0, overwrite: bool = False
 ) -> SampledTables:
-    """Nodes chosen by what they have in common, with all their topics: a job for each round (a dozen for thousands of nodes)."""
+    """Nodes chosen by what they have in common, with all their topics: a job for each round (a dozen for
+    thousands of nodes).
+    """
     check_search(count, 1)
     tables = _tables(spark, source)
     plan = _plan(source, "neighbourhood", nodes=count, seed=seed)

@@ -31,9 +31,10 @@ VERBOSE = "topicweave.verbose"
 """A setting of ours: whatever its value, Spark's Java side may write to the terminal."""
 
 LIGHT = "topicweave.light"
-"""A setting of ours, for work that Python's side does: whatever its value, Java in local mode compiles quickly rather than well.
-Its better compiler takes 12 of 53 processor seconds to measure five million deliveries, and gains nothing with a hundred million.
-Where Java itself reads, sorts and joins rows, it pays."""
+"""A setting of ours, for work that Python's side does: whatever its value, Java in local mode compiles
+quickly rather than well. Its better compiler takes 12 of 53 processor seconds to measure five million
+deliveries, and gains nothing with a hundred million. Where Java itself reads, sorts and joins rows, it pays.
+"""
 
 ENVIRONMENT = "topicweave-env-"
 """How the names of archives begin that bring executors a Python environment."""
@@ -55,7 +56,9 @@ _ALWAYS = {
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 MOST_ATTEMPTS = 11
-"""At a run on a cluster, whatever it ended by; Spark gives a task one more. Machines that go away cost attempts, too."""
+"""At a run on a cluster, whatever it ended by; Spark gives a task one more. Machines that go away cost
+attempts, too.
+"""
 
 _UNLESS_SET = {"spark.ui.showConsoleProgress": "false"}
 _CLUSTER = {"spark.task.maxFailures": str(MOST_ATTEMPTS + 1)}
@@ -237,8 +240,8 @@ def _quiet(verbose: bool) -> Iterator[None]:
 
 
 def _retrying(master: str) -> str:
-    """On a cluster a task gets four attempts, in local mode one, unless the URL says otherwise: then one process that the
-    system kills takes a whole sweep with it.
+    """On a cluster a task gets four attempts, in local mode one, unless the URL says otherwise: then one
+    process that the system kills takes a whole sweep with it.
     """
     threads = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
     return f"local[{threads[1] or 1},{_ATTEMPTS}]" if threads else master

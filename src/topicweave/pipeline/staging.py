@@ -1,12 +1,13 @@
 """Folders of tables that are there when they are whole, and gone on with where they were left.
 
-OUT/NAME.parquet/part-…     the tables' parts; which of them count is said by
-OUT/about.json              what made the folder, and of every table the parts with their rows, bytes and hashes
-OUT/_work/                  while it is being made: the plan, notes of finished parts and tables, what is needed on the way
+OUT/NAME.parquet/part-…     the tables' parts; which of them count is said by OUT/about.json              what
+made the folder, and of every table the parts with their rows, bytes and hashes OUT/_work/
+while it is being made: the plan, notes of finished parts and tables, what is needed on the way
 
-Writing about.json is the commit. Nothing is renamed, so that it holds on an object store too. Before it, a folder has
-no tables, or the old ones; after it the new ones, and what is left of the old ones is deleted. The same command, run again
-after a crash or Ctrl-C, finds its own plan and makes what is not finished. Any other plan is begun anew.
+Writing about.json is the commit. Nothing is renamed, so that it holds on an object store too. Before it, a
+folder has no tables, or the old ones; after it the new ones, and what is left of the old ones is deleted. The
+same command, run again after a crash or Ctrl-C, finds its own plan and makes what is not finished. Any other
+plan is begun anew.
 """
 
 from __future__ import annotations
@@ -90,9 +91,9 @@ def staged(
 ) -> Iterator[Staging]:
     """A folder to fill; when the block ends without an error, what is in it counts.
 
-    `plan` is all that the contents depend on, beside the code; `parents` are the marks of the folders it is made from
-    (`mark_of`). What a killed process began by the same plan, from the same parents and by the same code is gone on with.
-    An `OSError` in the block becomes an error about the output.
+    `plan` is all that the contents depend on, beside the code; `parents` are the marks of the folders it is
+    made from (`mark_of`). What a killed process began by the same plan, from the same parents and by the same
+    code is gone on with. An `OSError` in the block becomes an error about the output.
     """
     out = Place(out) if isinstance(out, Path) else out
     refuse_losing(out, overwrite)
@@ -135,7 +136,9 @@ def read_about(folder: Path | Place) -> dict[str, Any]:
 
 
 def table_files(folder: Path | Place, table: str) -> list[Place]:
-    """The files of a folder's table: those that count, or of a folder not made by us all there are; none if there is no table."""
+    """The files of a folder's table: those that count, or of a folder not made by us all there are; none if
+    there is no table.
+    """
     place = Place(folder) if isinstance(folder, Path) else folder
     tables = read_about(place).get("tables")
     path = place / f"{table}.parquet"
@@ -149,7 +152,9 @@ def table_files(folder: Path | Place, table: str) -> list[Place]:
 
 
 def mark_of(folder: Path | Place) -> str:
-    """Changes when a folder's tables do: a hash of their parts' hashes, or, where there are none, of sizes and times."""
+    """Changes when a folder's tables do: a hash of their parts' hashes, or, where there are none, of sizes
+    and times.
+    """
     place = Place(folder) if isinstance(folder, Path) else folder
     digest = hashlib.sha256()
     tables = read_about(place).get("tables")

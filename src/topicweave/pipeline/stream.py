@@ -3,13 +3,14 @@
 FOLDER is one that live nodes write (`FOLDER/deliveries.parquet/NODE-000001.parquet`, …), or one that holds finished
 recordings, each in a folder of its own (`FOLDER/RUN/deliveries.parquet`); more may come at any time.
 
-Time is cut into windows of one length. A window is measured when nothing for it can come any more: when the slowest of its
-run's living nodes is `lateness` beyond the window's end and the `wait` that its events are given to arrive. It is measured as
-`topicweave measure` would, over the rows of the window: the events published in it, their receptions up to `wait` before
-and after it (clocks differ), its control traffic, its last snapshot of the overlay. A row that comes when its window has
-been measured is late; one of a time that most nodes' clocks are far from is of the future; both, and rows that lack a cell
-or a time, go to `OUT/set_aside.parquet` with the reason. Each run has a watermark of its own, because it has clocks of its own.
-Who wants what is told by a workload's folder, or by the nodes themselves (`FOLDER/interests.parquet`).
+Time is cut into windows of one length. A window is measured when nothing for it can come any more: when the
+slowest of its run's living nodes is `lateness` beyond the window's end and the `wait` that its events are
+given to arrive. It is measured as `topicweave measure` would, over the rows of the window: the events
+published in it, their receptions up to `wait` before and after it (clocks differ), its control traffic, its
+last snapshot of the overlay. A row that comes when its window has been measured is late; one of a time that
+most nodes' clocks are far from is of the future; both, and rows that lack a cell or a time, go to
+`OUT/set_aside.parquet` with the reason. Each run has a watermark of its own, because it has clocks of its
+own. Who wants what is told by a workload's folder, or by the nodes themselves (`FOLDER/interests.parquet`).
 
 What becomes of a micro-batch of new files:
 
@@ -18,8 +19,9 @@ What becomes of a micro-batch of new files:
 3. `OUT/progress/N.json` says how far it has come: from then on the batch is done;
 4. what is needed no more is deleted.
 
-Spark's checkpoint remembers which files make up batch N. Killed anywhere, the batch is done again: before step 3 it writes
-the same files over the old ones, after step 3 there is nothing left to do. So no row is lost, and none counts twice.
+Spark's checkpoint remembers which files make up batch N. Killed anywhere, the batch is done again: before
+step 3 it writes the same files over the old ones, after step 3 there is nothing left to do. So no row is
+lost, and none counts twice.
 """
 
 from __future__ import annotations

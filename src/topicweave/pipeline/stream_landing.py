@@ -1,7 +1,7 @@
 """A stream's rows on their way to their windows: in files that are counted, kept until no window needs them.
 
-OUT/landed/batch=N/part-…     rows of one table, run and window each
-OUT/landed/batch=N/landed.json    which of these files count, and what is in them: written when the driver has seen them all
+OUT/landed/batch=N/part-…     rows of one table, run and window each OUT/landed/batch=N/landed.json    which
+of these files count, and what is in them: written when the driver has seen them all
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ class Landing:
         return sum(one.part.rows for one in every if (one.table, one.number) == (LISTS, number))
 
     def tidy(self, first: Mapping[int, int], over: Collection[int]) -> None:
-        """Delete what no window to come needs: by run, what is before its first; and who wants what in runs that are over."""
+        """Delete what no window to come needs: by run, what is before its first; and who wants what in runs
+        that are over.
+        """
         for batch, landed in list(self._batches.items()):
             kept = [
                 one

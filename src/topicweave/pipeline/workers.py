@@ -1,4 +1,6 @@
-"""Are a cluster's workers fit for the work? Asked before it starts, so that the answer is one line and no stack trace."""
+"""Are a cluster's workers fit for the work? Asked before it starts, so that the answer is one line and no
+stack trace.
+"""
 
 from __future__ import annotations
 

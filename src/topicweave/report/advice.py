@@ -80,7 +80,9 @@ class Advice:
 
 
 def node_toml(chosen: Entry, preset: str) -> str:
-    """Nodes run with the times that the system was compared with; the papers' are no preset, so that they are named one by one."""
+    """Nodes run with the times that the system was compared with; the papers' are no preset, so that they are
+    named one by one.
+    """
     named = dict(chosen.parameters)
     if preset == PAPER:
         preset = DEFAULT

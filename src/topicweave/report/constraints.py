@@ -30,8 +30,8 @@ class Constraint:
     def excess(self, entry: Entry) -> float:
         """By how much the system breaks it, in units of the measure; 0 if it keeps to it.
 
-        Judged by the worst of the replications: a bound that holds on average does not hold. A measure that was not taken
-        breaks nothing, an infinite one everything.
+        Judged by the worst of the replications: a bound that holds on average does not hold. A measure that
+        was not taken breaks nothing, an infinite one everything.
         """
         values = [value for value in entry.replications(self.measure) if not math.isnan(value)]
         if not values:

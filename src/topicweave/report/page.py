@@ -1,5 +1,5 @@
-"""A comparison as one HTML page: the answer on the first screen, then the table, the figures, the overlays, and all that
-it takes to get the same again.
+"""A comparison as one HTML page: the answer on the first screen, then the table, the figures, the overlays,
+and all that it takes to get the same again.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""How events spread over a settled overlay (Vitis §IV): hit ratio, the four readings of traffic overhead, delay, true degree.
+"""How events spread over a settled overlay (Vitis §IV): hit ratio, the four readings of traffic overhead,
+delay, true degree.
 
-The paper's traffic overhead is "the proportion of relay (uninteresting) traffic that nodes experience". It does not say whether a
-notification that comes a second time is traffic, nor whether the proportion is taken over all messages or per node and
-then averaged. So there are four readings: `noise` and `noise_node_mean` count first receptions, `noise_all` and
-`noise_all_node_mean` all of them. All are visible to telemetry when events travel with their notifications
-(`spreading.inline` of 1, the events being empty): every notification is then one reception.
+The paper's traffic overhead is "the proportion of relay (uninteresting) traffic that nodes experience". It
+does not say whether a notification that comes a second time is traffic, nor whether the proportion is taken
+over all messages or per node and then averaged. So there are four readings: `noise` and `noise_node_mean`
+count first receptions, `noise_all` and `noise_all_node_mean` all of them. All are visible to telemetry when
+events travel with their notifications (`spreading.inline` of 1, the events being empty): every notification
+is then one reception.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from topicweave.sim.simulation import Simulation
 
 
 class Dissemination(Simulated, frozen=True, kw_only=True, tag="dissemination"):
-    """Let the overlay settle, look at the links, publish, and measure nothing that takes long at ten thousand nodes and topics."""
+    """Let the overlay settle, look at the links, publish, and measure nothing that takes long at ten thousand
+    nodes and topics.
+    """
 
     settle: float = 20.0
     events: int | None = None

@@ -1,10 +1,11 @@
 """Names the code that a run can reach, so that results of other code are not reused.
 
-From the modules of the run's kind, of its workload source and of the system that it runs, all imports are followed, also those inside functions.
-A kind that computes a system as arrays (`by_arrays`) runs none of its nodes: their code does not count.
-Of each module its syntax tree counts, without comments, docstrings and the order of its functions and classes; not its own name. So new words,
-a renamed module, another system or another paper cost no rerun. Libraries are not looked into: only the packages that
-the kind, the source and the system are of.
+From the modules of the run's kind, of its workload source and of the system that it runs, all imports are
+followed, also those inside functions. A kind that computes a system as arrays (`by_arrays`) runs none of its
+nodes: their code does not count. Of each module its syntax tree counts, without comments, docstrings and the
+order of its functions and classes; not its own name. So new words, a renamed module, another system or
+another paper cost no rerun. Libraries are not looked into: only the packages that the kind, the source and
+the system are of.
 """
 
 from __future__ import annotations
@@ -122,7 +123,9 @@ def _imports(module: str, ours: frozenset[str]) -> tuple[_Import, ...]:
 
 @cache
 def _with_imports(module: str, ours: frozenset[str]) -> str:
-    """A digest of a module and of what it imports, each by its code: names of modules do not count, but another import does."""
+    """A digest of a module and of what it imports, each by its code: names of modules do not count, but
+    another import does.
+    """
     imports = [
         _digest(
             _read(one.module).code if _followed(one.module, ours) else one.module,

@@ -1,7 +1,8 @@
 """A run of live nodes over real sockets instead of the simulator: the same workload, events and measures.
 
-Virtual seconds become real ones. The simulator's latency model delays what arrives, from the first message on; the nodes start one after
-another, each knowing a few that are up. Catching up is off, since the simulator has none.
+Virtual seconds become real ones. The simulator's latency model delays what arrives, from the first message
+on; the nodes start one after another, each knowing a few that are up. Catching up is off, since the simulator
+has none.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class LiveRun(OnSystem, frozen=True, kw_only=True, tag="live"):
     processes: int = 1
     """That the nodes are spread over."""
     preset: Preset = "local"
-    """How patient connections are. Nodes that are many for their machine answer late, and would be dialled again and again."""
+    """How patient connections are. Nodes that are many for their machine answer late, and would be dialled
+    again and again.
+    """
 
     def run(self) -> Result:
         workload = self.workload.load()
@@ -91,7 +94,9 @@ class Hosted(NamedTuple):
 
 
 def _apart(run_: LiveRun, telemetry: MemoryTelemetry) -> list[Hosted]:
-    """The first process begins with a few nodes; the others join those. All of them start nodes, look and publish by the same clock."""
+    """The first process begins with a few nodes; the others join those. All of them start nodes, look and
+    publish by the same clock.
+    """
     context = multiprocessing.get_context("spawn")
     pipes, workers = [], []
     try:
@@ -140,8 +145,9 @@ def _host(
 ) -> Hosted:
     """Run this part of the nodes.
 
-    `ready` is called when the first nodes are up (there are some if nobody is to `join`), with their addresses, and when all are. It returns from
-    when (by the monotonic clock) all parts start nodes, and from when time counts.
+    `ready` is called when the first nodes are up (there are some if nobody is to `join`), with their
+    addresses, and when all are. It returns from when (by the monotonic clock) all parts start nodes, and from
+    when time counts.
     """
     workload = run_.workload.load()
     telemetry = MemoryTelemetry(name, *workload.names())
@@ -219,7 +225,9 @@ async def _publish(
 
 
 async def _watch_the_loop(lags: list[float]) -> None:
-    """How late the event loop is: where that comes near the systems' timeouts, the machine was measured, not the system."""
+    """How late the event loop is: where that comes near the systems' timeouts, the machine was measured, not
+    the system.
+    """
     loop = asyncio.get_running_loop()
     while True:
         due = loop.time() + 0.1

@@ -1,7 +1,9 @@
-"""Finding topics by patterns, measured: which share of the matching names is found, after how long, and what it takes. See docs/patterns.md.
+"""Finding topics by patterns, measured: which share of the matching names is found, after how long, and what
+it takes. See docs/patterns.md.
 
-Every topic of the workload is a name that one of its subscribers publishes on. A name without levels is put below a zone. Some nodes watch patterns: a zone of
-their own, and one wildcard in the middle. What they find is compared with all names that match, one by one.
+Every topic of the workload is a name that one of its subscribers publishes on. A name without levels is put
+below a zone. Some nodes watch patterns: a zone of their own, and one wildcard in the middle. What they find
+is compared with all names that match, one by one.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ def leveled(topic: str, number: int, zones: int) -> str:
 def pattern_for(name: str, wide: bool) -> str:
     """A pattern that matches a name and others: all below its first two levels, or one level left open.
 
-    >>> pattern_for("zone/3/device/t13/temperature", wide=False), pattern_for("zone/3/device/t13/temperature", wide=True)
-    ('zone/3/#', 'zone/3/device/+/temperature')
+    >>> [pattern_for("zone/3/device/t13/temperature", wide) for wide in (False, True)]
+    ['zone/3/#', 'zone/3/device/+/temperature']
     >>> pattern_for("a/b", wide=False), pattern_for("a/b", wide=True)
     ('a/#', 'a/+')
     """

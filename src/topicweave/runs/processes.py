@@ -1,8 +1,8 @@
 """Worker processes that start clean.
 
-Python's own way starts a worker by running the caller's main script again. A script that calls `compare` without a guard
-(`if __name__ == "__main__":`) would then start workers in its workers. Nothing that we send to a worker is defined in the
-main script, so ours do not look at it.
+Python's own way starts a worker by running the caller's main script again. A script that calls `compare`
+without a guard (`if __name__ == "__main__":`) would then start workers in its workers. Nothing that we send
+to a worker is defined in the main script, so ours do not look at it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 LOOK = 0.25
-"""Seconds after which a wait comes back to Python, so that whoever wants to end the work is heard (`runs.background`)."""
+"""Seconds after which a wait comes back to Python, so that whoever wants to end the work is heard
+(`runs.background`).
+"""
 
 
 def each(

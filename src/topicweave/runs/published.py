@@ -1,4 +1,6 @@
-"""What is published in a run of Vitis §IV, on which lists, and how overhead is spread over nodes: the same by messages and as arrays."""
+"""What is published in a run of Vitis §IV, on which lists, and how overhead is spread over nodes: the same by
+messages and as arrays.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def _spread(what: str, counts: Any) -> dict[str, float]:
 
 
 def planned_events(workload: Workload, events: int | None, seed: int) -> list[tuple[int, int]]:
-    """(topic, publisher), one after another: `events` by the topics' rates, or one on each; publishers want the topic."""
+    """(topic, publisher), one after another: `events` by the topics' rates, or one on each; publishers want
+    the topic.
+    """
     rng = random.Random(f"dissemination/{seed}")
     wanted = [topic for topic in range(workload.topics) if len(workload.subscribers(topic))]
     if events is None:

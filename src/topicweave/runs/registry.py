@@ -1,6 +1,7 @@
 """All run kinds and workload sources by tag: where each is found, imported when it is first asked for.
 
-A paper adds its own here; other packages add theirs as entry points of the groups `topicweave.runs` and `topicweave.sources`, named by tag.
+A paper adds its own here; other packages add theirs as entry points of the groups `topicweave.runs` and
+`topicweave.sources`, named by tag.
 """
 
 from __future__ import annotations

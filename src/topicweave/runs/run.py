@@ -1,9 +1,10 @@
 """What a run is: a value that says what to do, and can do it.
 
-A run kind is a frozen msgspec struct with a tag and a method `run()`; it has exactly the fields that it uses. Where it needs a workload, one field
-is a workload source: a frozen, tagged struct with a method `load()`. Both are registered by their tags (see `registry`), so that a run can be
-written to a file, sent to another process or a Spark executor, and named by its contents. Its result is a flat dict of numbers
-(a few lists), the same on any machine.
+A run kind is a frozen msgspec struct with a tag and a method `run()`; it has exactly the fields that it uses.
+Where it needs a workload, one field is a workload source: a frozen, tagged struct with a method `load()`.
+Both are registered by their tags (see `registry`), so that a run can be written to a file, sent to another
+process or a Spark executor, and named by its contents. Its result is a flat dict of numbers (a few lists),
+the same on any machine.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from topicweave.telemetry.writer import MemoryTelemetry
 
 Result = dict[str, Any]
 _KEPT: ContextVar[tuple[str, list[MemoryTelemetry]]] = ContextVar("kept", default=("", []))
-"""What a run that is carried out is to be called in its telemetry, and where that is kept; nowhere if it has no name."""
+"""What a run that is carried out is to be called in its telemetry, and where that is kept; nowhere if it has
+no name.
+"""
 
 
 @runtime_checkable
 class Source(Protocol):
     """Where a workload comes from.
 
-    A source whose fields do not say what is in the workload (a folder, say) also has a method `contents()` that does: it stands in
-    the place of the fields when a result is named. One that reads real data sets names them in `data_sets`: what these files hold
-    counts then, too. So may any other struct in a run.
+    A source whose fields do not say what is in the workload (a folder, say) also has a method `contents()`
+    that does: it stands in the place of the fields when a result is named. One that reads real data sets
+    names them in `data_sets`: what these files hold counts then, too. So may any other struct in a run.
     """
 
     def load(self) -> Workload: ...
@@ -88,8 +91,8 @@ def recording(name: str) -> Iterator[list[MemoryTelemetry]]:
 def seldom_collected() -> Iterator[None]:
     """Let Python look for cyclic garbage rarely.
 
-    A large simulation is millions of live objects and next to no cyclic garbage, through all of which Python would go again
-    and again: at 3,000 nodes of Vitis that was more than a third of the time.
+    A large simulation is millions of live objects and next to no cyclic garbage, through all of which Python
+    would go again and again: at 3,000 nodes of Vitis that was more than a third of the time.
     """
     before = gc.get_threshold()
     gc.freeze()

@@ -1,7 +1,7 @@
 """Many runs: each once, kept as soon as it is finished, and never done twice by the same code.
 
-An executor carries them out: processes of this machine (here), or Spark (`topicweave.pipeline.executor`). An interrupted study, comparison or sweep
-goes on where it stopped, and all of them share what is in the store.
+An executor carries them out: processes of this machine (here), or Spark (`topicweave.pipeline.executor`). An
+interrupted study, comparison or sweep goes on where it stopped, and all of them share what is in the store.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Executor(Protocol):
     """What carries runs out."""
 
     def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
-        """Run all, by key, large ones first. Results are in the store when `finished` hears of them; what it raises ends the whole."""
+        """Run all, by key, large ones first. Results are in the store when `finished` hears of them; what it
+        raises ends the whole.
+        """
 
 
 class Processes:
@@ -68,10 +70,10 @@ def run_all(
 ) -> dict[Label, Result]:
     """Results under the labels of their runs; equal runs are carried out once, and none whose result is in the store.
 
-    executor    by default processes, one for each core
-    failures    a run that fails is noted here under its labels, and the others go on; without, it ends the whole with its error
-    finished    hears of each label as soon as its result is there, or of its error in words
-    record      keeps the runs' telemetry; a run without it is carried out again
+    executor    by default processes, one for each core failures    a run that fails is noted here under its
+    labels, and the others go on; without, it ends the whole with its error finished    hears of each label as
+    soon as its result is there, or of its error in words record      keeps the runs' telemetry; a run without
+    it is carried out again
     """
     kept = ResultStore(store)
     keys = {label: key(run) for label, run in runs.items()}

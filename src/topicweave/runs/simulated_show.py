@@ -1,6 +1,7 @@
 """A simulated swarm as a recording for the dashboard: many nodes without their processes. See docs/dashboard.md.
 
-What the page shows is what nodes do in virtual time. Nodes tell of themselves as live ones do, in ticks, and the same picture is made of them.
+What the page shows is what nodes do in virtual time. Nodes tell of themselves as live ones do, in ticks, and
+the same picture is made of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Results of finished runs: a folder of small files, each named by what the run is and by the code that it can reach.
 
-Whoever asks for the same run finds it there: comparisons, studies and sweeps share one store. A run is done when its result can be
-read; what cannot be read is run again.
+Whoever asks for the same run finds it there: comparisons, studies and sweeps share one store. A run is done
+when its result can be read; what cannot be read is run again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ FOLDER = "runs"
 
 
 def beside(out: Path) -> Path:
-    """Where commands keep results unless told otherwise: `runs` beside the folder that they write to, so `out/runs` for all."""
+    """Where commands keep results unless told otherwise: `runs` beside the folder that they write to, so
+    `out/runs` for all.
+    """
     return out.parent / FOLDER
 
 

@@ -1,8 +1,9 @@
 """A trial: what somebody who has to choose a system wants to know of it, from one run on their workload.
 
-Three acts. The overlay settles and is looked at. Events are published (while nodes come and go, if so asked), and it is measured who got them and at what cost. Then a share of
-the nodes, the best connected one among them, crashes without a word, and probes on some topics, every second, show how long it takes until everybody left is served
-again.
+Three acts. The overlay settles and is looked at. Events are published (while nodes come and go, if so asked),
+and it is measured who got them and at what cost. Then a share of the nodes, the best connected one among
+them, crashes without a word, and probes on some topics, every second, show how long it takes until everybody
+left is served again.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ from topicweave.telemetry.writer import MemoryTelemetry
 
 SESSIONS = "sessions"
 CHURN_SPREAD, CHURN_PARTS = 60.0, 12
-"""Seconds over which events are published where nodes come and go, so that they do meanwhile; and in how many parts that time is looked at."""
+"""Seconds over which events are published where nodes come and go, so that they do meanwhile; and in how many
+parts that time is looked at.
+"""
 GRACE = 10.0
 """Seconds after which a newcomer is expected to receive what is published."""
 BEFORE = 3
@@ -62,7 +65,9 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     settle: float = 20.0
     """Virtual seconds until the overlay is looked at, or more: until it has settled."""
     settle_limit: float = 0.0
-    """How long to wait for that at most; 0: not at all. Where nodes come and go meanwhile (`trace`), nothing settles."""
+    """How long to wait for that at most; 0: not at all. Where nodes come and go meanwhile (`trace`), nothing
+    settles.
+    """
     counted_from: float = 0.0
     """Virtual seconds before which an overlay is not looked at, though it may have settled: so that systems compare."""
     events: int = 200
@@ -70,8 +75,8 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     loss: float = 0.0
     """The share of messages that get lost, of all that are sent, drawn for each."""
     churn: str = ""
-    """Nothing: everybody stays. `trace`: the workload's own, from the start; `sessions`: the same, once the overlay has settled.
-    `600/60`: seconds up and away, exponentially distributed.
+    """Nothing: everybody stays. `trace`: the workload's own, from the start; `sessions`: the same, once the
+    overlay has settled. `600/60`: seconds up and away, exponentially distributed.
     """
     crash: float = 0.1
     """The share of nodes that crashes after the events; 0 leaves that out, and so do no events."""
@@ -168,7 +173,9 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
 
 
 def planned_churn(churn: str, workload: Workload, seed: int) -> Churn:
-    """Who comes and goes: from the start (`trace`), or from when the overlay has settled (`sessions`, or a drawn one)."""
+    """Who comes and goes: from the start (`trace`), or from when the overlay has settled (`sessions`, or a
+    drawn one).
+    """
     if not churn:
         return always_up(workload.nodes)
     if churn == "trace":
@@ -208,7 +215,9 @@ def _churn_curve(
     population: list[tuple[float, int, float]],
     grace: float,
 ) -> list[list[float | None]]:
-    """(seconds since the start, nodes, links per node, share served) of each part; None where nobody was to be served."""
+    """(seconds since the start, nodes, links per node, share served) of each part; None where nobody was to
+    be served.
+    """
     everyone = names_array(workload.node_names)
     interests = Interests.of(workload.tables()["subscriptions"], everyone)
     edges = [time for time, _, _ in population]

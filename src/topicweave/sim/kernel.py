@@ -1,10 +1,10 @@
 """The discrete-event kernel: a clock and a calendar.
 
-Theory of operation: everything that will happen is an entry `(time, order, action, a, b)`. `run` takes the earliest, sets
-the clock to its time and calls `action(a, b)`. Entries of equal time run in the order in which they were scheduled, so
-a run is fully determined by what is scheduled. There is no way to remove an entry: whoever may change its mind (a
-cancelled timer) checks when it is called. Two arguments, always, spare a tuple per entry: this loop runs millions
-of times a minute.
+Theory of operation: everything that will happen is an entry `(time, order, action, a, b)`. `run` takes the
+earliest, sets the clock to its time and calls `action(a, b)`. Entries of equal time run in the order in which
+they were scheduled, so a run is fully determined by what is scheduled. There is no way to remove an entry:
+whoever may change its mind (a cancelled timer) checks when it is called. Two arguments, always, spare a tuple
+per entry: this loop runs millions of times a minute.
 
 The calendar has pages of a 64th of a second. What is scheduled for a later page is only laid there; a page is put in
 order when its time comes, which takes a fraction of what one heap of all entries would: most of a page is in order

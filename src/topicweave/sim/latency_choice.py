@@ -26,7 +26,9 @@ _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?ms")
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances between places: round-trip times in milliseconds, slice after slice, or points (and heights) one way."""
+    """Distances between places: round-trip times in milliseconds, slice after slice, or points (and heights)
+    one way.
+    """
 
     names: tuple[str, ...]
     rtt_ms: npt.NDArray[np.float64] | None = None

@@ -40,7 +40,9 @@ def look(simulation: Simulation) -> OverlayLook:
 
 
 def quiet(before: OverlayLook, after: OverlayLook) -> bool:
-    """Whether there are as many links, most of them the same, and nobody more is covered: that growth is slow, and matters."""
+    """Whether there are as many links, most of them the same, and nobody more is covered: that growth is
+    slow, and matters.
+    """
     links = len(after.links)
     return (
         after.covered <= before.covered

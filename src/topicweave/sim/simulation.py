@@ -179,7 +179,9 @@ class Simulation:
         self._network.flush_control()
 
     def gauges(self) -> dict[str, float]:
-        """The systems' own figures, as means over the nodes that are up; and the peers with whom membership itself keeps in touch."""
+        """The systems' own figures, as means over the nodes that are up; and the peers with whom membership
+        itself keeps in touch.
+        """
         sums: dict[str, float] = {}
         if self._membership.directory and self._up:
             contacts = [len(self._views[index].contacts()) for index in self._up]

@@ -1,7 +1,7 @@
 """Times of live nodes by the network that they are on: `local` (one machine), `lan`, `wan`.
 
-A comparison takes them, too, so that it shows what live nodes do. The papers' studies keep the systems' defaults, which are the
-papers' times where a paper names some: `paper`.
+A comparison takes them, too, so that it shows what live nodes do. The papers' studies keep the systems'
+defaults, which are the papers' times where a paper names some: `paper`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ PAPER: Times = "paper"
 DEFAULT: Preset = "lan"
 
 CACHED, CACHED_BYTES = 131_072, 32 * 1024 * 1024
-"""Events, and bytes of them, that a broadcast tree keeps for grafts: two seconds' worth at full speed. A part of the tree that prunes of a burst have cut off
-needs one to find that out and to mend."""
+"""Events, and bytes of them, that a broadcast tree keeps for grafts: two seconds' worth at full speed. A part
+of the tree that prunes of a burst have cut off needs one to find that out and to mend.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The systems that can be run, by name.
 
-A system of this repository has a line here. A system of another package is an entry point of the group `topicweave.systems`
-in that package's metadata. The entry point's object is a `System`:
+A system of this repository has a line here. A system of another package is an entry point of the group
+`topicweave.systems` in that package's metadata. The entry point's object is a `System`:
 
     [project.entry-points."topicweave.systems"]
     mine = "my_package:MINE"

@@ -32,13 +32,17 @@ class System:
     connects_topics: bool
     """Whether the system promises that every event reaches every subscriber once things are quiet."""
     needs: Needs = "subscribers"
-    """What the system asks of the membership service: who wants which topics, or which nodes exist, or nothing because it has a membership of its own."""
+    """What the system asks of the membership service: who wants which topics, or which nodes exist, or
+    nothing because it has a membership of its own.
+    """
     degree_limit: Callable[[Node], int] | None = None
     """The most peers that a node may link to, if the system bounds that."""
     settles_within: float = 30.0
     """How many seconds nodes that start together need, with the default timers, until links and routes are in place."""
     paces: Mapping[str, SystemPace] = field(default_factory=dict)
-    """The system's own timers for live presets (`local`, `lan`, `wan`), if its defaults suit only the simulator or the paper's network."""
+    """The system's own timers for live presets (`local`, `lan`, `wan`), if its defaults suit only the
+    simulator or the paper's network.
+    """
     tuning: tuple[Mapping[str, Any], ...] = ()
     """Settings that `advise` tries besides the defaults."""
     hard_bound: tuple[str, int] | None = None
@@ -46,16 +50,22 @@ class System:
     control_kinds: tuple[str, ...] = ()
     """Messages that make and break links. "Control messages per join or leave" counts these."""
     heals_within: float = 120.0
-    """Virtual seconds of quiet after which all faults must be healed. A campaign waits so long. Slow timers need longer."""
+    """Virtual seconds of quiet after which all faults must be healed. A campaign waits so long. Slow timers
+    need longer.
+    """
     noiseless: bool = False
     """Whether the system promises that no node ever gets an event that it does not want."""
     always: Callable[[Mapping[NodeId, Node]], Iterable[str]] | None = None
-    """The system's own invariants: returns what is wrong with the nodes that are up. A campaign checks them at all times."""
+    """The system's own invariants: returns what is wrong with the nodes that are up. A campaign checks them
+    at all times.
+    """
     at_rest: Callable[[Mapping[NodeId, Node]], Iterable[str]] | None = None
     """The same, checked after all faults have healed."""
 
     def paced(self, preset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that differ from the defaults: a preset's timers, then the caller's changes. `paper` changes no timers."""
+        """The parameters that differ from the defaults: a preset's timers, then the caller's changes. `paper`
+        changes no timers.
+        """
         if preset == PAPER:
             return dict(changes)
         has = {field.name for field in msgspec.structs.fields(self.parameters)}

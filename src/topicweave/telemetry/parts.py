@@ -1,7 +1,8 @@
 """Telemetry that is read while it grows: tables that are folders of part files, to which whole files are added.
 
-A table is `links.parquet/WRITER-000001.parquet` and so on. `Tables.load`, `topicweave measure` and `topicweave stream` take the
-folder for one table, also where many writers share it. A part gets its name when it is whole.
+A table is `links.parquet/WRITER-000001.parquet` and so on. `Tables.load`, `topicweave measure` and
+`topicweave stream` take the folder for one table, also where many writers share it. A part gets its name when
+it is whole.
 """
 
 from __future__ import annotations

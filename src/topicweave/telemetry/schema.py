@@ -12,7 +12,8 @@ deliveries  one row per *reception* of a message that carries an event, duplicat
 control     `messages` messages of a `kind`, `bytes` long together, sent by `node` in a period that ended at
             `time` (one row per message, with the period an instant, is fine too). Messages that carry events
             are not control.
-interests   `node` wants `topic` from `time` on, or (`wanted` is false) no more. With no topic ("", never wanted): it wants
+interests   `node` wants `topic` from `time` on, or (`wanted` is false) no more. With no topic ("", never
+wanted): it wants
             nothing any more, because it went away or begins anew. A node that is killed says nothing.
 """
 

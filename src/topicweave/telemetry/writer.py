@@ -152,7 +152,9 @@ class Telemetry(ABC):
 
 
 class MemoryTelemetry(Telemetry):
-    """Keeps the tables in memory; who wants what only if asked to (`keeps_interests`), for it stands in the workload."""
+    """Keeps the tables in memory; who wants what only if asked to (`keeps_interests`), for it stands in the
+    workload.
+    """
 
     keeps_interests = False
 

@@ -1,4 +1,6 @@
-"""Tools for testing systems, ours and yours: a virtual network that a test steps through, fault scenarios, and the invariants to check."""
+"""Tools for testing systems, ours and yours: a virtual network that a test steps through, fault scenarios,
+and the invariants to check.
+"""
 
 from topicweave.testing.bench import NEWS, SPORT, Bench, pair
 from topicweave.testing.campaign import Scenario, Verdict, draw_scenario, run_campaign, run_scenario

@@ -29,7 +29,9 @@ LATENCY = 0.05
 
 
 class Bench(VirtualNetwork, Generic[N]):
-    """A few nodes. They come and go with `add`, `leave`, `crash` and `restart`. `log` holds every message that was sent."""
+    """A few nodes. They come and go with `add`, `leave`, `crash` and `restart`. `log` holds every message
+    that was sent.
+    """
 
     def __init__(
         self, system: System | str, seed: int = 0, latency: float = LATENCY, **parameters: Any

@@ -1,8 +1,8 @@
 """Fault campaigns: many small runs, each a random workload under random faults, drawn from its seed alone.
 
-A scenario has three acts: chaos (faults, churn, changes of interest, events published all the while), quiet (everything
-heals and the protocol settles), and the proof (an event on every topic). Then the invariants are checked. A failing seed
-replays exactly: `run_scenario(system, draw_scenario(seed, …))`.
+A scenario has three acts: chaos (faults, churn, changes of interest, events published all the while), quiet
+(everything heals and the protocol settles), and the proof (an event on every topic). Then the invariants are
+checked. A failing seed replays exactly: `run_scenario(system, draw_scenario(seed, …))`.
 """
 
 from __future__ import annotations
@@ -136,7 +136,9 @@ def _draw_faults(rng: random.Random, nodes: int) -> Iterator[Fault]:
 
 
 def homes_crash(workload: Workload, rng: random.Random) -> Iterator[Fault]:
-    """The homes of one or two topics in the topic directory crash, each together with the next on the ring, which keeps the same records."""
+    """The homes of one or two topics in the topic directory crash, each together with the next on the ring,
+    which keeps the same records.
+    """
     ring = sorted(range(workload.nodes), key=workload.node_ids.__getitem__)
     for topic in rng.sample(range(workload.topics), min(workload.topics, rng.randint(1, 2))):
         after = [
@@ -194,7 +196,9 @@ def _play(system: System, scenario: Scenario, parameters: Any) -> Verdict:
 
 
 def _run_watched(simulation: Simulation, until: float, violations: list[str]) -> None:
-    """Let time pass, looking at the system's own invariants now and then; the first moment that breaks them is enough."""
+    """Let time pass, looking at the system's own invariants now and then; the first moment that breaks them
+    is enough.
+    """
     always = simulation.system.always
     while always is not None and simulation.now + LOOK_EVERY < until and not violations:
         simulation.run(simulation.now + LOOK_EVERY)

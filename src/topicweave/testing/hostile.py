@@ -1,7 +1,8 @@
 """Messages that decode, and that nobody honest would send: made from the messages' own types.
 
-Values are drawn from what is at hand (ids, topics, numbers seen in real messages) and from the ends of what their types allow; tuples hold the same thing twice, or
-nothing, or a lot. Tuples of one message are mostly of one length, and fields that are named after topics mostly hold topics: a message that is thrown away at the
+Values are drawn from what is at hand (ids, topics, numbers seen in real messages) and from the ends of what
+their types allow; tuples hold the same thing twice, or nothing, or a lot. Tuples of one message are mostly of
+one length, and fields that are named after topics mostly hold topics: a message that is thrown away at the
 first look finds nothing.
 """
 

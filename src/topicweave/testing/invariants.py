@@ -53,8 +53,8 @@ class DeliveryLog:
 class NoiseLog:
     """Watches what nodes of a noiseless system are sent.
 
-    What was under way when a node gave a topic up is no noise, so receptions of a topic that the node wanted at some time are excused,
-    until `nobody_excused` says that all of that has arrived.
+    What was under way when a node gave a topic up is no noise, so receptions of a topic that the node wanted
+    at some time are excused, until `nobody_excused` says that all of that has arrived.
     """
 
     def __init__(self, simulation: Simulation, ever_wanted: set[tuple[int, int]]) -> None:
@@ -81,7 +81,9 @@ def nodes_up(simulation: Simulation) -> dict[NodeId, Node]:
 
 
 def check_at_rest(simulation: Simulation) -> Iterator[str]:
-    """Invariants of the nodes themselves, once everything is quiet: bounded degree, no link to the departed, and the system's own."""
+    """Invariants of the nodes themselves, once everything is quiet: bounded degree, no link to the departed,
+    and the system's own.
+    """
     if simulation.system.at_rest is not None:
         yield from simulation.system.at_rest(nodes_up(simulation))
     alive = {simulation.hosts[index].name for index in simulation.up()}

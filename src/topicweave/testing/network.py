@@ -1,6 +1,8 @@
-"""A virtual network for tests of nodes and blocks. The test moves time by hand, and can see, lose or make up every message.
+"""A virtual network for tests of nodes and blocks. The test moves time by hand, and can see, lose or make up
+every message.
 
-It is smaller than the simulator: one latency, no workload, no telemetry. Blocks are put into a world with `use`, whole nodes with `host`.
+It is smaller than the simulator: one latency, no workload, no telemetry. Blocks are put into a world with
+`use`, whole nodes with `host`.
 
     net = VirtualNetwork()
     world = net.world(1)
@@ -52,8 +54,8 @@ Happening = Sent | Rang
 class VirtualNetwork:
     """A virtual network: nodes, and the messages under way between them.
 
-    `cut(sender, receiver)` and `lose(sent)` say which messages never arrive. `loss` is the share that is lost at random. With
-    `record`, `log` keeps every message that was sent.
+    `cut(sender, receiver)` and `lose(sent)` say which messages never arrive. `loss` is the share that is lost
+    at random. With `record`, `log` keeps every message that was sent.
     """
 
     def __init__(self, seed: int = 0, latency: float = 0.01, loss: float = 0.0, record: bool = False) -> None:
@@ -65,7 +67,9 @@ class VirtualNetwork:
         self.cut: Callable[[NodeId, NodeId], bool] = lambda sender, receiver: False
         self.lose: Callable[[Sent], bool] = lambda sent: False
         self.earlier: set[NodeId] = set()
-        """Nodes that speak an earlier wire format: the network tells the others that these nodes know no newer message."""
+        """Nodes that speak an earlier wire format: the network tells the others that these nodes know no
+        newer message.
+        """
         self.proofs: SimulatedProofs | None = None
         """The proofs with which nodes sign what they say; None for none."""
         self.record = record
@@ -91,7 +95,9 @@ class VirtualNetwork:
     # Time.
 
     def step(self) -> Happening | None:
-        """Let the next thing happen, whenever that is: a message arrives or a timer ends. Returns None if nothing is left to happen."""
+        """Let the next thing happen, whenever that is: a message arrives or a timer ends. Returns None if
+        nothing is left to happen.
+        """
         while self._heap:
             if (happened := self._next()) is not None:
                 return happened

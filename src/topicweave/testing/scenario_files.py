@@ -10,8 +10,9 @@
     end = 30.0
     share = 0.33
 
-The workload, and who is hit where the file gives a share, come from a seed: one file is as many runs as one likes, and each replays
-exactly. When the last fault is over, a scenario ends as a random campaign's do: quiet, and the proof.
+The workload, and who is hit where the file gives a share, come from a seed: one file is as many runs as one
+likes, and each replays exactly. When the last fault is over, a scenario ends as a random campaign's do:
+quiet, and the proof.
 """
 
 from __future__ import annotations

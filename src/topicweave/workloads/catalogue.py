@@ -1,4 +1,5 @@
-"""All synthetic models by name, with their parameters: those of the five papers, with the papers' own values as defaults, and one of ours.
+"""All synthetic models by name, with their parameters: those of the five papers, with the papers' own values
+as defaults, and one of ours.
 
 A model draws any range of nodes on its own, so that a process, a Spark task or a test can make any part of a
 workload and the parts fit together. Nodes are called `n0`, `n1`, …, topics `t0`, `t1`, … .

@@ -10,9 +10,10 @@ next ring after an exponential time of mean 1/d, from one of the d. The paper's 
 average is reached", becomes one moment for all peers: that of the last subscription needed. The law is the same
 exactly, and any range of peers can be grown anywhere.
 
-A ring that proposes a topic the peer has already adds nothing (the paper does not say; a list has no repetitions). With
-strong homophily nearly all rings are of that kind, so they are skipped: rings that bring something new come at a rate of their own, that of all
-rings times the chance that a proposal is new, and what they bring is drawn among what is new. That, too, is the same law.
+A ring that proposes a topic the peer has already adds nothing (the paper does not say; a list has no
+repetitions). With strong homophily nearly all rings are of that kind, so they are skipped: rings that bring
+something new come at a rate of their own, that of all rings times the chance that a proposal is new, and what
+they bring is drawn among what is new. That, too, is the same law.
 """
 
 from __future__ import annotations
@@ -126,8 +127,10 @@ class _Tree(NamedTuple):
     """Of each topic (row) and each distance from 1 on (column)."""
 
     leaves: IntArray
-    """Topics at that distance: the leaves of one subtree, those that share all but the last l bits, and not the l-th. Where the
-    number of topics is no power of two the subtree may be empty; then that distance is not drawn."""
+    """Topics at that distance: the leaves of one subtree, those that share all but the last l bits, and not
+    the l-th. Where the number of topics is no power of two the subtree may be empty; then that distance is
+    not drawn.
+    """
     chance: FloatArray
     """That a proposal is a given one of them."""
 

@@ -1,7 +1,8 @@
 """What patterns of hierarchical names want: whole zones, and one device of every zone.
 
-No paper's model, but what `zone/7/#` and `zone/+/device/3/#` of sensors come to when all their topics are subscribed to. Topic `t` is that of zone `t % zones` and
-device `t // zones`: the run kind `patterns` names it so.
+No paper's model, but what `zone/7/#` and `zone/+/device/3/#` of sensors come to when all their topics are
+subscribed to. Topic `t` is that of zone `t % zones` and device `t // zones`: the run kind `patterns` names it
+so.
 """
 
 from __future__ import annotations

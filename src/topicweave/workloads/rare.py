@@ -1,7 +1,8 @@
-"""Popular topics and rare ones: everybody wants a few of the former, and each of the latter has only a handful of subscribers among all nodes.
+"""Popular topics and rare ones: everybody wants a few of the former, and each of the latter has only a
+handful of subscribers among all nodes.
 
-No paper's model, but the case that tells whether subscribers find each other: a view that knows a hundred nodes of ten thousand almost never holds the
-two others who want a rare topic.
+No paper's model, but the case that tells whether subscribers find each other: a view that knows a hundred
+nodes of ten thousand almost never holds the two others who want a rare topic.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ def rare_topics(nodes: int, rare: int, audience: int) -> int:
 def rare_lists(
     first: int, last: int, nodes: int, popular_topics: int, popular: int, rare: int, audience: int, seed: int
 ) -> tuple[IntArray, IntArray]:
-    """The lists of a range of nodes: `popular` of the first `popular_topics` topics, and `rare` others that `audience` nodes want each.
+    """The lists of a range of nodes: `popular` of the first `popular_topics` topics, and `rare` others that
+    `audience` nodes want each.
 
-    For each rare topic of a node all nodes are put in a random order and cut into groups. What is left over joins the last group.
+    For each rare topic of a node all nodes are put in a random order and cut into groups. What is left over
+    joins the last group.
     """
     if not 0 <= popular <= popular_topics or rare < 0 or popular + rare < 1:
         raise BadInput(

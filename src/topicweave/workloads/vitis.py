@@ -1,8 +1,9 @@
 """The subscription patterns of Vitis §IV-A.
 
-All nodes know the same buckets: topic t lies in bucket t // (topics / buckets). A node draws some buckets, and from each the same
-number of topics, without replacement; so every topic is wanted by as many nodes on average, whatever the pattern. As in
-`counter_random`, everything drawn is a function of (seed, node, …) alone.
+All nodes know the same buckets: topic t lies in bucket t // (topics / buckets). A node draws some buckets,
+and from each the same number of topics, without replacement; so every topic is wanted by as many nodes on
+average, whatever the pattern. As in `counter_random`, everything drawn is a function of (seed, node, …)
+alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Magnet's converged state as arrays: right trees, the strawman's cost without views, and what nodes reach by messages."""
+"""Magnet's converged state as arrays: right trees, the strawman's cost without views, and what nodes reach by
+messages.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Vitis and RVR cycle by cycle: what must hold of any settled overlay, and that nodes that exchange messages come out alike."""
+"""Vitis and RVR cycle by cycle: what must hold of any settled overlay, and that nodes that exchange messages
+come out alike.
+"""
 
 from __future__ import annotations
 

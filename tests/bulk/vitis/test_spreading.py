@@ -1,4 +1,6 @@
-"""Relay paths and the spread of events as arrays: against a plain walk, the measures of tables, and nodes in the simulator."""
+"""Relay paths and the spread of events as arrays: against a plain walk, the measures of tables, and nodes in
+the simulator.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,9 @@ def settled(system: str, hand_on: bool, seconds: float) -> tuple[Workload, Vitis
 def test_events_spread_as_a_plain_walk_and_the_measures_of_tables_say(
     system: str, hand_on: bool, seconds: float
 ) -> None:
-    """Before and after the overlay has settled: paths that do not meet, links that fade, and events that miss some are in it."""
+    """Before and after the overlay has settled: paths that do not meet, links that fade, and events that miss
+    some are in it.
+    """
     workload, overlay = settled(system, hand_on, seconds)
     rng = random.Random(1)
     events = [

@@ -1,4 +1,6 @@
-"""The dashboard in a real Chromium: what one node sees, a swarm of processes and the buttons that hurt and heal it, a recording of many nodes."""
+"""The dashboard in a real Chromium: what one node sees, a swarm of processes and the buttons that hurt and
+heal it, a recording of many nodes.
+"""
 
 from __future__ import annotations
 

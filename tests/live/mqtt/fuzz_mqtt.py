@@ -1,9 +1,10 @@
-"""Coverage-guided fuzzing of everything that reads bytes of an MQTT client or of another door; test_fuzz_mqtt.py does it for half a minute.
+"""Coverage-guided fuzzing of everything that reads bytes of an MQTT client or of another door;
+test_fuzz_mqtt.py does it for half a minute.
 
     python tests/live/mqtt/fuzz_mqtt.py -max_total_time=300
 
-Whatever comes, bytes are packets or an `MqttError`; a packet that was read is written and read again as the same; an envelope gives a payload
-and properties that can be sent.
+Whatever comes, bytes are packets or an `MqttError`; a packet that was read is written and read again as the
+same; an envelope gives a payload and properties that can be sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a door owes one client: order, windows, answers, what happens when connections end. Held to a client that forgets nothing."""
+"""What a door owes one client: order, windows, answers, what happens when connections end. Held to a client
+that forgets nothing.
+"""
 
 from __future__ import annotations
 

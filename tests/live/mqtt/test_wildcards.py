@@ -1,4 +1,6 @@
-"""Wildcards and shared subscriptions at the door, with other people's clients over real sockets, and with hand-made packets."""
+"""Wildcards and shared subscriptions at the door, with other people's clients over real sockets, and with
+hand-made packets.
+"""
 
 from __future__ import annotations
 
@@ -366,7 +368,9 @@ def test_mosquittos_clients_and_wildcards(version: str) -> None:
             assert stdout is not None
 
             async def printed() -> bytes:
-                """The next line. What was published a moment before the subscription may come as if it were new, too."""
+                """The next line. What was published a moment before the subscription may come as if it were
+                new, too.
+                """
                 async with asyncio.timeout(30):
                     while (line := await stdout.readline()) == b"house/kitchen/lamp on 0\n":
                         pass

@@ -69,7 +69,9 @@ def end_of_lookup(nodes: dict[NodeId, ScribeNode], start: NodeId, point: int) ->
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_lookups_end_at_the_same_node_though_nobody_knows_everybody(seed: int) -> None:
-    """Each node has heard of a tenth of the others: neighbours on the ring find each other through those between them."""
+    """Each node has heard of a tenth of the others: neighbours on the ring find each other through those
+    between them.
+    """
     simulation, _, _ = network(150, seed, membership=Membership(share=0.1))
     simulation.run(60.0)
     nodes = nodes_of(simulation)

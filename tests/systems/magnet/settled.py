@@ -1,4 +1,6 @@
-"""What tests of Magnet and its strawman share: networks at rest, and a look at their trees by other code than theirs."""
+"""What tests of Magnet and its strawman share: networks at rest, and a look at their trees by other code than
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def greedy_route(nodes: dict[NodeId, HomeTreeNode], start: NodeId, target: NodeI
 
 
 def wrong_trees(simulation: Simulation) -> Iterator[str]:
-    """What is wrong with the trees: one home, all subscribers below it, no cycle, every path the home's greedy route."""
+    """What is wrong with the trees: one home, all subscribers below it, no cycle, every path the home's
+    greedy route.
+    """
     nodes = nodes_of(simulation)
     for topic in simulation.workload.topic_ids:
         subscribers = [number for number, node in nodes.items() if topic in node.subscriptions]
@@ -105,8 +109,9 @@ def wrong_trees(simulation: Simulation) -> Iterator[str]:
 
 
 def wrong_after(simulation: Simulation, seconds: float) -> list[str]:
-    """What is still wrong with the trees after so long. Looked at every few seconds: now and then a node draws new fingers, and
-    the trees take a moment to follow."""
+    """What is still wrong with the trees after so long. Looked at every few seconds: now and then a node
+    draws new fingers, and the trees take a moment to follow.
+    """
     end = simulation.now + seconds
     while simulation.now < end and any(True for _ in wrong_trees(simulation)):
         simulation.run(simulation.now + 5.0)

@@ -1,4 +1,6 @@
-"""What may go wrong, by name: the home dies, an inner node dies, the rings are cut, nodes come and go, interests change all at once."""
+"""What may go wrong, by name: the home dies, an inner node dies, the rings are cut, nodes come and go,
+interests change all at once.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def test_churn_during_sampling_rounds() -> None:
 
 
 def test_a_similar_node_that_does_not_answer_is_left_out() -> None:
-    """Those most like a newcomer die just before it comes: the views still name them, and it stands next to another one (§3.2)."""
+    """Those most like a newcomer die just before it comes: the views still name them, and it stands next to
+    another one (§3.2).
+    """
     workload = modal(36, 24, 5, 3)
     newcomer = 35
     simulation = network(

@@ -75,7 +75,9 @@ def test_greedy_takes_bulk_subscribers_and_primal_dual_looks_around() -> None:
 
 
 def test_primal_dual_over_a_wide_pool_is_as_greedy_as_greedy() -> None:
-    """A bulk subscriber wants whatever topic is drawn, and is always its best subscriber: balance comes from a partial pool."""
+    """A bulk subscriber wants whatever topic is drawn, and is always its best subscriber: balance comes from
+    a partial pool.
+    """
     topics = frozenset(range(6))
     pool = {0: topics, **{peer: frozenset({peer % 6, (peer + 1) % 6}) for peer in range(1, 31)}}
     for seed in range(20):

@@ -1,7 +1,8 @@
 """Coordinators that die in mid-repair: no repair is lost, by the paper's means alone (§3.3, Alg. 5).
 
-A chain of up to L nodes that follow each other on the circle crashes, each while the one before it is being handled: before anybody noticed, during the
-survey, while labels spread, or just after. `TOPICWEAVE_SEEDS=200 pytest -m "" tests/systems/omen/test_mid_repair.py` tries more of them.
+A chain of up to L nodes that follow each other on the circle crashes, each while the one before it is being
+handled: before anybody noticed, during the survey, while labels spread, or just after. `TOPICWEAVE_SEEDS=200
+pytest -m "" tests/systems/omen/test_mid_repair.py` tries more of them.
 """
 
 from __future__ import annotations

@@ -110,7 +110,9 @@ def test_variants(parameters: dict[str, Any]) -> None:
 
 
 def test_a_small_part_is_found_however_many_the_others_are() -> None:
-    """The lowest subscriber and another one, linked to each other alone: whoever leads the rest must look for the lower, not among all."""
+    """The lowest subscriber and another one, linked to each other alone: whoever leads the rest must look for
+    the lower, not among all.
+    """
     workload = Workload.from_lists({f"n{number:03d}": ["news"] for number in range(150)})
     simulation = Simulation(workload, OMEN, OMenParameters(), seed=2)
     simulation.run(40.0)

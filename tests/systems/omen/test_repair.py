@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from topicweave.systems.omen.circle import successors
 from topicweave.systems.omen.repair import Member, repair, shadow_of_join, shadow_of_leave
 
-# §4.4, Table 2 and Fig. 2: 12 nodes, 6 topics, v10 leaves and v11 coordinates. The figure's labels are not part of the paper's text; these
-# interests and links are ours, chosen to agree with all the text says: S, E_new, B(v10) with λ = 1 that covers c and f once, B(v9) with λ = 2.
+# §4.4, Table 2 and Fig. 2: 12 nodes, 6 topics, v10 leaves and v11 coordinates. The figure's labels are not
+# part of the paper's text; these interests and links are ours, chosen to agree with all the text says: S,
+# E_new, B(v10) with λ = 1 that covers c and f once, B(v9) with λ = 2.
 WANTS = {
     0: "ae",
     1: "abc",

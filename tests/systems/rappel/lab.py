@@ -29,7 +29,9 @@ def one_feed(subscribers: int) -> Workload:
 
 
 class Lab:
-    """Hosts in a square of 80 ms, one way, from side to side; the publisher of the first topic is host 0 unless told otherwise."""
+    """Hosts in a square of 80 ms, one way, from side to side; the publisher of the first topic is host 0
+    unless told otherwise.
+    """
 
     def __init__(
         self,

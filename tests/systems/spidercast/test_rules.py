@@ -57,7 +57,9 @@ def test_coverage_asks_for_nothing_when_k_is_0() -> None:
 
 
 def test_a_link_to_an_uncovered_topic_is_needed_although_its_loss_changes_no_count() -> None:
-    """One subscriber besides us, K = 3: the topic is lacking with the link and without it, and yet the link is all there is."""
+    """One subscriber besides us, K = 3: the topic is lacking with the link and without it, and yet the link
+    is all there is.
+    """
     coverage = rules.Coverage(frozenset({1}), 3)
     coverage.add({1})
     assert coverage.lacking_without({1}) == coverage.lacking

@@ -271,7 +271,9 @@ def test_links_are_offered_when_neither_end_needs_them() -> None:
 
 
 def test_by_the_letter_a_link_is_offered_to_who_reached_its_target() -> None:
-    """Figure 2 lines 25-35 and Figure 3 lines 9-25: spare or not, the other end is asked, and with it both of two that replace each other."""
+    """Figure 2 lines 25-35 and Figure 3 lines 9-25: spare or not, the other end is asked, and with it both of
+    two that replace each other.
+    """
     bench = Bench({1, 2}, k=1, parameters=LinkParameters(disconnect="reached"))
     bench.ok(10, {1, 2})
     bench.ok(11, {1, 2})

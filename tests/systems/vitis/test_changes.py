@@ -1,4 +1,6 @@
-"""Profiles told as changes: what is rebuilt is what was meant, and whoever lacks the profile before asks for all of it."""
+"""Profiles told as changes: what is rebuilt is what was meant, and whoever lacks the profile before asks for
+all of it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What may go wrong, by name: the node that everything hangs on dies, the ring is cut, half the network comes at once."""
+"""What may go wrong, by name: the node that everything hangs on dies, the ring is cut, half the network comes
+at once.
+"""
 
 from __future__ import annotations
 

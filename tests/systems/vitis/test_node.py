@@ -149,7 +149,9 @@ def test_nobody_who_lives_is_taken_for_dead(system: str, monkeypatch: pytest.Mon
 
 
 def test_a_node_serves_only_so_many_who_chose_it() -> None:
-    """So few are served here that ring neighbours are refused, too, until enough others went elsewhere: that takes longer."""
+    """So few are served here that ring neighbours are refused, too, until enough others went elsewhere: that
+    takes longer.
+    """
     network = VirtualNetwork("vitis", table_size=6, most_fans=3)
     network.sim.run(2 * SETTLED)
     assert max(node.degree for node in network.nodes().values()) <= 9

@@ -51,7 +51,9 @@ def test_an_overlay_at_rest(seed: int, nodes: int, popularity: str) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_lower_links_are_found_with_the_membership_of_live_nodes(seed: int) -> None:
-    """The second lowest subscriber of a topic has one peer to link to. It asks for that one, however many others it knows."""
+    """The second lowest subscriber of a topic has one peer to link to. It asks for that one, however many
+    others it knows.
+    """
     workload = generate(60, 20, "rss", min_size=6, max_size=6, seed=seed)
     simulation = settle("weave", workload, seed, membership="directory", until=30.0)
     assert without_a_lower_link(simulation) == []

@@ -73,7 +73,9 @@ def test_who_is_far_away_counts_less_and_is_taken_all_the_same_if_nobody_else_wo
 
 
 class Sweeping(FullView):
-    """Lets go of what is too old when it is asked, as views by gossip do: whoever wants less from then on has another slot."""
+    """Lets go of what is too old when it is asked, as views by gossip do: whoever wants less from then on has
+    another slot.
+    """
 
     def overlap_counts(self, topics: Iterable[TopicId]) -> Slots:
         self._directory.put(7, frozenset({2}))

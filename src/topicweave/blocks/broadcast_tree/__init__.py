@@ -1,4 +1,6 @@
-"""The broadcast tree: events of a topic travel over a tree of links whose both ends want the topic. `tree` states the rules."""
+"""The broadcast tree: events of a topic travel over a tree of links whose both ends want the topic. `tree`
+states the rules.
+"""
 
 from topicweave.blocks.broadcast_tree.messages import (
     EventRun,

@@ -1,7 +1,7 @@
 """What the nodes of a broadcast tree say to each other.
 
-The paper announces and asks for single messages. Here both speak of runs, consecutive events of one stream (a publisher on a topic): a burst
-costs as many announcements as a single event.
+The paper announces and asks for single messages. Here both speak of runs, consecutive events of one stream (a
+publisher on a topic): a burst costs as many announcements as a single event.
 """
 
 from __future__ import annotations

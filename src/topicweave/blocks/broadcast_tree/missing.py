@@ -82,7 +82,9 @@ class MissingEvents:
     # Holes: a stream of which this node had all goes on further ahead.
 
     def jumped(self, sender: NodeId, event: Event, before: int) -> None:
-        """After number `before` came this event: who sent it is asked for the rest, if that does not come over another link."""
+        """After number `before` came this event: who sent it is asked for the rest, if that does not come
+        over another link.
+        """
         stream = PublisherStream(event.publisher, event.topic, event.epoch)
         hole = self._holes.get(stream)
         if hole is not None:
@@ -145,7 +147,9 @@ class MissingEvents:
         self._wait_for(stream)
 
     def graft(self, stream: PublisherStream, peer: NodeId, runs: list[tuple[int, int]]) -> None:
-        """Ask a peer for all that it announced of the topic and that is not here, and let another one have the next turn."""
+        """Ask a peer for all that it announced of the topic and that is not here, and let another one have
+        the next turn.
+        """
         self._make_eager(stream.topic, peer)
         wanted = [(stream, run) for run in runs]
         for other, missing in self.streams.items():
@@ -168,7 +172,9 @@ class MissingEvents:
             self._was_asked(one, peer)
 
     def went_on(self, peer: NodeId, event: Event, number: int) -> None:
-        """A peer that has more than a graft asks for sent events from this one up to a number. If its answer is over, ask for the next part."""
+        """A peer that has more than a graft asks for sent events from this one up to a number. If its answer
+        is over, ask for the next part.
+        """
         asked = self.rest.get(peer)
         stream = PublisherStream(event.publisher, event.topic, event.epoch)
         if asked is None or asked.stream != stream or number < asked.last:

@@ -37,7 +37,9 @@ class News:
         self._can_be_had = can_be_had
         self._parameters = parameters
         self.untold: dict[tuple[int, int, int, NodeId | None, NodeId | None], list[list[int]]] = {}
-        """Stream, where it came from, who was spared -> runs [first, last] to be announced to the lazy links, and to that one."""
+        """Stream, where it came from, who was spared -> runs [first, last] to be announced to the lazy links,
+        and to that one.
+        """
         self.recent: deque[RecentRun] = deque(maxlen=MOST_RUNS)
         self._new_links: dict[NodeId, frozenset[TopicId]] = {}
 

@@ -7,9 +7,13 @@ import msgspec
 MOST_RUNS = 256
 """An announcement or a graft names this many runs at most; of a longer one the rest is ignored."""
 MOST_ASKED = 16_384
-"""Events asked for, and sent, by one graft: all that a node lacks which is far behind, or new events would come before the rest of them."""
+"""Events asked for, and sent, by one graft: all that a node lacks which is far behind, or new events would
+come before the rest of them.
+"""
 MOST_SENT = 2 * 1024 * 1024
-"""Bytes of payload sent for one graft, beyond the first event: more might not fit into a queue. What is left is asked for again."""
+"""Bytes of payload sent for one graft, beyond the first event: more might not fit into a queue. What is left
+is asked for again.
+"""
 
 
 class BroadcastTreeParameters(msgspec.Struct, frozen=True):

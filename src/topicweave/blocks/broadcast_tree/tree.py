@@ -8,23 +8,28 @@ Rules kept
    "I have"). A new link is eager. Only the lazy ones are remembered, so links may come and go without being
    registered.
 2. The second copy of an event turns the link it came over lazy at both ends (prune): what stays eager is a
-   tree. Of a burst of second copies one is answered, and again only if they go on. While several publishers send at
-   once, only the events of the one with the lowest id do so: copies of different events meet at different places of
-   the same circle, and each would cut it. With `prefer_short` the longer of two ways to that publisher is cut, whichever copy came
-   first (after the paper's §3.8): a star stays one, however its links overtake each other.
-   The peer over which that publisher's events come is the *way*. It is never cut for what was under way over another link when that was
-   cut, and it is not pushed to, only told, what came over another link first: or of two ways both would go.
+   tree. Of a burst of second copies one is answered, and again only if they go on. While several publishers
+   send at once, only the events of the one with the lowest id do so: copies of different events meet at
+   different places of the same circle, and each would cut it. With `prefer_short` the longer of two ways to
+   that publisher is cut, whichever copy came first (after the paper's §3.8): a star stays one, however its
+   links overtake each other. The peer over which that publisher's events come is the *way*. It is never cut
+   for what was under way over another link when that was cut, and it is not pushed to, only told, what came
+   over another link first: or of two ways both would go.
 3. Announced events that do not arrive in time are asked for (graft), and the link becomes eager again: the
-   tree heals over links that are there anyway. Whose way is gone asks the first that announces something, at once. Otherwise each announcer
-   is asked in turn, `graft_attempts` times without an
-   answer and with growing pauses, so a lost graft loses nothing; when all of them are gone, every neighbour is. How long one waits is drawn at random, up to twice the time set:
-   of all that are cut off together, one asks and passes on before the others would. Who asks, asks for all it misses of the topic, and is sent
-   what came since it was announced as well. If that is more than one graft may ask for, the next part is asked for when the first has come.
-4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes on closing,
-   those announced ahead of them are waited for. Whose graft was in vain, because the events came anyway, has more patience from
-   then on (up to `MOST_PATIENCE` times the time set), and less again when a graft was needed.
-5. Over a new link the events of the last `LATE` seconds are announced, with their ages: one that was lost with the link before comes
-   over this one. Who took part in the topic later than that does not ask: it has lost nothing.
+   tree heals over links that are there anyway. Whose way is gone asks the first that announces something, at
+   once. Otherwise each announcer is asked in turn, `graft_attempts` times without an answer and with growing
+   pauses, so a lost graft loses nothing; when all of them are gone, every neighbour is. How long one waits is
+   drawn at random, up to twice the time set: of all that are cut off together, one asks and passes on before
+   the others would. Who asks, asks for all it misses of the topic, and is sent what came since it was
+   announced as well. If that is more than one graft may ask for, the next part is asked for when the first
+   has come.
+4. What is merely late is not asked for: while a stream's events go on arriving in order, or a gap in it goes
+   on closing, those announced ahead of them are waited for. Whose graft was in vain, because the events came
+   anyway, has more patience from then on (up to `MOST_PATIENCE` times the time set), and less again when a
+   graft was needed.
+5. Over a new link the events of the last `LATE` seconds are announced, with their ages: one that was lost
+   with the link before comes over this one. Who took part in the topic later than that does not ask: it has
+   lost nothing.
 6. An event is handed to the application at most once, and passed on at most once, however often it comes.
 7. All memory is bounded: the cache that answers grafts, the announcements waited for, the streams seen. State
    is kept only for peers that a link leads to, and only for topics that this node takes part in.
@@ -207,7 +212,9 @@ class BroadcastTree:
         self._spread(push, sender, now)
 
     def receive_run(self, sender: NodeId, messages: Sequence[EventMessage]) -> Onward | None:
-        """The same for a run of events that were all seen, or go on where their stream was, or both; one that closes a gap is looked at one by one."""
+        """The same for a run of events that were all seen, or go on where their stream was, or both; one that
+        closes a gap is looked at one by one.
+        """
         first, last = messages[0], messages[-1].event.sequence
         event = first.event
         topic = event.topic

@@ -1,7 +1,8 @@
 """Over which links a topic's events are pushed, and over whom they come.
 
-Every link that serves a topic is eager for it or lazy. Only the lazy ones are remembered, so links may come and go without being registered.
-The peer over which the events of the publisher with the lowest id come is the topic's *way*. See `tree` for the rules.
+Every link that serves a topic is eager for it or lazy. Only the lazy ones are remembered, so links may come
+and go without being registered. The peer over which the events of the publisher with the lowest id come is
+the topic's *way*. See `tree` for the rules.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Ways:
             self.of[event.topic] = Way(event.publisher, now, None, 0, now)
 
     def came(self, sender: NodeId, message: EventMessage, now: float) -> None:
-        """Something new came over a link: it is not for announcements only, and its sender may be the way to the publisher."""
+        """Something new came over a link: it is not for announcements only, and its sender may be the way to
+        the publisher.
+        """
         event, hops = message.event, message.hops
         topic, lazy = event.topic, self.lazy.get(event.topic)
         cut = False

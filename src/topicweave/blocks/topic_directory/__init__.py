@@ -1,4 +1,6 @@
-"""The topic directory: every topic has a home that knows some of its subscribers and introduces them. See docs/membership.md."""
+"""The topic directory: every topic has a home that knows some of its subscribers and introduces them. See
+docs/membership.md.
+"""
 
 from topicweave.blocks.topic_directory.directory import TopicDirectory
 from topicweave.blocks.topic_directory.parameters import DirectoryParameters

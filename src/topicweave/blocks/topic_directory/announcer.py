@@ -2,16 +2,21 @@
 
 Rules kept
 ----------
-1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases to lead its part of it. Renewals are
-   spread over time, so that nodes which joined together do not go on in waves: the first one comes at any moment of its term. But a node renews in `SLOTS` moments of a
-   term only: what is due together travels together. That it leads, a node says again after one lifetime of a label, then in growing pauses up to its renewals, however late
-   the home wants others: its word may have gone to one that is not the home any more. One that had no room for it says so. Such pauses have as many moments.
-2. A topic of which the node knows too few others, or none that suits it, is asked about: with its announcement, and again after a time-out, then in growing pauses, in the end
-   with each renewal. Who knows as many as the home said there are asks with each fourth: a home tells of newcomers by itself, and its word may get lost.
+1. Each topic is announced when it is new, when its term is about to end, and when the node begins or ceases
+   to lead its part of it. Renewals are spread over time, so that nodes which joined together do not go on in
+   waves: the first one comes at any moment of its term. But a node renews in `SLOTS` moments of a term only:
+   what is due together travels together. That it leads, a node says again after one lifetime of a label, then
+   in growing pauses up to its renewals, however late the home wants others: its word may have gone to one
+   that is not the home any more. One that had no room for it says so. Such pauses have as many moments.
+2. A topic of which the node knows too few others, or none that suits it, is asked about: with its
+   announcement, and again after a time-out, then in growing pauses, in the end with each renewal. Who knows
+   as many as the home said there are asks with each fourth: a home tells of newcomers by itself, and its word
+   may get lost.
 3. A topic that is only published on is asked about, not announced.
-4. Where nodes have keys, a proof goes with the first announcement of a topic, with withdrawals, with a question that is asked again, where a home lacks it, and again before it
-   ends; the first of these comes at any moment of its term. Renewals go without. A question asks for proofs of those whom the home names unless all that it named were proven to this
-   node already.
+4. Where nodes have keys, a proof goes with the first announcement of a topic, with withdrawals, with a
+   question that is asked again, where a home lacks it, and again before it ends; the first of these comes at
+   any moment of its term. Renewals go without. A question asks for proofs of those whom the home names unless
+   all that it named were proven to this node already.
 """
 
 from __future__ import annotations
@@ -89,8 +94,10 @@ class _Own:
 
 
 class Announcer:
-    """`known(topic)` says how many others the node knows; `label(topic)` who leads its part of a topic, None if that is not known; `leading()` the
-    topics that it leads itself; `suited(topic)` whether some of those it knows are of use to it."""
+    """`known(topic)` says how many others the node knows; `label(topic)` who leads its part of a topic, None
+    if that is not known; `leading()` the topics that it leads itself; `suited(topic)` whether some of those
+    it knows are of use to it.
+    """
 
     def __init__(
         self,
@@ -201,7 +208,9 @@ class Announcer:
         return WANTS_CONTACTS | (PROOFS if self._key and own.needs_proofs else 0)
 
     def _next_due(self, own: _Own, now: float) -> float:
-        """When to announce a topic again. Nodes are spread, also those that joined together; a node's topics meet in few moments of a term."""
+        """When to announce a topic again. Nodes are spread, also those that joined together; a node's topics
+        meet in few moments of a term.
+        """
         share = self._world.random.uniform(0.7, 1.0 - 1.0 / SLOTS)
         if own.leads:
             # On average no later for the moment that it shares.

@@ -1,9 +1,11 @@
 """One node's part in the topic directory: subscriber, carrier, home.
 
-Theory of operation: every topic has a home on a ring of uniform identifiers (`ring`). Subscribers announce themselves to the home (`announcer`), hop by hop
-over connections that are open anyway (`carrier`). The home keeps some of the subscribers (`home`), names them to each other, and joins parts of a topic that
-have lost each other. A home introduces nodes and never carries events. Records are kept at the home and at its successors. A node that becomes the home of
-more topics asks its neighbours for their records. If nodes have keys, they believe a record only with the subscriber's own proof (`proofs`).
+Theory of operation: every topic has a home on a ring of uniform identifiers (`ring`). Subscribers announce
+themselves to the home (`announcer`), hop by hop over connections that are open anyway (`carrier`). The home
+keeps some of the subscribers (`home`), names them to each other, and joins parts of a topic that have lost
+each other. A home introduces nodes and never carries events. Records are kept at the home and at its
+successors. A node that becomes the home of more topics asks its neighbours for their records. If nodes have
+keys, they believe a record only with the subscriber's own proof (`proofs`).
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ RECORDS_AT_ONCE = 256
 SWEEP_EVERY, INTRODUCE_EVERY = 10, 3
 """Ticks."""
 RENEWALS_EVERY = 5
-"""Ticks between two times that keepers are told who renewed: their records are good for at least one more term, and many renewals travel together."""
+"""Ticks between two times that keepers are told who renewed: their records are good for at least one more
+term, and many renewals travel together.
+"""
 
 
 class NamedSubscribers(NamedTuple):
@@ -49,8 +53,10 @@ class NamedSubscribers(NamedTuple):
 
 
 class TopicDirectory:
-    """`known(topic)` returns how many other subscribers the node knows. `learned(named)` takes the subscribers that homes named, and returns for each topic those
-    that the node believes. `sample()` returns a random peer. `said(peer, topic)` tells whether a peer itself told this node that it wants a topic."""
+    """`known(topic)` returns how many other subscribers the node knows. `learned(named)` takes the
+    subscribers that homes named, and returns for each topic those that the node believes. `sample()` returns
+    a random peer. `said(peer, topic)` tells whether a peer itself told this node that it wants a topic.
+    """
 
     def __init__(
         self,
@@ -196,7 +202,9 @@ class TopicDirectory:
                 self._backlog.setdefault(peer, {}).update(dict.fromkeys(topics))
 
     def _share_records(self, now: float) -> None:
-        """What changed, to all who keep records with this node; and what single ones are yet to get, a part at a time."""
+        """What changed, to all who keep records with this node; and what single ones are yet to get, a part
+        at a time.
+        """
         changed = [record for record in self.home.take_changed(now) if self.ring.owns(record.topic)]
         proofs = self.home.proofs(changed) if self._checks.on else []
         renewed: list[Renewal] = []

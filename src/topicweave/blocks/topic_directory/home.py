@@ -2,18 +2,24 @@
 
 Rules kept
 ----------
-1. A home keeps at most `records` subscribers of a topic. It keeps each until its term ends, it withdraws, or another node could not reach it. If there are
-   more, newcomers take random places, but never that of a leader.
-2. A home takes at most `hot` announcements of a topic per second. It always hears leaders of parts, also when they say that they lead no more: otherwise it would
-   introduce a part that has ended for as long as the record lasts. Its answer says when to come again: soon, to a leader for whom there is no room.
-3. An answer names at most `contacts` subscribers, drawn at random. Half of them have a lower id than the asker's, if there are so many. The home also names a
-   newcomer to some of the others, so that either side may call.
-4. A label names a part of a topic. It counts once its bearer (the leader) has led for two lifetimes of a label. If there are two such parts, the home
-   introduces random members of them to each other, a few at a time.
+1. A home keeps at most `records` subscribers of a topic. It keeps each until its term ends, it withdraws, or
+   another node could not reach it. If there are more, newcomers take random places, but never that of a
+   leader.
+2. A home takes at most `hot` announcements of a topic per second. It always hears leaders of parts, also when
+   they say that they lead no more: otherwise it would introduce a part that has ended for as long as the
+   record lasts. Its answer says when to come again: soon, to a leader for whom there is no room.
+3. An answer names at most `contacts` subscribers, drawn at random. Half of them have a lower id than the
+   asker's, if there are so many. The home also names a newcomer to some of the others, so that either side
+   may call.
+4. A label names a part of a topic. It counts once its bearer (the leader) has led for two lifetimes of a
+   label. If there are two such parts, the home introduces random members of them to each other, a few at a
+   time.
 5. Every asker has a budget, and so has every topic.
-6. The home's successors keep its records as well; see `directory`. Of others' records a home takes all leaders, and other subscribers while there is room.
-7. If subscribers sign what they say, a home keeps none without a proof, removes none for a withdrawal without a proof, and keeps none for longer than the proof
-   counts. A renewal needs no proof. The home tells a subscriber whose proof it lacks, unless there is no room for it.
+6. The home's successors keep its records as well; see `directory`. Of others' records a home takes all
+   leaders, and other subscribers while there is room.
+7. If subscribers sign what they say, a home keeps none without a proof, removes none for a withdrawal without
+   a proof, and keeps none for longer than the proof counts. A renewal needs no proof. The home tells a
+   subscriber whose proof it lacks, unless there is no room for it.
 """
 
 from __future__ import annotations
@@ -48,7 +54,9 @@ MOST_ASKERS = 4096
 MOST_TOPICS = 65_536
 """Nobody makes a node keep records of more topics than this."""
 PAIRS = 4
-"""Introductions of a topic per round; more where there are more than twice as many parts, so that each round leaves half of them at most."""
+"""Introductions of a topic per round; more where there are more than twice as many parts, so that each round
+leaves half of them at most.
+"""
 TOLD_OF_NEWCOMERS = 2
 
 

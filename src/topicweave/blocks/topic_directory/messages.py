@@ -1,7 +1,8 @@
 """The messages of the topic directory.
 
-What has to reach a home or a node by way of the ring travels in `Carry`, which holds all that goes to the same next hop. None of it carries an
-event. Where nodes have keys, proofs travel beside it, in a `ProvenCarry`.
+What has to reach a home or a node by way of the ring travels in `Carry`, which holds all that goes to the
+same next hop. None of it carries an event. Where nodes have keys, proofs travel beside it, in a
+`ProvenCarry`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
 
 WANTS_CONTACTS, WITHDRAWS, SEEKS, LEADS, PROOFS = 1, 2, 4, 8, 16
-"""What the flags of an announced topic say: tell me of others; I want it no more; I do not want it but publish on it; my part of it is named after me;
-tell me of others with their proofs."""
+"""What the flags of an announced topic say: tell me of others; I want it no more; I do not want it but
+publish on it; my part of it is named after me; tell me of others with their proofs.
+"""
 MOST_TOGETHER = 8
 """Topics that one proof speaks of."""
 
@@ -166,7 +168,9 @@ class CarriedParcels:
 
 
 class Proof(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """That a node said itself that it wants some topics, or wants them no more. One proof speaks of several: so proofs are few, and quickly checked."""
+    """That a node said itself that it wants some topics, or wants them no more. One proof speaks of several:
+    so proofs are few, and quickly checked.
+    """
 
     subscriber: NodeId
     epoch: int

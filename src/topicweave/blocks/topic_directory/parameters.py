@@ -11,7 +11,9 @@ class DirectoryParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     tick: float = 1.0
     """How often what waits for the same next hop is sent on together."""
     near_period: float = 3.0
-    """Between two signs of life to a ring neighbour, if nothing else was sent to it. Who is late with its own is asked."""
+    """Between two signs of life to a ring neighbour, if nothing else was sent to it. Who is late with its own
+    is asked.
+    """
     near_silence: float = 5.0
     """Silence after which a ring neighbour is taken for dead."""
     finger_period: float = 6.0

@@ -10,7 +10,9 @@ from topicweave.model.ids import NodeId, TopicId
 
 @dataclass(frozen=True)
 class Parts:
-    """A topic has parts if its subscribers are not all connected. Each part has a label: the name of its leader, one of its members."""
+    """A topic has parts if its subscribers are not all connected. Each part has a label: the name of its
+    leader, one of its members.
+    """
 
     lifetime: float
     """For how many seconds a label outlives its leader."""
@@ -21,6 +23,8 @@ class Parts:
     introduced: Callable[[TopicId, NodeId, NodeId | None], None]
     """Called with a topic, a peer in another part of it, and that part's label."""
     suited: Callable[[TopicId], bool] = lambda _topic: True
-    """Whether some of the subscribers that the node knows, or is linked to, are of use to it. If not, the node asks for more, however many it knows."""
+    """Whether some of the subscribers that the node knows, or is linked to, are of use to it. If not, the
+    node asks for more, however many it knows.
+    """
     named: Callable[[], None] = lambda: None
     """Called when homes have named subscribers, for a node that waits for some."""

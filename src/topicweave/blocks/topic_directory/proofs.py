@@ -1,12 +1,16 @@
-"""Proofs that a node wants a topic, or stopped wanting it: who makes them, who believes them, and what checking may cost.
+"""Proofs that a node wants a topic, or stopped wanting it: who makes them, who believes them, and what
+checking may cost.
 
 Rules kept
 ----------
-1. If nodes have keys (`World.vouches_by`), a home believes a subscriber only by its own signed word. So does a node that a home tells of a subscriber.
-2. A proof covers at most `MOST_TOGETHER` topics that lie next to each other on the ring, no further apart than homes are. So they likely have one home.
-3. Checking takes time, so it is rationed: by the sender of the message, and in all. A proof that was not checked for this reason is not believed; the home asks
-   for it again.
-4. A node believes a subscriber that was proven to it once for `REMEMBERED` seconds. So homes need not send the proof with each answer.
+1. If nodes have keys (`World.vouches_by`), a home believes a subscriber only by its own signed word. So does
+   a node that a home tells of a subscriber.
+2. A proof covers at most `MOST_TOGETHER` topics that lie next to each other on the ring, no further apart
+   than homes are. So they likely have one home.
+3. Checking takes time, so it is rationed: by the sender of the message, and in all. A proof that was not
+   checked for this reason is not believed; the home asks for it again.
+4. A node believes a subscriber that was proven to it once for `REMEMBERED` seconds. So homes need not send
+   the proof with each answer.
 """
 
 from __future__ import annotations

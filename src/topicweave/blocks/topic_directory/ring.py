@@ -2,15 +2,19 @@
 
 Rules kept
 ----------
-1. A node knows the nearest few nodes on either side. Every period it sends them a sign of life, with its neighbours if these changed. Only a node that spoke
-   itself becomes a neighbour. If another node names a nearer one, the node asks that one first.
-2. A newcomer has its own place looked up: the question is routed to where the newcomer belongs, and the node there answers with its neighbours. Every node
-   repeats this now and then, through a random peer, and also takes candidates from peer sampling. So two rings that know of each other become one.
-3. Long links (fingers) lead to points at harmonic distances (see `small_world`). A node knows those whose finger it is as its fans, and routes over them, too.
-   A node that has as many fans as it may have refuses more.
-4. A node that is silent for too long, or does not acknowledge what it should carry, counts as dead. Hearsay about it is ignored for a while.
-5. Contacts with an earlier wire format skip parcels. So parcels are carried, and kept, as if such contacts were not on the ring. A node that has such contacts
-   also knows the nearest few others.
+1. A node knows the nearest few nodes on either side. Every period it sends them a sign of life, with its
+   neighbours if these changed. Only a node that spoke itself becomes a neighbour. If another node names a
+   nearer one, the node asks that one first.
+2. A newcomer has its own place looked up: the question is routed to where the newcomer belongs, and the node
+   there answers with its neighbours. Every node repeats this now and then, through a random peer, and also
+   takes candidates from peer sampling. So two rings that know of each other become one.
+3. Long links (fingers) lead to points at harmonic distances (see `small_world`). A node knows those whose
+   finger it is as its fans, and routes over them, too. A node that has as many fans as it may have refuses
+   more.
+4. A node that is silent for too long, or does not acknowledge what it should carry, counts as dead. Hearsay
+   about it is ignored for a while.
+5. Contacts with an earlier wire format skip parcels. So parcels are carried, and kept, as if such contacts
+   were not on the ring. A node that has such contacts also knows the nearest few others.
 """
 
 from __future__ import annotations
@@ -38,8 +42,8 @@ MOST_REMEMBERED = 8192
 class HomesRing:
     """One node's part. It has no timer: `beat` is called once per tick.
 
-    `sample()` gives a random peer, or None; `moved()` is called when the arc that the node owns, or the successors, changed; `lost(peer)` when a contact
-    fell silent.
+    `sample()` gives a random peer, or None; `moved()` is called when the arc that the node owns, or the
+    successors, changed; `lost(peer)` when a contact fell silent.
     """
 
     def __init__(

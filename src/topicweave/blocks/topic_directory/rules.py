@@ -1,7 +1,7 @@
 """What the directory decides, as functions of plain data.
 
-The ring is one of uniform identifiers (those of the nodes are hashes of their names, and so are those of the topics). A topic's home is
-the first node at or after the topic's identifier, clockwise.
+The ring is one of uniform identifiers (those of the nodes are hashes of their names, and so are those of the
+topics). A topic's home is the first node at or after the topic's identifier, clockwise.
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ def next_hop(
 ) -> NodeId:
     """Where what is meant for a point goes from here; the node itself where it has arrived.
 
-    Greedy, by the shorter way round, as far as the node nearest to the point (`table`: all contacts and the node itself, in order), whose
-    successor may be the home. A question that went unanswered goes to a later successor: it keeps the home's records.
+    Greedy, by the shorter way round, as far as the node nearest to the point (`table`: all contacts and the
+    node itself, in order), whose successor may be the home. A question that went unanswered goes to a later
+    successor: it keeps the home's records.
 
     >>> table = [10, 20, 40, 90]
     >>> [next_hop(20, [40], [10], table, point) for point in (15, 20, 22, 39, 80, 5)]
@@ -101,7 +102,8 @@ def next_hop(
 
 
 def again_after(audience: int, hot: float, least: float) -> float:
-    """When a subscriber should announce again, so that its home gets no more than four fifths of `hot` announcements per second.
+    """When a subscriber should announce again, so that its home gets no more than four fifths of `hot`
+    announcements per second.
 
     >>> again_after(3, 5.0, 60.0), again_after(4000, 5.0, 60.0)
     (60.0, 1000.0)
@@ -140,7 +142,8 @@ def pairs_to_introduce(
 ) -> list[tuple[NodeId, NodeId, NodeId, NodeId]]:
     """Whom to introduce to whom: (a member, its part, a member of another part, that part).
 
-    Each part to the next one in a random order: so all come together in the end, and random members see to it, not leaders.
+    Each part to the next one in a random order: so all come together in the end, and random members see to
+    it, not leaders.
 
     >>> pairs_to_introduce({1: [1, 5], 2: [2]}, 4, random.Random(1))
     [(2, 2, 5, 1)]
@@ -155,14 +158,18 @@ def pairs_to_introduce(
 def with_lower_ones(
     drawn: Sequence[NodeId], all_of_them: Collection[NodeId], asker: NodeId, rng: random.Random
 ) -> list[NodeId]:
-    """The drawn contacts; half of them are lower than the asker, if there are so many. Those that are missing are drawn from the lower ones.
+    """The drawn contacts; half of them are lower than the asker, if there are so many. Those that are missing
+    are drawn from the lower ones.
 
-    Systems that agree on a topic's lowest subscriber would otherwise leave its second lowest alone until chance names the lowest. One lower contact would not
-    do: when many crash together, a home names some that it does not know to be gone.
+    Systems that agree on a topic's lowest subscriber would otherwise leave its second lowest alone until
+    chance names the lowest. One lower contact would not do: when many crash together, a home names some that
+    it does not know to be gone.
 
     >>> rng = random.Random(1)
-    >>> sorted(with_lower_ones([7, 9, 11, 13], [2, 3, 7, 9, 11, 13], 5, rng)), with_lower_ones([2, 9], [2, 3, 9], 5, rng), with_lower_ones([7], [7], 5, rng)
-    ([2, 3, 7, 9], [2, 9], [7])
+    >>> sorted(with_lower_ones([7, 9, 11, 13], [2, 3, 7, 9, 11, 13], 5, rng))
+    [2, 3, 7, 9]
+    >>> with_lower_ones([2, 9], [2, 3, 9], 5, rng), with_lower_ones([7], [7], 5, rng)
+    ([2, 9], [7])
     """
     lower = [peer for peer in drawn if peer < asker]
     others = [peer for peer in all_of_them if peer < asker and peer not in lower]

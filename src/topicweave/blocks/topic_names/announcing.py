@@ -2,9 +2,11 @@
 
 Rules kept
 ----------
-1. A new name is said at once, to the home of its first level, or to a deeper one if that was seen to keep its neighbours. The answer says where it is kept. What
-   was not answered is said again, to one successor of the home after another, in growing pauses, and then to the home again. A late answer counts, too.
-2. Names that are kept at one place are said again together, in a digest; a home that knows something else is told them all.
+1. A new name is said at once, to the home of its first level, or to a deeper one if that was seen to keep its
+   neighbours. The answer says where it is kept. What was not answered is said again, to one successor of the
+   home after another, in growing pauses, and then to the home again. A late answer counts, too.
+2. Names that are kept at one place are said again together, in a digest; a home that knows something else is
+   told them all.
 3. A name that was refused for want of room is said again with the next renewal.
 """
 
@@ -125,7 +127,9 @@ class NameAnnouncer:
                 self._post(RingParcel(rules.place_of(prefix), NamesEnded(prefix, self._id, some)))
 
     def _deepest(self, name: str) -> str:
-        """The longest prefix that is known to have a home of its own, as all before it; the home of the first level is always there."""
+        """The longest prefix that is known to have a home of its own, as all before it; the home of the first
+        level is always there.
+        """
         first, *others = rules.prefixes_of(name)
         for prefix in others:
             if prefix not in self._deep:

@@ -21,9 +21,11 @@ KINDS: tuple[type[Message], ...] = (Beat, Look, Found, Release, Carry, Got)
 def attach_names(
     node: Node, view: InterestView, parameters: NamesParameters | None = None, private: bool = False
 ) -> NameDirectory:
-    """Let a node that was just made take part. Where its view has a topic directory, names use that one's ring; otherwise the node gets one.
+    """Let a node that was just made take part. Where its view has a topic directory, names use that one's
+    ring; otherwise the node gets one.
 
-    The node's own `start`, `leave`, `peer_lost`, `known_peers` and `gauges` are what they were, and the directory's beside it.
+    The node's own `start`, `leave`, `peer_lost`, `known_peers` and `gauges` are what they were, and the
+    directory's beside it.
     """
     if isinstance(view, DirectoryView):
         names = NameDirectory(node.world, node.id, view.directory, parameters, private)

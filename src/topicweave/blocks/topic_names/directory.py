@@ -1,9 +1,11 @@
 """One node's part in the name directory: publisher, watcher, home of prefixes. See docs/patterns.md.
 
-Theory of operation: names are announced to the home of their first level, on the ring of homes that the topic directory has (`ring`, `carrier`). A home with too
-many names gives those of its fullest label a home of their own, and so on: the homes of prefixes form a tree. Each home that holds something says so to the
-home above; the root knows first levels only. Who watches a pattern walks down the tree as far as the pattern may match, stays registered at the homes that
-it passes, and is told of news. Records are kept at a home's successors, too.
+Theory of operation: names are announced to the home of their first level, on the ring of homes that the topic
+directory has (`ring`, `carrier`). A home with too many names gives those of its fullest label a home of their
+own, and so on: the homes of prefixes form a tree. Each home that holds something says so to the home above;
+the root knows first levels only. Who watches a pattern walks down the tree as far as the pattern may match,
+stays registered at the homes that it passes, and is told of news. Records are kept at a home's successors,
+too.
 """
 
 from __future__ import annotations
@@ -57,8 +59,9 @@ class RingAndCarrier(Protocol):
 class NameDirectory:
     """Which names there are, by patterns.
 
-    `on_found(pattern, name, topic, age, publisher)`, `on_gone(pattern, name, topic)`, `on_incomplete(pattern, prefix, why)` and `on_complete(pattern, prefix)` are called
-    between two things that the node is told. The age is in seconds since the name's birth; a publisher is named if the name is young.
+    `on_found(pattern, name, topic, age, publisher)`, `on_gone(pattern, name, topic)`, `on_incomplete(pattern,
+    prefix, why)` and `on_complete(pattern, prefix)` are called between two things that the node is told. The
+    age is in seconds since the name's birth; a publisher is named if the name is young.
     """
 
     def __init__(
@@ -253,7 +256,9 @@ class NameDirectory:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """One thing after the other: what one makes this node send may end here, too, and the application may answer by watching something else."""
+        """One thing after the other: what one makes this node send may end here, too, and the application may
+        answer by watching something else.
+        """
         if self._busy:
             yield
             return

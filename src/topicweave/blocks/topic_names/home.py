@@ -3,10 +3,12 @@
 Rules kept
 ----------
 1. Names are kept below a prefix, each as long as one of its publishers says so. The root keeps labels only.
-2. Where there are too many, those of the fullest label are given to the home of the longer prefix, and so is what is said of that label from then on. A
-   label is kept as long as the home below says that there is something.
+2. Where there are too many, those of the fullest label are given to the home of the longer prefix, and so is
+   what is said of that label from then on. A label is kept as long as the home below says that there is
+   something.
 3. What one publisher says again it says in a digest; who knows something else asks for all of it.
-4. All is bounded: names below a prefix, of one publisher, labels, prefixes, all names. What is refused is remembered: who watches is told that there is more.
+4. All is bounded: names below a prefix, of one publisher, labels, prefixes, all names. What is refused is
+   remembered: who watches is told that there is more.
 """
 
 from __future__ import annotations
@@ -179,7 +181,9 @@ class NamesHome:
         return True
 
     def still(self, still: NamesStill, now: float, soon: bool = False) -> bool:
-        """Whether that is what is known here; if so, it is good for another term. `soon`: the publisher waits for the answer."""
+        """Whether that is what is known here; if so, it is good for another term. `soon`: the publisher waits
+        for the answer.
+        """
         kept = self.prefixes.get(still.prefix)
         publisher = kept.publishers.get(still.by) if kept is not None else None
         known = kept is not None and publisher is not None and publisher.digest == still.digest

@@ -41,7 +41,9 @@ class NamesParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     page: int = 128
     """Names in one answer; what is longer comes in pages."""
     budget: float = 20.0
-    """Pages per second that a home gives one asker, with 10 seconds' worth at once, and the rest of an answer on credit."""
+    """Pages per second that a home gives one asker, with 10 seconds' worth at once, and the rest of an answer
+    on credit.
+    """
     hot: float = 20.0
     """Renewals per second that a home wants for one prefix."""
 

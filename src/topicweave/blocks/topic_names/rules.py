@@ -1,6 +1,7 @@
 """What the name directory decides, as functions of plain data.
 
-A prefix is levels with `/` after each, so that no two look alike: `""` is the root, `"a/"` all below `a`, and `a` itself.
+A prefix is levels with `/` after each, so that no two look alike: `""` is the root, `"a/"` all below `a`, and
+`a` itself.
 """
 
 from __future__ import annotations

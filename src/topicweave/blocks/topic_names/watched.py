@@ -2,8 +2,10 @@
 
 Rules kept
 ----------
-1. A watcher says what it knows in a digest. If that is right it gets a word, otherwise all that matches its pattern, in pages.
-2. Changes are told to those who watch, a moment after they happened. Only the home tells; those who keep its records know its watchers.
+1. A watcher says what it knows in a digest. If that is right it gets a word, otherwise all that matches its
+   pattern, in pages.
+2. Changes are told to those who watch, a moment after they happened. Only the home tells; those who keep its
+   records know its watchers.
 3. Who watches a single label that has a home of its own is sent there, and not kept here.
 4. Watchers and patterns of a prefix are bounded. Who finds no room is answered all the same, when it asks.
 """
@@ -197,7 +199,9 @@ class NamesWatched:
     def _pages(
         self, prefix: str, kept: KeptPrefix | None, names: list[str], labels: list[str], now: float
     ) -> list[_Page]:
-        """Names below a prefix, how old they are and their topics, labels, and publishers of young names: at least one page, if an empty one."""
+        """Names below a prefix, how old they are and their topics, labels, and publishers of young names: at
+        least one page, if an empty one.
+        """
         size = self._parameters.page
         pages = []
         for some, some_labels in _side_by_side(names, labels, size):

@@ -2,10 +2,12 @@
 
 Rules kept
 ----------
-1. The walk begins at the home of the pattern's first level, or at the root if that is a wildcard, and goes on to every label that has a home of its own and may
-   have matching names below it.
-2. Each home is asked now and then whether what is known of it is right; what was not answered is asked of its successors in turn, and of the home again.
-3. A name is gone when its home says so. One that a home does not list any more, though nobody said that it ended, is believed for a while: it may have moved.
+1. The walk begins at the home of the pattern's first level, or at the root if that is a wildcard, and goes on
+   to every label that has a home of its own and may have matching names below it.
+2. Each home is asked now and then whether what is known of it is right; what was not answered is asked of its
+   successors in turn, and of the home again.
+3. A name is gone when its home says so. One that a home does not list any more, though nobody said that it
+   ended, is believed for a while: it may have moved.
 4. A pattern that cannot be completed is told once per prefix and reason.
 """
 
@@ -78,7 +80,9 @@ class _Pattern:
 
 
 class PatternWatcher:
-    """`post` sends; `soon()` asks for a call of `ask`. `found`, `gone`, `incomplete` and `complete` are told what the patterns, as they travel, match."""
+    """`post` sends; `soon()` asks for a call of `ask`. `found`, `gone`, `incomplete` and `complete` are told
+    what the patterns, as they travel, match.
+    """
 
     def __init__(
         self,
@@ -225,7 +229,8 @@ class PatternWatcher:
                 missing = True
                 del walked.labels[label]
                 self._turn_back(told.pattern, watched, f"{told.prefix}{label}/")
-        # A home that has come anew may not know yet what others know, and who answers in its place tells no news: ask again before it is believed.
+        # A home that has come anew may not know yet what others know, and who answers in its place tells no
+        # news: ask again before it is believed.
         early = missing or walked.passed_over > 0 or not walked.known
         walked.known, walked.asked, walked.attempt = True, -1.0, 0
         if self.names < self._parameters.found:

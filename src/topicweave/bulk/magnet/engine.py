@@ -1,13 +1,15 @@
 """Magnet and its strawman at rest, as arrays: where everybody stands, the fingers, and the trees' paths.
 
-What a distribution tree costs is decided by the converged overlay alone: the order on the ring, the fingers, and the greedy routes from
-each home. This computes that state without messages, so that networks of the paper's size take seconds. It follows the rules
-that the nodes of `topicweave.systems.magnet` follow, and a test compares the two. What is put in place of the
-messages, and only that:
+What a distribution tree costs is decided by the converged overlay alone: the order on the ring, the fingers,
+and the greedy routes from each home. This computes that state without messages, so that networks of the
+paper's size take seconds. It follows the rules that the nodes of `topicweave.systems.magnet` follow, and a
+test compares the two. What is put in place of the messages, and only that:
 
-- nodes arrive one after another in a random order, each with a fresh uniform sample of every topic's subscribers, without the last
-  `lag` to arrive (the nodes' rounds of reports bring all subscribers of a topic the same sample for a while, a few seconds old);
-- a random walk on an arc ends at a uniform node of the arc (the nodes' walks do so approximately, by Metropolis and Hastings);
+- nodes arrive one after another in a random order, each with a fresh uniform sample of every topic's
+  subscribers, without the last `lag` to arrive (the nodes' rounds of reports bring all subscribers of a topic
+  the same sample for a while, a few seconds old);
+- a random walk on an arc ends at a uniform node of the arc (the nodes' walks do so approximately, by
+  Metropolis and Hastings);
 - fingers are drawn when everybody has come.
 
 Places on the skewed ring are those of `growing_ids`, mean by mean, respaced where there is no room.
@@ -166,7 +168,9 @@ def _stand(
 def _most_similar(
     offsets: Any, topics: Any, weights: Any, arrival: Any, samples: Any, lag: Any, rng: Any
 ) -> Any:
-    """For each node the most similar among the samples of its topics when it arrives; -1 if there is nobody (Alg. 1, line 2)."""
+    """For each node the most similar among the samples of its topics when it arrives; -1 if there is nobody
+    (Alg. 1, line 2).
+    """
     nodes, count = len(offsets) - 1, len(weights)
     # Subscribers that have arrived, by topic; the first `filled` of a topic's room.
     room = np.zeros(count + 1, np.int64)

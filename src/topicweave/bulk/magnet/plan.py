@@ -15,7 +15,9 @@ class Converged(msgspec.Struct, frozen=True, kw_only=True):
     samples: int = 10
     """Per topic. With none, every node stands where its name is hashed to."""
     lag: int = 0
-    """How many of the last to arrive samples do not show yet: rounds of reports take their time, and meanwhile others come."""
+    """How many of the last to arrive samples do not show yet: rounds of reports take their time, and
+    meanwhile others come.
+    """
     choices: int = 2
     walks: int = 5
     """Per median."""

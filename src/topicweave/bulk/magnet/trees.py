@@ -1,4 +1,6 @@
-"""The trees over a ring with fingers, as arrays: what greedy routes give, what they cost, and whether trees are right."""
+"""The trees over a ring with fingers, as arrays: what greedy routes give, what they cost, and whether trees
+are right.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,9 @@ def greedy_trees(workload: Workload, overlay: RingOverlay) -> Trees:
 def look_at(workload: Workload, overlay: RingOverlay, trees: Trees) -> TreeLook:
     """Costs and faults of trees, however they were made.
 
-    Not by routing down, as `greedy_trees` does: every subscriber climbs over the trees' edges to the home, and meanwhile each edge is
-    held against the table of its upper end, whose last entry not beyond the subscriber it must be.
+    Not by routing down, as `greedy_trees` does: every subscriber climbs over the trees' edges to the home,
+    and meanwhile each edge is held against the table of its upper end, whose last entry not beyond the
+    subscriber it must be.
     """
     order = np.argsort(trees.topic, kind="stable")
     starts = np.searchsorted(trees.topic[order], np.arange(workload.topics + 1))

@@ -1,8 +1,9 @@
 """Round-based experiments: an overlay that is mended after every churn event, as OMen §6 measures it.
 
-The paper runs thousands of churn events, minutes apart, on up to ten thousand nodes. Message by message that is hours of virtual time in which nothing
-happens; so here, as in PeerSim's cycle-driven mode, an event is handled by the rules themselves, and gossip goes on in cycles between events.
-The nodes of `topicweave.systems.omen` call the same rules.
+The paper runs thousands of churn events, minutes apart, on up to ten thousand nodes. Message by message that
+is hours of virtual time in which nothing happens; so here, as in PeerSim's cycle-driven mode, an event is
+handled by the rules themselves, and gossip goes on in cycles between events. The nodes of
+`topicweave.systems.omen` call the same rules.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ SYSTEMS = ("omen", "lowoda-inc", "lowoda-re", "spidercast")
 
 
 class MendingEngine:
-    """An overlay that starts as LowODA builds it (§6.5). A round is one churn event, or `concurrent` departures at once."""
+    """An overlay that starts as LowODA builds it (§6.5). A round is one churn event, or `concurrent`
+    departures at once.
+    """
 
     def __init__(self, system: str, workload: Workload, plan: Mending, seed: int) -> None:
         up, happenings = churn_sequence(plan.churn, workload.nodes, plan.rounds, seed)
@@ -175,7 +178,9 @@ def _costs(handled: list[Handling]) -> Result:
 
 
 def _by_size(handled: list[Handling]) -> list[tuple[float, float]]:
-    """Mean subscriptions and messages of three equally large groups of churned nodes, from few subscriptions to many."""
+    """Mean subscriptions and messages of three equally large groups of churned nodes, from few subscriptions
+    to many.
+    """
     ordered = sorted(handled, key=lambda one: one.size)
     groups = [group for group in np.array_split(np.arange(len(ordered)), 3) if len(group)]
     return [

@@ -1,7 +1,8 @@
 """Compiled halves of the round-based experiments: backup sets, gossip, and the components of topics, in bulk.
 
-Each kernel does what a rule of `topicweave.systems.omen` says, for many nodes at once; the tests hold them to the rules, draw by draw.
-Random numbers come from a counter that the caller owns (splitmix64), so a run is a function of its seed.
+Each kernel does what a rule of `topicweave.systems.omen` says, for many nodes at once; the tests hold them to
+the rules, draw by draw. Random numbers come from a counter that the caller owns (splitmix64), so a run is a
+function of its seed.
 """
 
 from __future__ import annotations
@@ -148,7 +149,9 @@ def _choose_for_a_random_topic(shares: Any, free: Any, uncovered: Any, counter: 
 
 @njit(cache=True)
 def build_backups(topics: Any, pool: Any, bits: Any, building: Any) -> Any:
-    """A backup set for a node with these topics, among a pool in ascending order, as `systems.omen.backups` builds it."""
+    """A backup set for a node with these topics, among a pool in ascending order, as `systems.omen.backups`
+    builds it.
+    """
     coverage, multi, greedy, counter = building
     words = (len(topics) + 63) // 64
     shares = np.zeros((len(pool), words), np.uint64)
@@ -366,10 +369,11 @@ def _join_linked(labels: Any, shadow: Any, place_of: Any, network: Any) -> None:
 
 @njit(cache=True)
 def shadow_labels(topics: Any, shadow: Any, how: int, departed: int, network: Any) -> tuple[Any, Any]:
-    """What a shadow set reports: labels by (topic, member), -1 where a member does not want it; and the topics that labels had to be spread through.
+    """What a shadow set reports: labels by (topic, member), -1 where a member does not want it; and the
+    topics that labels had to be spread through.
 
-    Beacons tell who is still in the part of a topic's leader, and nothing of those who are not; where the departed was the leader, labels are
-    spread. Links among the shadow set join in any case.
+    Beacons tell who is still in the part of a topic's leader, and nothing of those who are not; where the
+    departed was the leader, labels are spread. Links among the shadow set join in any case.
     """
     labels = np.full((len(topics), len(shadow)), -1, np.int64)
     spread = np.zeros(len(topics), np.bool_)

@@ -1,4 +1,6 @@
-"""SpiderCast's neighbour selection as OMen §6.1 sets it against overlay mending: those whom a churn event leaves uncovered select anew."""
+"""SpiderCast's neighbour selection as OMen §6.1 sets it against overlay mending: those whom a churn event
+leaves uncovered select anew.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What each system of OMen's Table 3 does about a churn event, over the whole overlay at once; SpiderCast's is in `mending_spidercast`.
+"""What each system of OMen's Table 3 does about a churn event, over the whole overlay at once; SpiderCast's
+is in `mending_spidercast`.
 
 OMen and LowODA-Inc are one class: LowODA-Inc is OMen's repair with everybody in the shadow set and every degree known.
 """
@@ -133,8 +134,8 @@ class OMenMender:
         took.choice_seconds = time.process_time() - start
         self.overlay.link(edges)
         took.shadow, took.edges = len(shadow), len(edges)
-        # A survey and a report each; a notice to the lower ends, two words per link and one that it stands; both ends tell their successors
-        # of it; and the departure's successors hear that it is handled.
+        # A survey and a report each; a notice to the lower ends, two words per link and one that it stands;
+        # both ends tell their successors of it; and the departure's successors hear that it is handled.
         lower_ends = len({edge[0] for edge in edges})
         took.messages = (
             2 * len(shadow) + lower_ends + (3 + 2 * plan.resilience) * len(edges) + plan.resilience
@@ -176,7 +177,9 @@ def _spreading_messages(overlay: LiveOverlay, sources: Collection[int], topics: 
 
 
 class RebuildMender:
-    """LowODA-Re: from scratch upon each churn event; here whenever somebody looks, for what was before is thrown away."""
+    """LowODA-Re: from scratch upon each churn event; here whenever somebody looks, for what was before is
+    thrown away.
+    """
 
     def __init__(self, overlay: LiveOverlay, plan: Mending) -> None:
         self.overlay = overlay

@@ -21,8 +21,8 @@ MOST_BACKUPS = 512
 class LocalViews:
     """Who keeps which backups for whom.
 
-    With a global view (OMen-G) a backup set is chosen among all nodes when it is asked for, with `plan.candidates` among so many random ones;
-    otherwise among what gossip brought together.
+    With a global view (OMen-G) a backup set is chosen among all nodes when it is asked for, with
+    `plan.candidates` among so many random ones; otherwise among what gossip brought together.
     """
 
     def __init__(self, overlay: LiveOverlay, plan: Mending, global_view: bool, rng: random.Random) -> None:
@@ -149,8 +149,10 @@ class LocalViews:
         return built
 
     def _looked_up(self, joined: int, ready: Collection[int]) -> list[int]:
-        """A join waits until the coordinator's view is ready for it (Alg. 5, line 3): as `OMenNode` does, the coordinator adds a few subscribers of each
-        topic, as peer sampling has brought them, to the candidates."""
+        """A join waits until the coordinator's view is ready for it (Alg. 5, line 3): as `OMenNode` does, the
+        coordinator adds a few subscribers of each topic, as peer sampling has brought them, to the
+        candidates.
+        """
         overlay = self._overlay
         pool = set(ready)
         for topic in overlay.topics_of(joined).tolist():

@@ -1,12 +1,13 @@
 """Vitis and RVR cycle by cycle, as arrays: networks of the paper's size in seconds instead of many minutes.
 
-The paper's own simulations were cycle-driven (PeerSim). Every node does its steps once per period, at a phase of its own, as the nodes of
-`topicweave.systems.vitis` do: whom it asks, what it passes on, whom it selects, what it proposes are the same rules (`vitis_kernels`, held to them by
-tests). A test and the study `vitis/levels` compare the two. What is put in place of messages, and only that:
+The paper's own simulations were cycle-driven (PeerSim). Every node does its steps once per period, at a phase
+of its own, as the nodes of `topicweave.systems.vitis` do: whom it asks, what it passes on, whom it selects,
+what it proposes are the same rules (`vitis_kernels`, held to them by tests). A test and the study
+`vitis/levels` compare the two. What is put in place of messages, and only that:
 
 - what a step sends has arrived and is answered when the step ends (a message takes 0.05 s in the simulator);
-- relay paths are those that the links and gateways of the last moment give; in the simulator a path that moved works at its old place, too, for
-  a few seconds;
+- relay paths are those that the links and gateways of the last moment give; in the simulator a path that
+  moved works at its old place, too, for a few seconds;
 - a node's fans are not limited (`most_fans` is 1,000 there), and nobody fails.
 """
 
@@ -179,7 +180,9 @@ class VitisEngine:
         return Overlay(names, Graph.of_edges(len(nodes), nodes[one], nodes[gossip.links[used]]))
 
     def spread(self, events: list[tuple[int, int]]) -> tuple[Spread, npt.NDArray[np.int64]]:
-        """Publish (topic, publisher) pairs of the workload; with the topic of each event as they are ordered in the result."""
+        """Publish (topic, publisher) pairs of the workload; with the topic of each event as they are ordered
+        in the result.
+        """
         gossip, vitis, subscribers = self.gossip, self._vitis, self.subscribers
         nodes = np.repeat(np.arange(len(subscribers.ids)), np.diff(subscribers.offsets))
         by_topic = np.lexsort((nodes, subscribers.topics))
@@ -201,7 +204,9 @@ class VitisEngine:
 
 
 def _due(phase: Times, period: float, start: float, end: float) -> tuple[Times, npt.NDArray[np.int64]]:
-    """When, from `start` and before `end`, which node's turn comes that is due at (phase + any whole number) x period."""
+    """When, from `start` and before `end`, which node's turn comes that is due at (phase + any whole number)
+    x period.
+    """
     times, nodes = [], []
     for turn in range(int(start / period) - 1, int(end / period) + 1):
         when = (phase + turn) * period

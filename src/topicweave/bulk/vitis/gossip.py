@@ -1,11 +1,12 @@
 """All nodes of Vitis or RVR as arrays, and what they do to each other in a stretch of time, compiled.
 
-Each node samples peers (Newscast), exchanges tables (T-Man, Alg. 2 and 3) and beats (Alg. 5 and 6) once per period, at a phase of its own; what one node's
-step does to its partner is done at once, where messages would take a while. Links, as in `topicweave.systems.vitis.links`: the table and
-those who chose the node; one that nobody chooses any more fades, and carries events until it has.
+Each node samples peers (Newscast), exchanges tables (T-Man, Alg. 2 and 3) and beats (Alg. 5 and 6) once per
+period, at a phase of its own; what one node's step does to its partner is done at once, where messages would
+take a while. Links, as in `topicweave.systems.vitis.links`: the table and those who chose the node; one that
+nobody chooses any more fades, and carries events until it has.
 
-A neighbour's heartbeat is not sent. Whoever looks at an entry of its table takes it for as fresh as that neighbour's last beat, and
-reads the neighbour's proposals where they stand.
+A neighbour's heartbeat is not sent. Whoever looks at an entry of its table takes it for as fresh as that
+neighbour's last beat, and reads the neighbour's proposals where they stand.
 """
 
 from __future__ import annotations
@@ -232,7 +233,9 @@ def _candidates(gossip: Any, settings: Any, node: int, now: float, rng: Any) -> 
 def _exchange(
     subscribers: Any, gossip: Any, settings: Any, node: int, now: float, rng: Any, scratch: Any
 ) -> None:
-    """One exchange of tables (Alg. 2 and 3), with a ring neighbour or anybody in the table (`TableSelection.partner`)."""
+    """One exchange of tables (Alg. 2 and 3), with a ring neighbour or anybody in the table
+    (`TableSelection.partner`).
+    """
     samples = _candidates(gossip, settings, node, now, rng)
     if gossip.table_count[node] == 0:
         nothing = Descriptors(samples.peers[:0], samples.made[:0])

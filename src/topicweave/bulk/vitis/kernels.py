@@ -1,7 +1,8 @@
 """The rules of Vitis and RVR, compiled, for all nodes of a network: utility, selection, election, lookup.
 
-Nodes are numbered in the order of their identifiers, so that who comes next on the ring is a difference of two numbers. The rules themselves are
-those of `topicweave.systems.vitis.rules`, `topicweave.blocks.small_world` and `topicweave.blocks.newscast`; tests hold each kernel to its rule.
+Nodes are numbered in the order of their identifiers, so that who comes next on the ring is a difference of
+two numbers. The rules themselves are those of `topicweave.systems.vitis.rules`,
+`topicweave.blocks.small_world` and `topicweave.blocks.newscast`; tests hold each kernel to its rule.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def nearer(point: Any, ids: Any, one: int, other: int) -> bool:
 
 @njit(cache=True)
 def next_hop(ids: Any, node: int, links: Any, kept: Any, degree: int, point: Any) -> int:
-    """Where a lookup goes next over the links that are `kept`; the node itself where it ends (`small_world`, rule 3)."""
+    """Where a lookup goes next over the links that are `kept`; the node itself where it ends (`small_world`,
+    rule 3).
+    """
     best = node
     for place in range(degree):
         if kept[place] and nearer(point, ids, links[place], best):
@@ -173,7 +176,8 @@ def select_neighbours(
     mine: Any,
     chosen: Any,
 ) -> int:
-    """The routing table out of the candidates, in the order in which they are named (Alg. 4): successor, predecessor, small world, friends.
+    """The routing table out of the candidates, in the order in which they are named (Alg. 4): successor,
+    predecessor, small world, friends.
 
     Writes places among the candidates; returns how many.
     """
@@ -227,7 +231,9 @@ def select_neighbours(
 
 
 class Proposals(NamedTuple):
-    """Per node and topic it wants, in the order of `Subscribers.topics`: the gateway, the parent that proposed it, the hops."""
+    """Per node and topic it wants, in the order of `Subscribers.topics`: the gateway, the parent that
+    proposed it, the hops.
+    """
 
     gateways: npt.NDArray[np.int32]
     parents: npt.NDArray[np.int32]
@@ -245,7 +251,9 @@ def elect_gateways(
     slots: Any,
     linked: Any,
 ) -> None:
-    """What a node proposes next for each of its topics (Alg. 5); `neighbours` in growing order. Scratch: `mine`, `slots`, `linked`."""
+    """What a node proposes next for each of its topics (Alg. 5); `neighbours` in growing order. Scratch:
+    `mine`, `slots`, `linked`.
+    """
     ids, points, offsets = subscribers.ids, subscribers.points, subscribers.offsets
     start, end = offsets[node], offsets[node + 1]
     far = np.empty(end - start, np.uint64)
@@ -284,7 +292,9 @@ def elect_gateways(
 
 @njit(cache=True)
 def keep_freshest(peers: Any, made: Any, count: int, most: int) -> int:
-    """The `most` made last, latest first, of equals the first; all as they are if there are no more (`newscast`, rule 2)."""
+    """The `most` made last, latest first, of equals the first; all as they are if there are no more
+    (`newscast`, rule 2).
+    """
     if count <= most:
         return count
     held = 0

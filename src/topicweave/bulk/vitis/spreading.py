@@ -1,8 +1,9 @@
 """Relay paths over a settled overlay, and events that spread along them, hop by hop, compiled.
 
-A topic's paths are what the nodes of `topicweave.blocks.relay_paths` have asked for once links rest: from whoever wants one, by greedy lookups,
-to the rendezvous; each node on them has one parent. Events spread as `topicweave.blocks.notify_pull` and `RendezvousNode` say: whoever gets one for the
-first time tells all its targets but the one it came from. All links take the same time, so events arrive in the order of hops.
+A topic's paths are what the nodes of `topicweave.blocks.relay_paths` have asked for once links rest: from
+whoever wants one, by greedy lookups, to the rendezvous; each node on them has one parent. Events spread as
+`topicweave.blocks.notify_pull` and `RendezvousNode` say: whoever gets one for the first time tells all its
+targets but the one it came from. All links take the same time, so events arrive in the order of hops.
 
 What is counted is what `topicweave.measures.traffic` measures.
 """
@@ -71,8 +72,8 @@ def _onwards(links: Any, here: int, point: Any) -> int:
 def build_paths(links: Any, starts: Any, point: Any, token: int, marks: Any) -> int:
     """Climb from every start to the rendezvous, or to where a path is already.
 
-    Marks who is on a path with the token, and fills the tree: each node's parent (-1 at the rendezvous), first child and next
-    sibling. Returns how many nodes are on paths.
+    Marks who is on a path with the token, and fills the tree: each node's parent (-1 at the rendezvous),
+    first child and next sibling. Returns how many nodes are on paths.
     """
     mark, parents, children, siblings = marks.on_path, marks.parents, marks.children, marks.siblings
     found = 0
@@ -102,8 +103,9 @@ def build_paths(links: Any, starts: Any, point: Any, token: int, marks: Any) -> 
 def _targets(
     links: Any, marks: Any, here: int, topic: int, turn: int, floods: bool, point: Any, targets: Any
 ) -> int:
-    """Whom a node tells of an event: who is beside it on the paths, interested neighbours if it `floods`, else whoever is nearer to the
-    rendezvous. Returns how many."""
+    """Whom a node tells of an event: who is beside it on the paths, interested neighbours if it `floods`,
+    else whoever is nearer to the rendezvous. Returns how many.
+    """
     told, count = marks.told, 0
     if marks.on_path[here] == topic:
         child = marks.children[here]
@@ -135,7 +137,9 @@ def _targets(
 def spread_events(
     links: Any, audience: Any, floods: bool, relays_hand_on: bool, event_topic: Any, event_node: Any
 ) -> Any:
-    """Events, ordered by topic. With `floods` they go to interested neighbours, too; from a node that only relays, if `relays_hand_on`."""
+    """Events, ordered by topic. With `floods` they go to interested neighbours, too; from a node that only
+    relays, if `relays_hand_on`.
+    """
     nodes = len(links.ids)
     never = np.full((5, nodes), -1, np.int64)
     tree = np.empty((3, nodes), np.int64)

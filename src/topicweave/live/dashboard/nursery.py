@@ -1,7 +1,9 @@
-"""Where the processes of a supervised swarm are born: one process that has read the code, and forks a node for each line it is given.
+"""Where the processes of a supervised swarm are born: one process that has read the code, and forks a node
+for each line it is given.
 
-`python -m topicweave.live.dashboard.nursery SOCKET`, a line of settings, then a line per node with what differs. Each node connects to the supervisor's socket, tells what it
-sees in ticks, and does what it is told. When the supervisor is gone, all of them are.
+`python -m topicweave.live.dashboard.nursery SOCKET`, a line of settings, then a line per node with what
+differs. Each node connects to the supervisor's socket, tells what it sees in ticks, and does what it is told.
+When the supervisor is gone, all of them are.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Seedling(msgspec.Struct, frozen=True):
 
 
 class ChildOrder(msgspec.Struct, omit_defaults=True):
-    """What the supervisor tells a node: to publish on a topic, or behind which peers' backs there is a firewall from now on."""
+    """What the supervisor tells a node: to publish on a topic, or behind which peers' backs there is a
+    firewall from now on.
+    """
 
     publish: str = ""
     wall: list[str] | None = None

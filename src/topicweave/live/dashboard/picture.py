@@ -1,4 +1,6 @@
-"""One picture of what several nodes tell: who is there, who is linked to whom, what happened. No I/O, no clock; bounded."""
+"""One picture of what several nodes tell: who is there, who is linked to whom, what happened. No I/O, no
+clock; bounded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`topicweave swarm --dashboard` and `--play`: a swarm, or a recording of one, with a page to look at it, until a signal or for a time."""
+"""`topicweave swarm --dashboard` and `--play`: a swarm, or a recording of one, with a page to look at it,
+until a signal or for a time.
+"""
 
 from __future__ import annotations
 

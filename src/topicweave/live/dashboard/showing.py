@@ -1,4 +1,6 @@
-"""A picture on its way to browsers: each gets the whole at first and then what changes; who reads too slowly gets the whole again."""
+"""A picture on its way to browsers: each gets the whole at first and then what changes; who reads too slowly
+gets the whole again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A swarm of processes on this machine, one node each, and what the page's buttons do to it: SIGKILL, SIGSTOP, firewalls, and back again."""
+"""A swarm of processes on this machine, one node each, and what the page's buttons do to it: SIGKILL,
+SIGSTOP, firewalls, and back again.
+"""
 
 from __future__ import annotations
 

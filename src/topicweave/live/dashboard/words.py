@@ -1,4 +1,6 @@
-"""What nodes tell of themselves, and what pages are told. Nodes and topics go by their ids, in 16 hexadecimal digits."""
+"""What nodes tell of themselves, and what pages are told. Nodes and topics go by their ids, in 16 hexadecimal
+digits.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class SentEvent(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class NodeTick(msgspec.Struct, omit_defaults=True):
-    """What one node tells, several times a second: what is so, if it is not as it was, and what happened since the last tick."""
+    """What one node tells, several times a second: what is so, if it is not as it was, and what happened
+    since the last tick.
+    """
 
     node: NodeKey
     name: str

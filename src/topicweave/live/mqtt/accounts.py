@@ -1,8 +1,10 @@
-"""Who may come in and what they may do, from the two files that users of Mosquitto have: passwords and an access control list.
+"""Who may come in and what they may do, from the two files that users of Mosquitto have: passwords and an
+access control list.
 
-Passwords: one `name:hash` per line, as `mosquitto_passwd` writes them (PBKDF2 with SHA-512). Access: `user NAME` begins what one user may do,
-`topic [read|write|readwrite|deny] FILTER` allows or forbids, `pattern …` is the same for everybody with `%u` (user) and `%c` (client id).
-Lines in front of the first `user` are for those without a name. With such a file, what is not allowed is forbidden.
+Passwords: one `name:hash` per line, as `mosquitto_passwd` writes them (PBKDF2 with SHA-512). Access: `user
+NAME` begins what one user may do, `topic [read|write|readwrite|deny] FILTER` allows or forbids, `pattern …`
+is the same for everybody with `%u` (user) and `%c` (client id). Lines in front of the first `user` are for
+those without a name. With such a file, what is not allowed is forbidden.
 """
 
 from __future__ import annotations

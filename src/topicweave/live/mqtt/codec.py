@@ -1,7 +1,8 @@
 """MQTT packets to bytes and back, for 3.1.1 and 5.0, without I/O.
 
-A `Reader` is fed whatever arrives and gives whole packets. The first packet of a connection, Connect, says the version; it holds for all
-that follow. What breaks a rule of the format raises `MqttError` with the reason that MQTT 5 has for it.
+A `Reader` is fed whatever arrives and gives whole packets. The first packet of a connection, Connect, says
+the version; it holds for all that follow. What breaks a rule of the format raises `MqttError` with the reason
+that MQTT 5 has for it.
 """
 
 from __future__ import annotations
@@ -247,7 +248,9 @@ class Reader:
         self._data = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Packet]:
-        """The packets that are whole. Each is read when it is asked for, so that a broken one does not hide those in front of it."""
+        """The packets that are whole. Each is read when it is asked for, so that a broken one does not hide
+        those in front of it.
+        """
         self._data += data
         while (found := self._split()) is not None:
             yield self._packet(*found)

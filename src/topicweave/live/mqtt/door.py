@@ -1,8 +1,9 @@
 """The door of one node for MQTT clients: their sessions, the values they retained, their wills, and what they may do.
 
-Everything goes through the node: what a client publishes is an event of the node's, and comes back through the node's feed to clients of the
-same door as to those of others. `listeners` says who gets it. A retained value is published twice: to those who listen, and on a topic of its own
-that keeps its last event: see `retaining`.
+Everything goes through the node: what a client publishes is an event of the node's, and comes back through
+the node's feed to clients of the same door as to those of others. `listeners` says who gets it. A retained
+value is published twice: to those who listen, and on a topic of its own that keeps its last event: see
+`retaining`.
 """
 
 from __future__ import annotations
@@ -381,7 +382,9 @@ class Door:
         return refusal
 
     def _may_subscribe(self, client: MqttClient, named: str) -> bool:
-        """A pattern is refused if there is nothing below it that the client may read; each message is looked at when it comes."""
+        """A pattern is refused if there is nothing below it that the client may read; each message is looked
+        at when it comes.
+        """
         try:
             self._node.check_permission(named)
         except TopicweaveError as error:

@@ -1,7 +1,8 @@
 """An MQTT message as the payload of an event: the bytes as they are, if that says all; else behind a head.
 
-Other applications of the mesh see plain payloads as they are, and send them so. The head carries what MQTT 5 publishers add (content
-type, where to answer, their own pairs, when it expires), and of retained values the time.
+Other applications of the mesh see plain payloads as they are, and send them so. The head carries what MQTT 5
+publishers add (content type, where to answer, their own pairs, when it expires), and of retained values the
+time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What a door keeps in the node's data folder: the sessions that outlive their connections, and whose retained values it holds.
+"""What a door keeps in the node's data folder: the sessions that outlive their connections, and whose
+retained values it holds.
 
-A session is written whole when it begins, when its subscriptions change, when its connection ends and when the node stops in order. Without a
-data folder nothing is kept, and a client that comes back after a restart is told that there is no session.
+A session is written whole when it begins, when its subscriptions change, when its connection ends and when
+the node stops in order. Without a data folder nothing is kept, and a client that comes back after a restart
+is told that there is no session.
 """
 
 from __future__ import annotations

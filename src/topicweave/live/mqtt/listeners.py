@@ -1,7 +1,8 @@
 """Who gets a message at one door: the subscriptions of all its clients, by topic or filter.
 
-A client gets a message once, however many of its subscriptions match: with the highest QoS of these, and with the ids of all of them. Of the clients that share a
-subscription one gets the message, in turn, and connected clients first. That is apart from what the client gets by its own subscriptions.
+A client gets a message once, however many of its subscriptions match: with the highest QoS of these, and with
+the ids of all of them. Of the clients that share a subscription one gets the message, in turn, and connected
+clients first. That is apart from what the client gets by its own subscriptions.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ class Recipient(NamedTuple):
 
 
 class Listeners:
-    """`connected(client)` tells whether a client is there, `may(client, topic)` whether it may have a topic that a pattern of its matches."""
+    """`connected(client)` tells whether a client is there, `may(client, topic)` whether it may have a topic
+    that a pattern of its matches.
+    """
 
     def __init__(self, connected: Callable[[str], bool], may: Callable[[str, str], bool]) -> None:
         self._connected = connected

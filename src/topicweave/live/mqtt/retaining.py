@@ -1,7 +1,8 @@
 """The retained values that a door knows, and which subscribers still have to get one.
 
-A retained value travels on a topic of its own (`names.RETAINED`), which keeps its last event. A door that has such a value keeps it for others. Of two values
-of one topic the later one stays, by the time that their publishers gave them; at the same time, that of the greater publisher's name.
+A retained value travels on a topic of its own (`names.RETAINED`), which keeps its last event. A door that has
+such a value keeps it for others. Of two values of one topic the later one stays, by the time that their
+publishers gave them; at the same time, that of the greater publisher's name.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class _Newcomer:
 
 
 class RetainedValues:
-    """`listening(topic)` names the subscriptions to a topic, `wanted(topic)` tells whether there are any, `now()` is the node's clock."""
+    """`listening(topic)` names the subscriptions to a topic, `wanted(topic)` tells whether there are any,
+    `now()` is the node's clock.
+    """
 
     def __init__(
         self,
@@ -103,9 +106,11 @@ class RetainedValues:
         return self._names.matching(filter_)
 
     def due(self, topic: str, value: RetainedValue, ahead: float) -> list[tuple[str, Kept]]:
-        """Newcomers that are to get a value now, with their subscriptions. One that is younger than a subscription reaches it as an event.
+        """Newcomers that are to get a value now, with their subscriptions. One that is younger than a
+        subscription reaches it as an event.
 
-        If neighbours tell of a later one after that, they get that one too. `ahead` is the trusted time less the node's clock.
+        If neighbours tell of a later one after that, they get that one too. `ahead` is the trusted time less
+        the node's clock.
         """
         found = []
         for filter_, client_id, kept in self._listening(topic):

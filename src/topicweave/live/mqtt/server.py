@@ -54,7 +54,9 @@ RECEIVE_MAXIMUM = 256
 ALIAS_MAXIMUM = 64
 MOST_PACKETS = 1024
 MOST_UNSERVED = 1024 * 1024
-"""Packets of one client that wait their turn, and bytes that came with them; then its socket is not read until they are served."""
+"""Packets of one client that wait their turn, and bytes that came with them; then its socket is not read
+until they are served.
+"""
 MOST_HELLO = 128 * 1024
 """Bytes of a first packet: nobody knows yet who sends it."""
 COMPLAIN_EVERY = 1.0
@@ -325,7 +327,9 @@ class MqttConnection(asyncio.Protocol):
         self.wake()
 
     async def _identify(self, packet: Connect) -> None:
-        """Passwords take a while to check, on purpose; whoever guesses wrong many times waits before the next is looked at."""
+        """Passwords take a while to check, on purpose; whoever guesses wrong many times waits before the next
+        is looked at.
+        """
         guesses = self._port.guesses
         if guesses is None:
             return

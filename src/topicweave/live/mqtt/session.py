@@ -1,8 +1,10 @@
-"""What a door owes one client, connected or not: subscriptions, messages that wait, messages on their way. No I/O, no clock.
+"""What a door owes one client, connected or not: subscriptions, messages that wait, messages on their way. No
+I/O, no clock.
 
-A message of QoS 1 or 2 is on its way from when it is sent until the client has answered. No more messages are on their way than the client's receive maximum.
-Messages that are on their way when a connection ends are sent again on the next. Waiting messages are bounded in number and in bytes: beyond that the oldest
-of QoS 0 is dropped, then the oldest of all. Both are counted.
+A message of QoS 1 or 2 is on its way from when it is sent until the client has answered. No more messages are
+on their way than the client's receive maximum. Messages that are on their way when a connection ends are sent
+again on the next. Waiting messages are bounded in number and in bytes: beyond that the oldest of QoS 0 is
+dropped, then the oldest of all. Both are counted.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Parcel(msgspec.Struct, frozen=True):
     expires: float | None = None
     """By the node's clock."""
     share: str = ""
-    """The shared subscription that it came by, if any: another of its group may have it if this client never takes it."""
+    """The shared subscription that it came by, if any: another of its group may have it if this client never
+    takes it.
+    """
 
     @property
     def size(self) -> int:
@@ -152,7 +156,9 @@ class Session:
             self.put(parcel)
 
     def forget(self) -> list[Parcel]:
-        """It ends, and holds nothing any more; what others of its groups may have in its place: not what is of QoS 2 and on its way."""
+        """It ends, and holds nothing any more; what others of its groups may have in its place: not what is
+        of QoS 2 and on its way.
+        """
         shared = [one.parcel for one in self._on_their_way.values() if one.parcel.qos == 1]
         shared = [parcel for parcel in (*shared, *self._waiting) if parcel.share]
         self._hold(-self.bytes)

@@ -1,4 +1,6 @@
-"""The pages of a node's HTTP port, with their scripts and styles. A node serves these files unchanged; they load nothing from other servers."""
+"""The pages of a node's HTTP port, with their scripts and styles. A node serves these files unchanged; they
+load nothing from other servers.
+"""
 
 from __future__ import annotations
 

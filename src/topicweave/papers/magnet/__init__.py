@@ -1,12 +1,14 @@
 """Magnet (DEBS 2010), §4: figures 2 to 8, the Wikipedia trace, and that nothing is lost without correlation.
 
-Cost is the number of uninterested nodes in the distribution trees, the home included, per event: averaged over topics, or over
-events where topics have rates. Degree 19 (or 12) counts the distinct nodes at the other end of a link on the overlay that
-the trees run over, whoever chose it: two on the ring, and both ends of 8.5 (or 5) fingers per node.
+Cost is the number of uninterested nodes in the distribution trees, the home included, per event: averaged
+over topics, or over events where topics have rates. Degree 19 (or 12) counts the distinct nodes at the other
+end of a link on the overlay that the trees run over, whoever chose it: two on the ring, and both ends of 8.5
+(or 5) fingers per node.
 
-The figures are of the *converged state computed as arrays* (`topicweave.bulk.magnet.engine`), not of nodes that exchange messages:
-the rows say so. `magnet/levels` sets both beside each other on networks that nodes reach in reasonable time. In every run all trees are checked
-by an independent routine. Every point is the mean over several seeds.
+The figures are of the *converged state computed as arrays* (`topicweave.bulk.magnet.engine`), not of nodes
+that exchange messages: the rows say so. `magnet/levels` sets both beside each other on networks that nodes
+reach in reasonable time. In every run all trees are checked by an independent routine. Every point is the
+mean over several seeds.
 """
 
 from __future__ import annotations

@@ -77,8 +77,9 @@ COMPARED = ("relays_per_topic", "relays_by_rate", "receptions_per_topic", "hops_
 
 
 LAG = 5
-"""Two nodes come per second, and what reports say of a topic is 2.5 s old on average. In the paper's networks of thousands that is nothing: figures leave
-it out."""
+"""Two nodes come per second, and what reports say of a topic is 2.5 s old on average. In the paper's networks
+of thousands that is nothing: figures leave it out.
+"""
 
 
 def levels(scale: Scale, seed: int) -> Plan:

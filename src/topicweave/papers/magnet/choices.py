@@ -17,7 +17,9 @@ SAMPLE_SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (0, 2, 10), "paper": (0, 
 
 
 def samples(scale: Scale, seed: int) -> Plan:
-    """Samples of each topic's subscribers: from none to 100. With none every node stands where its name is hashed to."""
+    """Samples of each topic's subscribers: from none to 100. With none every node stands where its name is
+    hashed to.
+    """
     workload = multi_modal(scale, 1, 10)
     runs: dict[Any, Run] = {}
     for number in range(seed * SEEDS[scale], (seed + 1) * SEEDS[scale]):

@@ -1,10 +1,11 @@
-"""Magnet and its strawman by messages: nodes arrive one after another in the simulator, settle, and their trees are measured.
+"""Magnet and its strawman by messages: nodes arrive one after another in the simulator, settle, and their
+trees are measured.
 
-When the last has come, every node draws its fingers anew, since most were drawn from a smaller population: what nodes do by
-themselves, later and not all of them, when they notice that it has grown.
+When the last has come, every node draws its fingers anew, since most were drawn from a smaller population:
+what nodes do by themselves, later and not all of them, when they notice that it has grown.
 
-The same measures as of the converged state (`topicweave.bulk.magnet.engine`), taken from what the nodes have in their tables and trees; and one event
-on every topic, to see that the trees carry it to everybody.
+The same measures as of the converged state (`topicweave.bulk.magnet.engine`), taken from what the nodes have
+in their tables and trees; and one event on every topic, to see that the trees carry it to everybody.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ class TopicSample(msgspec.Struct, frozen=True, tag="topic-sample", forbid_unknow
             raise UnknownName("user-topic trace", self.data, list(TRACES))
         whole = real_workload(self.data)
         sample = random_topics(whole, topics=min(self.topics, whole.topics), seed=self.seed)
-        # A user and a topic of one name would be one point on the ring; and the paper publishes once on every topic, whatever its rate.
+        # A user and a topic of one name would be one point on the ring; and the paper publishes once on every
+        # topic, whatever its rate.
         lists = {
             f"u{user}": [f"t{sample.topic_names[topic]}" for topic in sample.interests(index)]
             for index, user in enumerate(sample.node_names)

@@ -1,9 +1,10 @@
 """OMen (DEBS 2016), §6: figures 3 to 6 and 8 to 12, and what Table 1 promises.
 
-Rounds of churn on whole overlays (`topicweave.bulk.omen.engine`): each event is handled before the next, as in the paper, whose events are minutes apart.
-At paper scale the subscriptions are breadth-first samples of real social graphs and the churn is the Google cluster's, all read from TOPICWEAVE_DATASETS;
-Facebook's 10K become LiveJournal's (the Facebook file holds 4,039 users), Twitter's are ego-Twitter's with the direction lost. Hubs differ a
-lot from sample to sample, so there are several. At smoke scale everything is synthetic.
+Rounds of churn on whole overlays (`topicweave.bulk.omen.engine`): each event is handled before the next, as
+in the paper, whose events are minutes apart. At paper scale the subscriptions are breadth-first samples of
+real social graphs and the churn is the Google cluster's, all read from TOPICWEAVE_DATASETS; Facebook's 10K
+become LiveJournal's (the Facebook file holds 4,039 users), Twitter's are ego-Twitter's with the direction
+lost. Hubs differ a lot from sample to sample, so there are several. At smoke scale everything is synthetic.
 """
 
 from __future__ import annotations

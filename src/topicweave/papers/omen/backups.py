@@ -67,8 +67,9 @@ def _of_pool(where: dict[str, Any], result: Result, most: float) -> list[Row]:
 
 
 def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
-    """The candidates decide: all nodes (OMen-G, as the paper says it measured), a few random ones, or what gossip brings together in one exchange of
-    everybody or many."""
+    """The candidates decide: all nodes (OMen-G, as the paper says it measured), a few random ones, or what
+    gossip brings together in one exchange of everybody or many.
+    """
     workload = unif(scale, seed)
     few = 60 if scale == "paper" else 30
     pools: dict[str, dict[str, Any]] = {

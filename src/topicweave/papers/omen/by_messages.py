@@ -1,4 +1,6 @@
-"""OMen's nodes in the simulator under the churn of §6: links of a LowODA overlay to begin with, then one event after another."""
+"""OMen's nodes in the simulator under the churn of §6: links of a LowODA overlay to begin with, then one
+event after another.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +164,8 @@ def levels(scale: Scale, seed: int) -> Plan:
 
 
 def trace(scale: Scale, seed: int) -> Plan:
-    """The Google trace by messages, its idle time squeezed: all events at 200 nodes, the first 200 at 1,000; and as arrays.
+    """The Google trace by messages, its idle time squeezed: all events at 200 nodes, the first 200 at 1,000;
+    and as arrays.
 
     Messages are counted as they are sent; as arrays they are worked out from the shadow set and its new links.
     """

@@ -147,7 +147,9 @@ def _growth(where: dict[str, Any], looks: list[dict[str, Any]]) -> list[Row]:
 
 
 def fig9(scale: Scale, seed: int) -> Plan:
-    """Degrees under churn, against the centralized design and SpiderCast; and with as many concurrent departures as L."""
+    """Degrees under churn, against the centralized design and SpiderCast; and with as many concurrent
+    departures as L.
+    """
     workloads = _degree_workloads(scale, seed)
     names = ("omen", "omen-g", "lowoda-re", "spidercast(3,1)", "spidercast(4,0)")
     runs: dict[Any, Run] = {}

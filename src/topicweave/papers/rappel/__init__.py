@@ -1,4 +1,6 @@
-"""Rappel (Computer Networks 53, 2009): its figures 1, 5 and 7 to 11 and the filters of §2.2; what it builds on is here."""
+"""Rappel (Computer Networks 53, 2009): its figures 1, 5 and 7 to 11 and the filters of §2.2; what it builds
+on is here.
+"""
 
 from __future__ import annotations
 

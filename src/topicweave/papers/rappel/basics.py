@@ -1,4 +1,6 @@
-"""What Rappel builds on, measured without a simulation: interest locality (Fig. 1), filters (§2.2), networks (Fig. 5), coordinates."""
+"""What Rappel builds on, measured without a simulation: interest locality (Fig. 1), filters (§2.2), networks
+(Fig. 5), coordinates.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What Rappel tells without a figure: children per tree (§6.2.3), rejoins (§4.3), bootstrap (§5), its tree on a map (Fig. 6), and how the publisher's load grows.
+"""What Rappel tells without a figure: children per tree (§6.2.3), rejoins (§4.3), bootstrap (§5), its tree on
+a map (Fig. 6), and how the publisher's load grows.
 
 One feed each, or a small sample of feeds; sizes are ours where the paper gives none.
 """
@@ -195,7 +196,9 @@ def _coming(scale: Scale, seed: int, share: float, returning: float, keeps_memor
 
 
 def newcomers(scale: Scale, seed: int) -> Plan:
-    """A tenth of the nodes comes anew: how many trees they have joined when their friends cover what they will cover."""
+    """A tenth of the nodes comes anew: how many trees they have joined when their friends cover what they
+    will cover.
+    """
     runs: dict[str, Run] = {"new": _coming(scale, seed, 0.1, 1.0, keeps_memory=False)}
 
     def judge(results: Results) -> list[Row]:
@@ -225,7 +228,9 @@ def newcomers(scale: Scale, seed: int) -> Plan:
 
 
 def returners(scale: Scale, seed: int) -> Plan:
-    """Most nodes go, a few come back with their old friends in mind: what they cover a minute later, by how many of these live."""
+    """Most nodes go, a few come back with their old friends in mind: what they cover a minute later, by how
+    many of these live.
+    """
     runs: dict[str, Run] = {"back": _coming(scale, seed, 0.8, 0.25, keeps_memory=True)}
 
     def judge(results: Results) -> list[Row]:

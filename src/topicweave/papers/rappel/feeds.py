@@ -33,7 +33,9 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ContinuousChurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Subscribers follow hosts of a real availability trace, its time stretched so that so many join per minute (Fig. 8b)."""
+    """Subscribers follow hosts of a real availability trace, its time stretched so that so many join per
+    minute (Fig. 8b).
+    """
 
     data_sets: ClassVar[tuple[str, ...]] = ("gnutella",)
     joins_per_minute: float

@@ -34,8 +34,9 @@ class Followed:
                 looks.append((world.simulation.now, self._covered(index), trees))
 
     def told(self) -> list[Result]:
-        """Of each: how many feeds it wants, how many its friends covered before, how many of these friends lived on, and the looks (second, feeds covered,
-        trees joined)."""
+        """Of each: how many feeds it wants, how many its friends covered before, how many of these friends
+        lived on, and the looks (second, feeds covered, trees joined).
+        """
         wanted = self._world.workload.interests
         return [
             {

@@ -1,7 +1,8 @@
 """The runs that Rappel's studies share: networks, workloads, durations, by scale.
 
-At smoke scale the network and the subscriptions are generated and small; at a tenth and at paper scale they are real data. Void updates
-are off, as in the paper's runs. Runs are shared between figures: one that a study has done is not done again for another.
+At smoke scale the network and the subscriptions are generated and small; at a tenth and at paper scale they
+are real data. Void updates are off, as in the paper's runs. Runs are shared between figures: one that a study
+has done is not done again for another.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ def rejoins(world: FeedWorld) -> dict[int, int]:
 
 
 def control_traffic(world: FeedWorld, seconds: float) -> Result:
-    """Control messages over the last part, per node and second, sent and received; by kind; against subscriptions; rejoins by height."""
+    """Control messages over the last part, per node and second, sent and received; by kind; against
+    subscriptions; rejoins by height.
+    """
     assert world.telemetry is not None
     before = world.simulation.now - seconds
     world.simulation.flush_control()

@@ -1,4 +1,6 @@
-"""A feed's tree: how late updates are, against the distance; stretch, heights, and what observers saw (figures 7, 8 and 10a)."""
+"""A feed's tree: how late updates are, against the distance; stretch, heights, and what observers saw
+(figures 7, 8 and 10a).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from topicweave.systems.rappel import RappelNode
 
 
 def tree_stretch(world: FeedWorld, feed: int) -> Result:
-    """Of every subscriber that is in the tree: the way down the tree over the direct distance, in coordinates; and its height."""
+    """Of every subscriber that is in the tree: the way down the tree over the direct distance, in
+    coordinates; and its height.
+    """
     if not world.is_rappel:
         return {}
     topic = world.workload.topic_ids[feed]

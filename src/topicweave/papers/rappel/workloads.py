@@ -1,6 +1,7 @@
 """The workloads of Rappel §6: one feed, and feeds drawn from real subscriptions as §6.1.2 says.
 
-Node names sort in the order of the network's hosts: landmarks, then publishers, then subscribers. A publisher subscribes to its own feed.
+Node names sort in the order of the network's hosts: landmarks, then publishers, then subscribers. A publisher
+subscribes to its own feed.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class FeedSample(msgspec.Struct, frozen=True, tag="feed-sample"):
 
 
 class CommunityFeeds(msgspec.Struct, frozen=True, tag="community-feeds"):
-    """A small likeness of real subscriptions, for runs without data: most of a subscriber's feeds are of its own community.
+    """A small likeness of real subscriptions, for runs without data: most of a subscriber's feeds are of its
+    own community.
 
     Communities are equally large sets of feeds; within one, and among all, low numbers are more popular (1 / rank).
     """

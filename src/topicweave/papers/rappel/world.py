@@ -1,7 +1,7 @@
 """Feeds over a network with true distances: who comes when, what is published, and what is written down meanwhile.
 
-Landmarks and publishers are up from the start; subscribers come one after another within a window once the landmarks have their places.
-Latencies and distances are one way, in seconds.
+Landmarks and publishers are up from the start; subscribers come one after another within a window once the
+landmarks have their places. Latencies and distances are one way, in seconds.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ class FeedWorld:
         return Churn(frozenset(range(self.first)), tuple(sorted(changes))), faults
 
     def _sessions(self, rng: random.Random, settled: float) -> Iterator[list[tuple[float, float]]]:
-        """Sessions of hosts of the trace, stretched in time to the churn wanted; those up at first start within the window."""
+        """Sessions of hosts of the trace, stretched in time to the churn wanted; those up at first start
+        within the window.
+        """
         assert self.spec.churn is not None
         hosts = [sessions for sessions in host_sessions() if sessions]
         rng.shuffle(hosts)

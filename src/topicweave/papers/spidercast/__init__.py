@@ -1,7 +1,8 @@
 """SpiderCast (DEBS 2007), §3: figures 6 to 14.
 
-All runs go through the message-level simulator, every node created at once, as §3 says. The paper gives no times for its
-protocol; ours are those of `SpiderCastParameters`, with mending of parted topics off (it is ours, not the paper's).
+All runs go through the message-level simulator, every node created at once, as §3 says. The paper gives no
+times for its protocol; ours are those of `SpiderCastParameters`, with mending of parted topics off (it is
+ours, not the paper's).
 """
 
 from __future__ import annotations

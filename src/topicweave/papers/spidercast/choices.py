@@ -1,4 +1,6 @@
-"""What explains the paper's figures, measured: DISCONNECT to the letter (§2.3.1), ties (Figure 5), what a link of each kind covers (§2.1)."""
+"""What explains the paper's figures, measured: DISCONNECT to the letter (§2.3.1), ties (Figure 5), what a
+link of each kind covers (§2.1).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ LONG = 30.0
 
 
 def disconnect(scale: Scale, seed: int) -> Plan:
-    """Figures 6, 7, 8 and 12 at their smaller sizes with DISCONNECT as it is built, as §2.3.1 tells it, and as Figure 3 prints it."""
+    """Figures 6, 7, 8 and 12 at their smaller sizes with DISCONNECT as it is built, as §2.3.1 tells it, and
+    as Figure 3 prints it.
+    """
     sizes = (1000, 2000) if scale == "paper" else (200,)
     runs = {
         (name, reading, nodes): settled(

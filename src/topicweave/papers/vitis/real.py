@@ -187,10 +187,12 @@ def opt(scale: Scale, seed: int) -> Plan:
 
 
 def fig12(scale: Scale, seed: int) -> Plan:
-    """Churn by a real trace, with a flash crowd in the middle, by messages. Who goes falls silent; heartbeats come every second.
+    """Churn by a real trace, with a flash crowd in the middle, by messages. Who goes falls silent; heartbeats
+    come every second.
 
-    The trace is squeezed thirtyfold: at its own pace almost nothing happens within what can be simulated. The paper's trace has 4,000 hosts; here
-    1,500 hosts of another stand for them, which is what the simulator does in ten minutes or so.
+    The trace is squeezed thirtyfold: at its own pace almost nothing happens within what can be simulated. The
+    paper's trace has 4,000 hosts; here 1,500 hosts of another stand for them, which is what the simulator
+    does in ten minutes or so.
     """
     if scale == "paper":
         paper = CorrelatedLists(1500, 750, "random", 50, 15, seed=seed)

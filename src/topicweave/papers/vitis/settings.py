@@ -1,12 +1,12 @@
 """What the studies of Vitis share: the settings of §IV-A at three scales, and the four readings of traffic overhead.
 
-Traffic overhead is printed in four readings (see `topicweave.runs.dissemination`). The claims are held against `noise_all`, in
-which every notification counts. That reading was chosen after small runs had shown that it comes closest to the paper's
-reductions, so it is no evidence of its own: all four readings stand beside each other, and `docs/systems/vitis.md` says what the
-others give.
+Traffic overhead is printed in four readings (see `topicweave.runs.dissemination`). The claims are held
+against `noise_all`, in which every notification counts. That reading was chosen after small runs had shown
+that it comes closest to the paper's reductions, so it is no evidence of its own: all four readings stand
+beside each other, and `docs/systems/vitis.md` says what the others give.
 
-Events are empty and travel with their notifications, so that every notification is seen by the telemetry. Rates are equal
-unless a figure varies them.
+Events are empty and travel with their notifications, so that every notification is seen by the telemetry.
+Rates are equal unless a figure varies them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ HELD = "noise_all"
 TABLE = 15
 
 SETTLE: dict[Scale, float] = {"smoke": 30.0, "tenth": 30.0, "paper": 100.0}
-"""Seconds until events are published. By then the ring is right everywhere (`vitis/ring`), and relay paths have become few; friends
-still get a little better for as long as one looks. At paper scale it was chosen by the curve of paths over cycles (figure 6 prints it)."""
+"""Seconds until events are published. By then the ring is right everywhere (`vitis/ring`), and relay paths
+have become few; friends still get a little better for as long as one looks. At paper scale it was chosen by
+the curve of paths over cycles (figure 6 prints it).
+"""
 SETTLE_OPT = 30.0
 """OPT has no ring and no clusters to wait for."""
 
@@ -38,14 +40,18 @@ WINDOW = 4.0
 """Seconds over which events are published, by messages."""
 Level = Literal["messages", "cycles"]
 """How static settings of Vitis and RVR run: nodes in the simulator, or all nodes as arrays, cycle by cycle
-(`topicweave.bulk.vitis.engine`), as they do unless said otherwise; `vitis/levels` compares the two. OPT and churn run by messages."""
+(`topicweave.bulk.vitis.engine`), as they do unless said otherwise; `vitis/levels` compares the two. OPT and
+churn run by messages.
+"""
 
 _DEFAULTS = {"small_world": 1, "table_size": TABLE}
 """Left out of runs, so that figures that meet at a point share its run."""
 
 
 def lists(scale: Scale, seed: int, pattern: str, alpha: float = 0.0) -> CorrelatedLists:
-    """§IV-A; or a tenth of its nodes and topics, so that a hundred nodes want each topic as there; or a small likeness."""
+    """§IV-A; or a tenth of its nodes and topics, so that a hundred nodes want each topic as there; or a small
+    likeness.
+    """
     if scale == "paper":
         return CorrelatedLists(10_000, 5000, pattern, 50, 100, alpha, seed)
     if scale == "tenth":

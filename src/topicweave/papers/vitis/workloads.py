@@ -36,15 +36,17 @@ class FollowersSample(msgspec.Struct, frozen=True, tag="followers", forbid_unkno
 class TraceLists(msgspec.Struct, frozen=True, tag="vitis-trace", forbid_unknown_fields=True):
     """Correlated lists whose nodes follow hosts of the trace, and a flash crowd on top.
 
-    A stretch of `hours` of the trace passes in `duration` virtual seconds, after `quiet` seconds in which those that are
-    up at first settle. Nodes of the crowd, a share of all, are down until the middle, come within five seconds, and
-    stay.
+    A stretch of `hours` of the trace passes in `duration` virtual seconds, after `quiet` seconds in which
+    those that are up at first settle. Nodes of the crowd, a share of all, are down until the middle, come
+    within five seconds, and stay.
     """
 
     data_sets: ClassVar[tuple[str, ...]] = ("gnutella",)
     lists: CorrelatedLists
     begin: float = 1.0
-    """The hour of the trace at which the stretch begins. All hosts of the trace are seen for the first time in its first minutes."""
+    """The hour of the trace at which the stretch begins. All hosts of the trace are seen for the first time
+    in its first minutes.
+    """
     hours: float = 12.0
     quiet: float = 40.0
     duration: float = 400.0

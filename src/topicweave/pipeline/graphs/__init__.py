@@ -1,4 +1,5 @@
-"""Graphs of any size in rounds on arrays (`topicweave.pipeline.rounds`): linear in links, the same at any number of tasks.
+"""Graphs of any size in rounds on arrays (`topicweave.pipeline.rounds`): linear in links, the same at any
+number of tasks.
 
 links           edges of an overlay, or of all topics' shares of one, from telemetry and subscriptions
 components      connected components by large and small stars

@@ -4,8 +4,8 @@
         tables = of_frames({"links": links, "subscriptions": subscriptions})      # or tables_in(spark, …) for folders
         named_components(spark, tables).show()
 
-Links are a DataFrame (node, peer), subscriptions (node, topic), churn (time, node, change). With subscriptions the graph
-is cut by topics, without them it is one.
+Links are a DataFrame (node, peer), subscriptions (node, topic), churn (time, node, change). With
+subscriptions the graph is cut by topics, without them it is one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Connected components by large and small stars (Kiveris, Lattanzi, Mirrokni, Rastogi and Vassilvitskii, SoCC 2014).
 
-In a round every vertex hangs its neighbours (large star: those above it; small star: those below it, and itself) on the lowest
-of them. That keeps the components and, in a number of rounds like the logarithm of the vertices, leaves one star for each,
-around its lowest vertex. Tasks first replace the edges they have by stars of their own, which leaves at most one edge a vertex.
+In a round every vertex hangs its neighbours (large star: those above it; small star: those below it, and
+itself) on the lowest of them. That keeps the components and, in a number of rounds like the logarithm of the
+vertices, leaves one star for each, around its lowest vertex. Tasks first replace the edges they have by stars
+of their own, which leaves at most one edge a vertex.
 """
 
 from __future__ import annotations

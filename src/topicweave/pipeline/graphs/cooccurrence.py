@@ -1,7 +1,8 @@
-"""Which topics are wanted by the same nodes, and their communities by label propagation (Raghavan, Albert and Kumara 2007).
+"""Which topics are wanted by the same nodes, and their communities by label propagation (Raghavan, Albert and
+Kumara 2007).
 
-A node with n topics adds n (n - 1) / 2 pairs. Nodes with very many topics say little about any pair and would cost most of the
-work: they are left out, and counted.
+A node with n topics adds n (n - 1) / 2 pairs. Nodes with very many topics say little about any pair and would
+cost most of the work: they are left out, and counted.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def both_ends(tasks: int, least: int) -> Work:
 
 
 def propagated(tasks: int, step: int) -> Work:
-    """Each topic of one half takes the label that most nodes of its pairs say (of equals the lowest); then tells neighbours.
+    """Each topic of one half takes the label that most nodes of its pairs say (of equals the lowest); then
+    tells neighbours.
 
     Halves take turns: if all moved at once, two topics could swap labels for ever.
     """
@@ -142,7 +144,9 @@ def labels_only(inbox: Inbox) -> Iterator[Letter]:
 def communities(
     loop: Loop, least: int = 1, most_topics: int = MOST_TOPICS, most_steps: int = MOST_STEPS
 ) -> tuple[Any, int, int]:
-    """Rows (topic, community): topics in no pair are in none. Also how many nodes were left out, and the steps taken."""
+    """Rows (topic, community): topics in no pair are in none. Also how many nodes were left out, and the
+    steps taken.
+    """
     left_out = _left_out(loop.step(pairs_of_lists(loop.tasks, most_topics), both_ends(loop.tasks, least)))
     quiet = steps = 0
     while quiet < 2 and steps < most_steps:

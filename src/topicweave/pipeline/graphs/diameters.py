@@ -1,12 +1,14 @@
 """Distances in all topics' graphs by HyperANF (Boldi, Rosa and Vigna, WWW 2011).
 
-Every vertex keeps a HyperLogLog counter of the vertices within so many steps of it: the counter of one step more is the
-maximum, register by register, of its own and its neighbours'. What changes in a step gives the number of pairs at that
-distance. With m registers of a byte each a count is off by about 1.04 / sqrt(m). The last step in which a register grew is at
-most the diameter, because no counter grows beyond it; it is less only if all that is at the largest distance left no mark.
+Every vertex keeps a HyperLogLog counter of the vertices within so many steps of it: the counter of one step
+more is the maximum, register by register, of its own and its neighbours'. What changes in a step gives the
+number of pairs at that distance. With m registers of a byte each a count is off by about 1.04 / sqrt(m). The
+last step in which a register grew is at most the diameter, because no counter grows beyond it; it is less
+only if all that is at the largest distance left no mark.
 
-What is counted for a topic at each step is kept by the topic's task, which says when none of the topic's counters grew: then
-they are dropped, so that a few topics with large diameters do not cost steps of all. The driver hears how many grew.
+What is counted for a topic at each step is kept by the topic's task, which says when none of the topic's
+counters grew: then they are dropped, so that a few topics with large diameters do not cost steps of all. The
+driver hears how many grew.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ _PARTS = 1024
 
 
 COLUMNS = ("topic", "vertices", "diameter", "effective", "mean")
-"""Of a topic (or of the whole graph). The diameter is at least so much, and almost always exactly. Within `effective` steps are
-nine tenths of the pairs that are connected at all, interpolated; the mean is over connected pairs, nan if there are none."""
+"""Of a topic (or of the whole graph). The diameter is at least so much, and almost always exactly. Within
+`effective` steps are nine tenths of the pairs that are connected at all, interpolated; the mean is over
+connected pairs, nan if there are none.
+"""
 
 FOUND = 1 << 20
 """The round of topics that are done: one that never comes."""
@@ -69,7 +73,9 @@ def _sent(
     grown: Any,
     tasks: int,
 ) -> Iterator[Letter]:
-    """The counters that have grown, each once to every task that has a neighbour of its vertex; edges are laid out for it."""
+    """The counters that have grown, each once to every task that has a neighbour of its vertex; edges are
+    laid out for it.
+    """
     place = np.searchsorted(vertex, edges[0])
     moves = grown[place]
     key = place[moves] * tasks + _task(edges[1][moves], tasks)
@@ -260,7 +266,9 @@ def _found(round_: int, rows: dict[str, IntArray]) -> Iterator[Letter]:
 
 
 def _averages(pairs: IntArray, diameter: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Effective diameter and mean; a row of `pairs` says how many are within 0, 1, 2, … steps, the first each with itself."""
+    """Effective diameter and mean; a row of `pairs` says how many are within 0, 1, 2, … steps, the first each
+    with itself.
+    """
     row = np.arange(len(pairs))
     within = np.maximum.accumulate(pairs - pairs[:, :1], axis=1)
     within = np.minimum(within, within[row, diameter][:, None])

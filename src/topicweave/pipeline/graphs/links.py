@@ -1,8 +1,8 @@
 """From tables to edges between numbered vertices.
 
-The vertex of a node in a topic is a hash of both. An edge of the overlay joins two such vertices when both its ends want the
-topic. Whoever lists a link sends it, with each of its own topics, to the other end, which keeps those it wants too: so no
-task has more to do for a topic that everybody wants.
+The vertex of a node in a topic is a hash of both. An edge of the overlay joins two such vertices when both
+its ends want the topic. Whoever lists a link sends it, with each of its own topics, to the other end, which
+keeps those it wants too: so no task has more to do for a topic that everybody wants.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Nodes with like interests, without comparing all with all: MinHash and bands (Broder 1997; Indyk and Motwani 1998).
 
-A node's signature is, for each of some hash functions, the lowest hash among its topics: two nodes agree in a place as often as
-their lists overlap (Jaccard). The signature is cut into bands; nodes that agree in a whole band are compared, exactly. Of pairs
-of similarity s, 1 - (1 - s**rows)**bands are found: with 32 bands of 4 rows 87% at 0.5, 99.98% at 0.7. What is found is exact.
+A node's signature is, for each of some hash functions, the lowest hash among its topics: two nodes agree in a
+place as often as their lists overlap (Jaccard). The signature is cut into bands; nodes that agree in a whole
+band are compared, exactly. Of pairs of similarity s, 1 - (1 - s**rows)**bands are found: with 32 bands of 4
+rows 87% at 0.5, 99.98% at 0.7. What is found is exact.
 """
 
 from __future__ import annotations
@@ -147,7 +148,9 @@ def similar(
     most: int = MOST,
     seed: int = 0,
 ) -> tuple[Any, int]:
-    """Rows (node, other, similarity) with hashes for names, and in how many bands too many nodes agreed to compare all."""
+    """Rows (node, other, similarity) with hashes for names, and in how many bands too many nodes agreed to
+    compare all.
+    """
     works = (
         signed(loop.tasks, bands, rows, seed),
         paired(loop.tasks, most),

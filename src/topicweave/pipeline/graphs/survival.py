@@ -1,8 +1,8 @@
 """How long sessions last: the estimate of Kaplan and Meier (1958) from who came and went.
 
-A session begins with a join and ends with a leave; one that still goes on when the record ends is known to last at least so
-long. Lengths are counted in whole units of `resolution` seconds, rounded up: at that resolution the histogram, and so the
-curve, is exact.
+A session begins with a join and ends with a leave; one that still goes on when the record ends is known to
+last at least so long. Lengths are counted in whole units of `resolution` seconds, rounded up: at that
+resolution the histogram, and so the curve, is exact.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""All measures of runs from telemetry of any size; see `topicweave.pipeline.measure` and `topicweave.pipeline.measuring.api`."""
+"""All measures of runs from telemetry of any size; see `topicweave.pipeline.measure` and
+`topicweave.pipeline.measuring.api`.
+"""

@@ -1,7 +1,7 @@
 """Measuring from Python and for the command line: DataFrames or folders in, measures out.
 
-Names, definitions and options are those of `topicweave.measures.measure_run`; the tests hold the two to each other. What fits
-in memory is measured there, without Spark.
+Names, definitions and options are those of `topicweave.measures.measure_run`; the tests hold the two to each
+other. What fits in memory is measured there, without Spark.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 IN_MEMORY = 6_000_000
-"""Rows, those of the workload included, up to which nothing is gained by Spark: a quarter of its processor time, 300 bytes each."""
+"""Rows, those of the workload included, up to which nothing is gained by Spark: a quarter of its processor
+time, 300 bytes each.
+"""
 MEASURED = pa.schema([("run", pa.string()), ("measure", pa.string()), ("value", pa.float64())])
 
 
@@ -41,8 +43,10 @@ def measure(
 ) -> DataFrame:
     """DataFrames in, a DataFrame (run, measure, value) out: all measures of every run, or of one.
 
-    tables          links, publishes, deliveries and control, with the columns of docs/tables.md. A column `order`, if there
-                    is one, says which of two simultaneous rows comes first; else partitions and their rows are in order.
+    tables          links, publishes, deliveries and control, with the columns of docs/tables.md. A column
+    `order`, if there
+                    is one, says which of two simultaneous rows comes first; else partitions and their rows
+                    are in order.
     subscriptions   (node, topic)
     nodes, churn, scope     as in `topicweave.measures.measure_run`
     """

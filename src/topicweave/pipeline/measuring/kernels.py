@@ -17,7 +17,9 @@ def _slot(one: Any, other: Any, mask: Any) -> Any:
 
 @njit(cache=True)
 def first_receptions(event: Any, node: Any, time: Any) -> Any:
-    """Which rows are the first of their event and node: the earliest, and of simultaneous ones the first in the arrays."""
+    """Which rows are the first of their event and node: the earliest, and of simultaneous ones the first in
+    the arrays.
+    """
     size = 16
     while size < 2 * len(event):
         size *= 2
@@ -72,7 +74,9 @@ def numbered_pairs(one: Any, other: Any) -> Any:
 
 @njit(cache=True)
 def counted(pair: Any, pairs: Any, first: Any, wanted: Any, in_time: Any, hops: Any) -> Any:
-    """By pair: receptions, unwanted ones, first ones, first ones unwanted, in time, hops of wanted first ones and their most."""
+    """By pair: receptions, unwanted ones, first ones, first ones unwanted, in time, hops of wanted first ones
+    and their most.
+    """
     counts = np.zeros((7, pairs), np.int64)
     counts[6] = -1
     for row in range(len(pair)):

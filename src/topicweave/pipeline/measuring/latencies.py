@@ -1,4 +1,5 @@
-"""Exact quantiles of values that lie in sorted arrays, one per task and run: looked at twice, and never brought together.
+"""Exact quantiles of values that lie in sorted arrays, one per task and run: looked at twice, and never
+brought together.
 
 The first look is at every so-manieth value (marks). It says between which two values a quantile lies for certain; the
 second look is at what lies there.

@@ -1,7 +1,7 @@
 """The rounds in which nodes meet their rows, their links and their sums.
 
-An edge counts if either end lists it and both ends are there. So whoever lists a link, if there, offers it to the other end,
-which, if there, takes it and says so.
+An edge counts if either end lists it and both ends are there. So whoever lists a link, if there, offers it to
+the other end, which, if there, takes it and says so.
 """
 
 from __future__ import annotations

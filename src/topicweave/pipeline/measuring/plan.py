@@ -15,8 +15,9 @@ from topicweave.model.arrays import IntArray
 from topicweave.pipeline.rounds import Letter, mixed
 
 RECEPTIONS, NODES, OFFERS, EDGES, TOPICS, LAST, DRIVER = range(7)
-"""The rounds: receptions meet their events; nodes their rows; links their other ends; edges their nodes; topics all that
-concerns them; nodes their sums. What is for DRIVER is told to the driver."""
+"""The rounds: receptions meet their events; nodes their rows; links their other ends; edges their nodes;
+topics all that concerns them; nodes their sums. What is for DRIVER is told to the driver.
+"""
 LATER = 7
 """What stays where it is: latencies, for a second look."""
 
@@ -73,7 +74,9 @@ class PlanHere(NamedTuple):
 
 
 def event_keys(run: IntArray, event: IntArray) -> IntArray:
-    """Events of different runs may have equal numbers. Among ten million events any two share a key with chance 3e-6."""
+    """Events of different runs may have equal numbers. Among ten million events any two share a key with
+    chance 3e-6.
+    """
     return mixed(run, event)
 
 

@@ -1,7 +1,7 @@
 """The round in which receptions meet their events: which were first, and what is counted of them.
 
-A task has all receptions of some topics (of a very large one: of some of its events). What it hands on is small beside the
-rows: counts by topic and node, and the latencies as one sorted array per run.
+A task has all receptions of some topics (of a very large one: of some of its events). What it hands on is
+small beside the rows: counts by topic and node, and the latencies as one sorted array per run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from topicweave.pipeline.rounds import Inbox, Letter, Work, spread
 
 COUNTS = ("receptions", "unwanted", "firsts", "relayed", "in_time", "hops", "hops_max")
 MARKS = 1 << 20
-"""So many latencies of all tasks and runs together come to the driver; between two of a task's there are equally many."""
+"""So many latencies of all tasks and runs together come to the driver; between two of a task's there are
+equally many.
+"""
 
 _EVENT = {"key": np.int64, "run": np.int64, "topic": np.int64, "node": np.int64, "time": np.float64}
 _RECEIVED = {"key": np.int64, "node": np.int64, "time": np.float64, "flags": np.int32}

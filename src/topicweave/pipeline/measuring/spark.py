@@ -1,9 +1,9 @@
 """Every measure of runs from telemetry tables of any size, on Spark: two jobs and a short third.
 
-The first finds which runs and events there are. The second reads every table once and goes through the rounds of `plan`,
-all runs together: names become hashes where rows are read, rows move as arrays, and tasks group, join and count them with
-NumPy. The third takes a second look at the latencies. What comes to the driver is the events' hashes (up to five million
-of them), and amounts: a few for each run and task.
+The first finds which runs and events there are. The second reads every table once and goes through the rounds
+of `plan`, all runs together: names become hashes where rows are read, rows move as arrays, and tasks group,
+join and count them with NumPy. The third takes a second look at the latencies. What comes to the driver is
+the events' hashes (up to five million of them), and amounts: a few for each run and task.
 """
 
 from __future__ import annotations

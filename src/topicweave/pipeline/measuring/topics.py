@@ -1,4 +1,6 @@
-"""The round in which topics meet all that concerns them: subscribers, events, receptions, and links among subscribers."""
+"""The round in which topics meet all that concerns them: subscribers, events, receptions, and links among
+subscribers.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,9 @@ from topicweave.model.ids import Interest, NodeId
 from topicweave.systems.spidercast.selection import Shared
 
 WORTH_IT = 1
-"""Somebody a little better may have all the neighbours it may have, or take this node for its own least: exchanges would never end."""
+"""Somebody a little better may have all the neighbours it may have, or take this node for its own least:
+exchanges would never end.
+"""
 
 Pick = Callable[[Interest, Collection[NodeId], random.Random], NodeId | None]
 """Chooses a peer, given one's own interest and whom to leave out."""
@@ -19,8 +21,8 @@ Pick = Callable[[Interest, Collection[NodeId], random.Random], NodeId | None]
 class CountSelection:
     """`count` neighbours, each chosen by `pick`. Implements `Selection`.
 
-    With a view the least similar neighbour makes room for somebody who shares more topics, by more than `WORTH_IT`: where a node gets to know the others by and by, the
-    first it knew are not the best.
+    With a view the least similar neighbour makes room for somebody who shares more topics, by more than
+    `WORTH_IT`: where a node gets to know the others by and by, the first it knew are not the best.
     """
 
     def __init__(self, count: int, pick: Pick, view: InterestView | None = None) -> None:

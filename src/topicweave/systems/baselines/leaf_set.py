@@ -2,12 +2,15 @@
 
 Rules kept
 ----------
-1. The leaves are the nearest of all whom the node has heard of. Two neighbours tell each other their leaves now and then.
-2. Who is named and would be a leaf is called. Only one that spoke itself becomes a leaf by that: names of the dead go no further. One of whom nothing
-   else is heard stays for `SPOKEN_FOR` seconds after its last word; the node asks it for one in the second half of them.
-3. Who is told of leaves, and knows some that the teller lacks, answers with its own. So two that are neighbours find each other through those around
-   them, whoever they heard of at first.
-4. One that fell silent or left is not heard of again by hearsay for `SILENT_FOR` seconds, for so long gossip goes on naming it. Its own word ends that.
+1. The leaves are the nearest of all whom the node has heard of. Two neighbours tell each other their leaves
+   now and then.
+2. Who is named and would be a leaf is called. Only one that spoke itself becomes a leaf by that: names of the
+   dead go no further. One of whom nothing else is heard stays for `SPOKEN_FOR` seconds after its last word;
+   the node asks it for one in the second half of them.
+3. Who is told of leaves, and knows some that the teller lacks, answers with its own. So two that are
+   neighbours find each other through those around them, whoever they heard of at first.
+4. One that fell silent or left is not heard of again by hearsay for `SILENT_FOR` seconds, for so long gossip
+   goes on naming it. Its own word ends that.
 """
 
 from __future__ import annotations
@@ -40,8 +43,10 @@ class Beside(Message, frozen=True, array_like=True, tag="scribe-beside"):
 
 
 class LeafSet:
-    """`count` leaves on either side; `ask` asks a peer for a sign of life. It has no timer: the node calls `tell` now and then, and `heard` with every
-    message, and looks `changed` up before it relies on the leaves."""
+    """`count` leaves on either side; `ask` asks a peer for a sign of life. It has no timer: the node calls
+    `tell` now and then, and `heard` with every message, and looks `changed` up before it relies on the
+    leaves.
+    """
 
     def __init__(self, world: World, node_id: NodeId, count: int, ask: Callable[[NodeId], None]) -> None:
         self._world = world

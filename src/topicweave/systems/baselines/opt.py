@@ -1,7 +1,7 @@
 """OPT: an overlay per topic with shared links, by coverage of interests alone (Vitis §IV, similar to SpiderCast).
 
-SpiderCast's greedy coverage, with a bound on the true degree: what a node would need beyond that stays uncovered. A node
-that has to choose covers as much as it can with the links it may have.
+SpiderCast's greedy coverage, with a bound on the true degree: what a node would need beyond that stays
+uncovered. A node that has to choose covers as much as it can with the links it may have.
 """
 
 from __future__ import annotations

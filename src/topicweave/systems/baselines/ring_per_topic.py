@@ -1,9 +1,10 @@
 """Ring per topic: for each topic a ring of its subscribers by identifier; links that coincide are merged (§3.9.2).
 
-A view need not hold all subscribers. So a node counts its neighbours in, whether its view still does or not, and tells a neighbour of those that stand
-between the two (`Nearer`): whatever hangs together becomes one ring, as in Onus, Richa, Scheideler: "Linearization" (ALENEX 2007), and no link ends before a
-nearer one is known. Where rings of one topic do not know of each other, each has one node whose predecessor has a higher identifier: the lowest of the ring, which
-leads it and names it. No label needs to go round.
+A view need not hold all subscribers. So a node counts its neighbours in, whether its view still does or not,
+and tells a neighbour of those that stand between the two (`Nearer`): whatever hangs together becomes one
+ring, as in Onus, Richa, Scheideler: "Linearization" (ALENEX 2007), and no link ends before a nearer one is
+known. Where rings of one topic do not know of each other, each has one node whose predecessor has a higher
+identifier: the lowest of the ring, which leads it and names it. No label needs to go round.
 """
 
 from __future__ import annotations
@@ -43,10 +44,13 @@ MOST_NAMED = 64
 HINT_AGAIN = 30.0
 """Seconds after which a neighbour is told once more of one that stands between: the word may have been lost."""
 NAME_LASTS = 2 * HINT_AGAIN
-"""Seconds for which a name counts. A node that has all the links it may have does not call, and would not find out that the peer is gone."""
+"""Seconds for which a name counts. A node that has all the links it may have does not call, and would not
+find out that the peer is gone.
+"""
 LOOK_AGAIN = 5.0
-"""Seconds after which the rings are worked out anew, though the view says that nothing changed: it leaves out peers that
-could not be reached, and takes them in again, without counting that as a change."""
+"""Seconds after which the rings are worked out anew, though the view says that nothing changed: it leaves out
+peers that could not be reached, and takes them in again, without counting that as a change.
+"""
 
 
 class RingPerTopicParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +91,9 @@ class RingSelection:
         return self._wanted
 
     def _around(self, topic: TopicId) -> set[NodeId]:
-        """The next and the previous of those whom this node knows on a topic's ring; worked out anew when it knows others."""
+        """The next and the previous of those whom this node knows on a topic's ring; worked out anew when it
+        knows others.
+        """
         beside = [peer for peer, shared in self._neighbours.items() if topic in shared]
         beside += [peer for peer, (named, _) in self._named.items() if named == topic]
         known = self._view.subscribers(topic)
@@ -112,14 +118,18 @@ class RingSelection:
         return set(self._named)
 
     def nearer_to(self, peer: NodeId) -> Iterator[tuple[TopicId, NodeId]]:
-        """Per topic shared with a neighbour that is next to this node on another ring only: one that stands between the two."""
+        """Per topic shared with a neighbour that is next to this node on another ring only: one that stands
+        between the two.
+        """
         for topic in self._neighbours.get(peer, ()):
             ends = self._ends[topic] if topic in self._ends else self._next_to(topic)
             if ends is not None and peer not in ends:
                 yield topic, ends[clockwise(self._id, peer) > clockwise(peer, self._id)]
 
     def _next_to(self, topic: TopicId) -> tuple[NodeId, NodeId] | None:
-        """The nearest neighbours that want a topic, ahead and behind, if there are others; the answer holds until neighbours change."""
+        """The nearest neighbours that want a topic, ahead and behind, if there are others; the answer holds
+        until neighbours change.
+        """
         others = [other for other, shared in self._neighbours.items() if topic in shared]
         ends = None
         if len(others) > 2:

@@ -1,7 +1,7 @@
 """RVR: rendezvous routing on a small world, oblivious of interests; one Scribe-like tree per topic (Vitis §IV).
 
-Vitis without friends, clusters and gateways: all links but the ring's are small-world links, every subscriber builds a relay path of its
-own, and events travel along these paths only.
+Vitis without friends, clusters and gateways: all links but the ring's are small-world links, every subscriber
+builds a relay path of its own, and events travel along these paths only.
 """
 
 from __future__ import annotations

@@ -1,24 +1,27 @@
 """Scribe over a Pastry-like ring that knows distances: what Rappel §6.4 is measured against.
 
-M. Castro, P. Druschel, A.-M. Kermarrec, A. Rowstron: "SCRIBE: A large-scale and decentralized application-level multicast infrastructure",
-JSAC 2002; A. Rowstron, P. Druschel: "Pastry", Middleware 2001.
+M. Castro, P. Druschel, A.-M. Kermarrec, A. Rowstron: "SCRIBE: A large-scale and decentralized
+application-level multicast infrastructure", JSAC 2002; A. Rowstron, P. Druschel: "Pastry", Middleware 2001.
 
 Rules kept
 ----------
-1. Routing as in Pastry: a leaf set of the nearest identifiers on both sides, and a table whose row r, column c leads to a peer that shares r
-   digits (of four bits) with the node and has digit c next. Among the peers for one place the nearest is taken, by the least of `MEASUREMENTS`
-   round trips (the first one has to wait for the connection); of those as near as that (`RESOLUTION`) the one of lowest identifier.
-2. A subscriber's requests go hop by hop towards the root; whoever passes one on becomes part of the feed's tree, wanted or not (`RelayPaths`,
-   the block that RVR uses, too). Events are pushed along the tree at once.
-3. The root is the publisher's own node where publishers are given (the optimisation that Rappel's authors enforced), else the node
-   whose identifier is nearest to the feed's.
+1. Routing as in Pastry: a leaf set of the nearest identifiers on both sides, and a table whose row r, column
+   c leads to a peer that shares r digits (of four bits) with the node and has digit c next. Among the peers
+   for one place the nearest is taken, by the least of `MEASUREMENTS` round trips (the first one has to wait
+   for the connection); of those as near as that (`RESOLUTION`) the one of lowest identifier.
+2. A subscriber's requests go hop by hop towards the root; whoever passes one on becomes part of the feed's
+   tree, wanted or not (`RelayPaths`, the block that RVR uses, too). Events are pushed along the tree at once.
+3. The root is the publisher's own node where publishers are given (the optimisation that Rappel's authors
+   enforced), else the node whose identifier is nearest to the feed's.
 
-4. Neighbours in the leaf set tell each other their leaves (`LeafSet`), so lookups end at the same node though nobody knows everybody. They and the
-   parents in trees are asked for signs of life; whoever is silent for `suspect_after` is replaced.
+4. Neighbours in the leaf set tell each other their leaves (`LeafSet`), so lookups end at the same node though
+   nobody knows everybody. They and the parents in trees are asked for signs of life; whoever is silent for
+   `suspect_after` is replaced.
 
-Deviations: peers are learnt from the interest view instead of by Pastry's join, so a table is complete after one look; the paper's runs are
-static as well. Every place is filled from at most `choices` measured peers, as FreePastry does over time. A child asks its parent for a sign of
-life, where Scribe's parents give theirs unasked.
+Deviations: peers are learnt from the interest view instead of by Pastry's join, so a table is complete after
+one look; the paper's runs are static as well. Every place is filled from at most `choices` measured peers, as
+FreePastry does over time. A child asks its parent for a sign of life, where Scribe's parents give theirs
+unasked.
 """
 
 from __future__ import annotations
@@ -47,8 +50,9 @@ LOOK = "scribe-look"
 MOST_HOPS = 200
 MEASUREMENTS = 6
 RESOLUTION = 0.01
-"""Seconds. Round trips that differ by less differ by how busy machines were, and nodes that choose by that each choose another
-peer of several equally near ones: paths that would meet do not, and more nodes relay."""
+"""Seconds. Round trips that differ by less differ by how busy machines were, and nodes that choose by that
+each choose another peer of several equally near ones: paths that would meet do not, and more nodes relay.
+"""
 
 
 class ScribeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,7 +89,9 @@ class ScribeGone(Message, frozen=True, array_like=True, tag="scribe-gone"):
 
 
 class PastryRouter(Router):
-    """Where a lookup goes next from one node; `leaves` are in the order of the ring, the node itself in their middle."""
+    """Where a lookup goes next from one node; `leaves` are in the order of the ring, the node itself in their
+    middle.
+    """
 
     def __init__(
         self,
@@ -121,7 +127,9 @@ class PastryRouter(Router):
         return hop if hop is not None else self._rare_case(key, row)
 
     def _rare_case(self, key: int, row: int) -> NodeId:
-        """Pastry's: nobody for that place, so the nearest of all known who share as many digits. One that shares fewer could send the lookup back."""
+        """Pastry's: nobody for that place, so the nearest of all known who share as many digits. One that
+        shares fewer could send the lookup back.
+        """
         away = distance(self._own, key)
         nearer = [
             peer for peer in self._ids if distance(peer, key) < away and shared_digits(peer, key) >= row

@@ -1,6 +1,7 @@
 """similarity(x, y): x links to the most similar peers, y to random ones (SpiderCast §3.9.1).
 
-The paper's nodes know everybody, so the most similar are found at once. Where they get to know each other by and by, neighbours are exchanged for more similar ones.
+The paper's nodes know everybody, so the most similar are found at once. Where they get to know each other by
+and by, neighbours are exchanged for more similar ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Magnet's strawman: the same trees over a name-independent ring, whatever nodes want (Magnet §4, after Scribe).
 
-Magnet without the skewed ring, views and the choice between fingers: one OSCAR ring on which nodes stand where their names
-are hashed to serves for the homes and for the trees.
+Magnet without the skewed ring, views and the choice between fingers: one OSCAR ring on which nodes stand
+where their names are hashed to serves for the homes and for the trees.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ Peer = TypeVar("Peer")
 def most_similar_peer(
     view: Mapping[Peer, Interest], like: Callable[[Interest], float], draw: random.Random
 ) -> tuple[Peer, float] | None:
-    """The subscriber whose successor a node becomes, and how alike they are (Algorithm 1, line 2); ties are broken at random.
+    """The subscriber whose successor a node becomes, and how alike they are (Algorithm 1, line 2); ties are
+    broken at random.
 
     None if the view is empty: then the node takes the place that its name is hashed to (line 5).
     """

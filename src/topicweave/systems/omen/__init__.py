@@ -15,7 +15,8 @@ OMEN = System(
     build=OMenNode,
     connects_topics=True,
     at_rest=at_rest,
-    # Who is late with a heartbeat is asked, so the dead are found as soon as with twice as many. Backup sets are for later.
+    # Who is late with a heartbeat is asked, so the dead are found as soon as with twice as many. Backup sets
+    # are for later.
     paces=dict.fromkeys(("local", "lan"), SystemPace({"heartbeat_period": 2.0, "gossip_period": 4.0})),
     control_kinds=CONTROL_KINDS,
 )

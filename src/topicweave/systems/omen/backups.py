@@ -1,10 +1,11 @@
 """Backup sets (§4.2): topic coverage, individual commitment, and the two builders.
 
-A backup set of v' is a set cover of its topics by the interests of other nodes. Both builders cover again and again until every topic is
-covered `coverage` times (the coverage factor λ), each time by nodes not taken yet.
+A backup set of v' is a set cover of its topics by the interests of other nodes. Both builders cover again and
+again until every topic is covered `coverage` times (the coverage factor λ), each time by nodes not taken yet.
 
-What the paper leaves open: a topic with fewer than λ other subscribers (among the candidates) is covered as often as it can be, and whether λ
-means so many covers one after another (`repeated`) or one cover with a demand of λ per topic (`multi`).
+What the paper leaves open: a topic with fewer than λ other subscribers (among the candidates) is covered as
+often as it can be, and whether λ means so many covers one after another (`repeated`) or one cover with a
+demand of λ per topic (`multi`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def build_backups_by_primal_dual(
     rng: random.Random,
     covers: Covers = "repeated",
 ) -> list[NodeId]:
-    """buildBackupsByPD (§4.2): a random uncovered topic, and that subscriber of it which covers the most uncovered topics.
+    """buildBackupsByPD (§4.2): a random uncovered topic, and that subscriber of it which covers the most
+    uncovered topics.
 
     Of equals a random one.
     """

@@ -1,8 +1,9 @@
 """Which departures this node handles, and when: `exeQ` and `standbyL` (§5, Algorithm 5).
 
-Every one of the L successors of a node watches it, so each learns of its departure by itself. The nearest live successor is the
-coordinator and executes; the others stand by. A standby event is taken over when its coordinator goes, or when nobody has reported it as handled in time. An
-event that could not be handled in `GIVE_UP` terms is dropped: the successors' records of so old a departure describe an overlay that is gone.
+Every one of the L successors of a node watches it, so each learns of its departure by itself. The nearest
+live successor is the coordinator and executes; the others stand by. A standby event is taken over when its
+coordinator goes, or when nobody has reported it as handled in time. An event that could not be handled in
+`GIVE_UP` terms is dropped: the successors' records of so old a departure describe an overlay that is gone.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 - Departures of predecessors (Alg. 5): `ChurnEvents` says which are this node's to handle.
 - Joins: the nearest predecessor has no neighbour on some topic (it joined, or wants something new).
 - Its own leaving of a topic that it held together.
-- Parts (beyond the paper): at a start from nothing, and should more go wrong than L covers, beacons show which topics are in several parts, and the
-  lowest member of a part has itself linked to a lower part by the same repair.
+- Parts (beyond the paper): at a start from nothing, and should more go wrong than L covers, beacons show
+  which topics are in several parts, and the lowest member of a part has itself linked to a lower part by the
+  same repair.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ MANY_TOPICS = 256
 
 
 class Coordinator:
-    """`interest` gives what this node wants, `alive` whom it may count on when it looks at the circle, `watches` whether a peer's silence would be
-    noticed."""
+    """`interest` gives what this node wants, `alive` whom it may count on when it looks at the circle,
+    `watches` whether a peer's silence would be noticed.
+    """
 
     def __init__(
         self,
@@ -84,7 +86,9 @@ class Coordinator:
         return {*self.churn.executing, *self.churn.standby, *self.repairs.known_peers()}
 
     def look(self, finds: bool) -> None:
-        """What is to be done? Asked twice a second. `finds`: whether newcomers and parts of topics are to be linked, too."""
+        """What is to be done? Asked twice a second. `finds`: whether newcomers and parts of topics are to be
+        linked, too.
+        """
         self._execute_churn()
         if finds:
             self._link_predecessor()
@@ -217,7 +221,9 @@ class Coordinator:
         return pool
 
     def _known_of_many(self, topics: Collection[TopicId], below: NodeId) -> dict[NodeId, Interest]:
-        """The same peer by peer, which is faster where many want the same thousands of topics: in random order, those that some topic still lacks."""
+        """The same peer by peer, which is faster where many want the same thousands of topics: in random
+        order, those that some topic still lacks.
+        """
         peers = [peer for peer in self._view.peers() if peer < below]
         self._world.random.shuffle(peers)
         lacking = [set(topics) for _ in range(CANDIDATES_PER_TOPIC)]
@@ -257,7 +263,8 @@ class Coordinator:
             return
         for topic in due:
             self._parted[topic] = now
-        # It is the lowest of its part, so all lower ones are of others. Of any few subscribers all might be of its own, again and again.
+        # It is the lowest of its part, so all lower ones are of others. Of any few subscribers all might be
+        # of its own, again and again.
         others = self._known(due, self._id)
         self.repairs.start(self._id, due, {self._id, *others}, self._unanswered, part_of=self._id)
 

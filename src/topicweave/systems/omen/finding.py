@@ -1,11 +1,12 @@
 """Finding neighbours by the topic directory, in place of what OMen's coordinators do for joins and for topics in parts.
 
-The paper leaves open how a newcomer's coordinator knows other subscribers; a view that holds few of them may know none. With a directory a node
-knows some subscribers of each of its topics itself, and needs nobody's help:
+The paper leaves open how a newcomer's coordinator knows other subscribers; a view that holds few of them may
+know none. With a directory a node knows some subscribers of each of its topics itself, and needs nobody's
+help:
 
 - A topic without a neighbour gets one: of the peers known, the one that wants most of the topics without a neighbour.
-- A node that goes on to know of a subscriber below the leader of its part of a topic is cut off from that one, and links to it. So it does when a topic's home
-  introduces somebody from another part.
+- A node that goes on to know of a subscriber below the leader of its part of a topic is cut off from that
+  one, and links to it. So it does when a topic's home introduces somebody from another part.
 
 Departures are the coordinators' affair in any case.
 """

@@ -1,10 +1,11 @@
 """The highest degree in the overlay, as an epidemic maximum on heartbeats.
 
-LowODA spares whoever has reached the maximum degree. With that maximum taken over the shadow set alone, hubs grew faster than with that over all nodes
-(docs/systems/omen.md, measured); so each node passes on the highest degree it lately heard of.
+LowODA spares whoever has reached the maximum degree. With that maximum taken over the shadow set alone, hubs
+grew faster than with that over all nodes (docs/systems/omen.md, measured); so each node passes on the highest
+degree it lately heard of.
 
-Rule kept: only the node that has a degree makes news of it; others pass it on older, and drop it when it is too old. So the degree of a
-departed hub is forgotten.
+Rule kept: only the node that has a degree makes news of it; others pass it on older, and drop it when it is
+too old. So the degree of a departed hub is forgotten.
 """
 
 from __future__ import annotations

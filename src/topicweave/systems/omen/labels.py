@@ -2,8 +2,9 @@
 
 Rules kept
 ----------
-1. A source starts with its own name as the label of its component in every affected topic it wants. Whoever hears a lower label for a
-   topic it wants takes it over and tells its neighbours on that topic. So every component comes to be named by its lowest source.
+1. A source starts with its own name as the label of its component in every affected topic it wants. Whoever
+   hears a lower label for a topic it wants takes it over and tells its neighbours on that topic. So every
+   component comes to be named by its lowest source.
 2. Labels heard within a short delay are passed on together.
 3. Everything about one spreading is forgotten after `keep` seconds, and at most `MOST` are kept at a time.
 """
@@ -32,7 +33,9 @@ class _State(msgspec.Struct):
 
 
 class LabelSpreading:
-    """One node's part. `neighbours(topic)` yields the links that serve a topic, `wants(topic)` whether this node takes part in it."""
+    """One node's part. `neighbours(topic)` yields the links that serve a topic, `wants(topic)` whether this
+    node takes part in it.
+    """
 
     def __init__(
         self,

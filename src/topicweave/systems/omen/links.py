@@ -1,7 +1,8 @@
 """A node's links in the topic-connected overlay: who, for which topics, and how they come about.
 
-A link is symmetric: each end tells the other by `Connect` and believes in it when it hears the same. A link that one end alone believes in (a
-message was lost, a node was taken for dead) is made whole again by the next heartbeat, not dropped: repair counted on it.
+A link is symmetric: each end tells the other by `Connect` and believes in it when it hears the same. A link
+that one end alone believes in (a message was lost, a node was taken for dead) is made whole again by the next
+heartbeat, not dropped: repair counted on it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ class Neighbour(msgspec.Struct):
 
 
 class OverlayLinks:
-    """`own` gives this node's interest and its version, `up` and `down` hear of links that come, change and go, `unanswered` of peers that do not
-    answer."""
+    """`own` gives this node's interest and its version, `up` and `down` hear of links that come, change and
+    go, `unanswered` of peers that do not answer.
+    """
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 """The local view (Alg. 2) and what T-Man needs of it (Alg. 4).
 
-For each of its L predecessors a node keeps B (backups), N (neighbours) and R (ready). `select_view` is the ranking of the T-Man block: it builds the
-backup sets anew from whatever candidates an exchange brought together, and keeps those, the neighbours of the predecessors, and
-the node's own place on the circle. Records of predecessors that have left stay until their departure is handled, so there are at most 2L.
+For each of its L predecessors a node keeps B (backups), N (neighbours) and R (ready). `select_view` is the
+ranking of the T-Man block: it builds the backup sets anew from whatever candidates an exchange brought
+together, and keeps those, the neighbours of the predecessors, and the node's own place on the circle. Records
+of predecessors that have left stay until their departure is handled, so there are at most 2L.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from topicweave.systems.omen.messages import Links
 from topicweave.systems.omen.parameters import OMenParameters
 
 LOT, LOT_EVERY, LOTS_AT_ONCE = 8, 8.0, 16.0
-"""Of so many strangers a node asks for the interests though they may be of no use, every so many seconds; and so many such lots at once."""
+"""Of so many strangers a node asks for the interests though they may be of no use, every so many seconds; and
+so many such lots at once.
+"""
 
 
 class Predecessor(msgspec.Struct):
@@ -90,13 +93,17 @@ class LocalView:
         return [known[peer] for peer in keep if peer in known]
 
     def _is_due(self, record: Predecessor, pool: Mapping[NodeId, Interest]) -> bool:
-        """Once per gossip period, and whenever a backup was lost: both threads of T-Man call, and others' gossip comes as it likes."""
+        """Once per gossip period, and whenever a backup was lost: both threads of T-Man call, and others'
+        gossip comes as it likes.
+        """
         return self._now() >= record.built + 0.75 * self._parameters.gossip_period or any(
             peer not in pool for peer in record.backups
         )
 
     def worth_asking(self, strangers: Collection[NodeId]) -> list[NodeId]:
-        """Of peers whose interest is not known: those that it must be known of, and a few others. What a backup set gains by the many is little."""
+        """Of peers whose interest is not known: those that it must be known of, and a few others. What a
+        backup set gains by the many is little.
+        """
         known, now = self.known_peers(), self._now()
         most, around = self._parameters.resilience, [*strangers, *self.ring()]
         known.update(circle.predecessors(self._id, around, most), circle.successors(self._id, around, most))

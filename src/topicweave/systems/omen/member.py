@@ -1,4 +1,6 @@
-"""A node as a member of shadow sets: it reports which parts of topics it is in, and makes the links that a coordinator chose."""
+"""A node as a member of shadow sets: it reports which parts of topics it is in, and makes the links that a
+coordinator chose.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ class ShadowMember:
         self._world.set_timer((TIMER, *key), reporting_delay(message, self._parameters))
 
     def begin(self, coordinator: NodeId, survey: Survey) -> None:
-        """As a neighbour of the departed, spread labels where they are asked for, and where it led the topic: beacons are of no use there."""
+        """As a neighbour of the departed, spread labels where they are asked for, and where it led the topic:
+        beacons are of no use there.
+        """
         if survey.source:
             led = {topic for topic in survey.topics if self._beacons.leader(topic) == survey.churned}
             topics = (survey.spread | led) & self._interest()

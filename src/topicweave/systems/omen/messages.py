@@ -31,8 +31,8 @@ class Leaving(Message, frozen=True, array_like=True, tag="omen-leaving"):
 class Heartbeat(Message, frozen=True, array_like=True, tag="omen-heartbeat"):
     """I am alive. `linked` when I count you as a neighbour; `answer` when you asked by a heartbeat of yours.
 
-    Interests and lists of neighbours seldom change, so only their versions are told each time. `highest` is the highest degree heard of, by news
-    `highest_age` seconds old.
+    Interests and lists of neighbours seldom change, so only their versions are told each time. `highest` is
+    the highest degree heard of, by news `highest_age` seconds old.
     """
 
     linked: bool
@@ -77,8 +77,9 @@ class Links(Message, frozen=True, array_like=True, tag="omen-links"):
 class Survey(Message, frozen=True, array_like=True, tag="omen-survey"):
     """From the coordinator of a churn event to the shadow set: report which part of these topics you are in.
 
-    `since`: how many seconds ago the churned node went for sure, or None if nobody went. Labels from before that prove nothing, so the answer waits
-    until there was time for new ones. `spread`: the topics through which a `source` (a neighbour of the churned node) spreads labels first.
+    `since`: how many seconds ago the churned node went for sure, or None if nobody went. Labels from before
+    that prove nothing, so the answer waits until there was time for new ones. `spread`: the topics through
+    which a `source` (a neighbour of the churned node) spreads labels first.
     """
 
     churned: NodeId

@@ -2,11 +2,13 @@
 
 Theory of operation
 -------------------
-- T-Man (Alg. 3) brings candidates together; `LocalView` (Alg. 2, 4) keeps from them the node's place on the circle and the backup
-  sets of its L predecessors.
-- A node watches its neighbours, and its L predecessors and successors. When a predecessor goes, its `Coordinator` half sees to it: `ChurnEvents` (Alg. 5)
-  says who handles it, and `Repairs` runs Algorithm 1 over the shadow set, whose nodes answer as `ShadowMember`.
-- A node that has no neighbour on some topic (it joined, or wants something new) tells its successors so; the nearest one links it.
+- T-Man (Alg. 3) brings candidates together; `LocalView` (Alg. 2, 4) keeps from them the node's place on the
+  circle and the backup sets of its L predecessors.
+- A node watches its neighbours, and its L predecessors and successors. When a predecessor goes, its
+  `Coordinator` half sees to it: `ChurnEvents` (Alg. 5) says who handles it, and `Repairs` runs Algorithm 1
+  over the shadow set, whose nodes answer as `ShadowMember`.
+- A node that has no neighbour on some topic (it joined, or wants something new) tells its successors so; the
+  nearest one links it.
 """
 
 from __future__ import annotations
@@ -99,7 +101,8 @@ class OMenNode(TreeNode, ViewNode):
         self._labels = LabelSpreading(
             world, node_id, self.links_kept.serving, self._takes_part_in, 4 * parameters.label_time
         )
-        # The beacons only name the parts of topics; what to do about them is decided by the `Coordinator`, or by `Finding`.
+        # The beacons only name the parts of topics; what to do about them is decided by the `Coordinator`, or
+        # by `Finding`.
         self._beacons = TopicBeacons(
             *(world, node_id, self._topics, lambda topic: None, lambda peer: None),
             *(parameters.beacons, parameters.heartbeat_period),
@@ -143,7 +146,9 @@ class OMenNode(TreeNode, ViewNode):
         return finding
 
     def _finds(self, view: InterestView) -> bool:
-        """Whether the node finds others itself. Otherwise coordinators link whom their views hold, and these have to hold many."""
+        """Whether the node finds others itself. Otherwise coordinators link whom their views hold, and these
+        have to hold many.
+        """
         return view.introduces and self.parameters.finds == "directory"
 
     def receivers(self) -> Receivers:
@@ -314,7 +319,8 @@ class OMenNode(TreeNode, ViewNode):
         self._detector.watch(peer)
         self.view.said(peer, interest)
         self._tree.link_up(peer, interest)
-        # Should this node die next, its successors must know of the link: telling them comes before telling the coordinator.
+        # Should this node die next, its successors must know of the link: telling them comes before telling
+        # the coordinator.
         self._tell_links(self.local.successors)
         self._member.link_up(peer)
 

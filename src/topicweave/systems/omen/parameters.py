@@ -26,8 +26,9 @@ class OMenParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """OMen-G (Table 3): backups are chosen among all nodes known, not among what gossip brings."""
     covers: Literal["repeated", "multi"] = "repeated"
     components: Literal["beacons", "spread", "shadow"] = "beacons"
-    """How repair knows what came apart: by the beacons on heartbeats, by labels spread through all affected topics, or, as Algorithm 1 says
-    to the letter, by the links among the shadow set alone."""
+    """How repair knows what came apart: by the beacons on heartbeats, by labels spread through all affected
+    topics, or, as Algorithm 1 says to the letter, by the links among the shadow set alone.
+    """
     ceiling: Literal["all", "shadow"] = "all"
     """Over whom the maximum degree is taken that repair strives not to raise."""
 
@@ -55,7 +56,9 @@ class OMenParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bridges: bool = True
     """Mend topics that came apart beyond what L covers (partitions, lost messages); the paper has no such thing."""
     finds: Literal["directory", "coordinators"] = "directory"
-    """Who links newcomers and parts of topics: the node itself, by what a topic directory told, where membership has one; or coordinators only, as in the paper."""
+    """Who links newcomers and parts of topics: the node itself, by what a topic directory told, where
+    membership has one; or coordinators only, as in the paper.
+    """
     tree: BroadcastTreeParameters = BroadcastTreeParameters()
     beacons: BeaconParameters = BeaconParameters()
 

@@ -1,8 +1,9 @@
 """Shadow-based overlay repair (§4.1, Algorithm 1).
 
-Algorithm 1 asks for the components of G = (S, E_new ∪ E_cur): to the letter, those that edges among the shadow set itself make. Nodes
-that are joined through others then count as parted, each repair adds edges that nobody needs, and degrees run away. So a member may report the label
-of its component in the whole overlay, and repair joins what is parted there (see docs/systems/omen.md for both, measured).
+Algorithm 1 asks for the components of G = (S, E_new ∪ E_cur): to the letter, those that edges among the
+shadow set itself make. Nodes that are joined through others then count as parted, each repair adds edges that
+nobody needs, and degrees run away. So a member may report the label of its component in the whole overlay,
+and repair joins what is parted there (see docs/systems/omen.md for both, measured).
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def repair(
 ) -> list[tuple[NodeId, NodeId]]:
     """repairTcoOnChurn(S, T_chev, I_S, E_cur) of Algorithm 1: the new edges, chosen by the LowODA rule.
 
-    `ceiling` is a maximum degree known from elsewhere; without it, that of the shadow set counts. `design` may be an engine for large sets.
+    `ceiling` is a maximum degree known from elsewhere; without it, that of the shadow set counts. `design`
+    may be an engine for large sets.
     """
     order = sorted(members)
     place = {peer: number for number, peer in enumerate(order)}

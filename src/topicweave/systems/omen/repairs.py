@@ -1,7 +1,8 @@
 """The coordinator's part of a repair: survey the shadow set, choose edges, have them made (§3.2, tasks 1 to 4).
 
-A repair is complete when its links stand, not when they were asked for: an end may die before it makes them, and then the topics are still apart. So one
-end of each link confirms it, and what was not confirmed in time has the shadow set surveyed again.
+A repair is complete when its links stand, not when they were asked for: an end may die before it makes them,
+and then the topics are still apart. So one end of each link confirms it, and what was not confirmed in time
+has the shadow set surveyed again.
 """
 
 from __future__ import annotations
@@ -208,8 +209,9 @@ MINE, THE_REST = 1, 0
 def _one_part(owner: NodeId, alone: Interest, peer: NodeId, report: Report) -> dict[TopicId, int]:
     """Labels with which repair joins the owner's part of each topic to the rest by one edge, and the rest to nobody.
 
-    When many parts do so at the same time, they must not all join each other. So a part counts as the rest only if its label is lower than the owner's
-    name: edges then lead down and never round in a circle. On topics where the owner is alone, any part of two or more will do as well.
+    When many parts do so at the same time, they must not all join each other. So a part counts as the rest
+    only if its label is lower than the owner's name: edges then lead down and never round in a circle. On
+    topics where the owner is alone, any part of two or more will do as well.
     """
     if peer == owner:
         return dict.fromkeys(report.interest, MINE)

@@ -3,13 +3,16 @@
 Rules kept
 ----------
 1. Whoever is named in a ping or ack gets a vote, each time. So do tree neighbours, when they are heard of.
-2. At most `most` candidates; the one not heard of for the longest makes room. Who was not heard of for `memory` seconds goes, too.
-3. The unaudited candidate with the most votes is next; on a change of friends all votes and audits are forgotten. Only who denied
-   friendship is not asked again for `DENIED` seconds: without that, nodes in want of friends ask the same few popular ones over and over.
+2. At most `most` candidates; the one not heard of for the longest makes room. Who was not heard of for
+   `memory` seconds goes, too.
+3. The unaudited candidate with the most votes is next; on a change of friends all votes and audits are
+   forgotten. Only who denied friendship is not asked again for `DENIED` seconds: without that, nodes in want
+   of friends ask the same few popular ones over and over.
 
-Theory of operation: neighbours say the same list again and again. So a list that comes again is only counted, once, in its *voice*;
-the votes are added up when somebody asks for the next candidate. That is what makes a ping cheap. Candidates stand in the order in
-which they were heard of; one that is due to make room but named by a voice that is still heard goes to the end instead.
+Theory of operation: neighbours say the same list again and again. So a list that comes again is only counted,
+once, in its *voice*; the votes are added up when somebody asks for the next candidate. That is what makes a
+ping cheap. Candidates stand in the order in which they were heard of; one that is due to make room but named
+by a voice that is still heard goes to the end instead.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Rules kept
 ----------
 1. At most alpha friends and 2 alpha fans. Requests are granted first come, first served.
-2. An audit looks at one candidate; its filter and coordinate are fetched only if not known. With room among the friends any
-   candidate will do; else it replaces the friend whose eviction helps most, if the utility then grows by the hysteresis.
+2. An audit looks at one candidate; its filter and coordinate are fetched only if not known. With room among
+   the friends any candidate will do; else it replaces the friend whose eviction helps most, if the utility
+   then grows by the hysteresis.
 3. A denied request is followed by another audit at once as long as there is room among the friends.
 4. Filters and coordinates have versions; a friend's are fetched again when its pings or acks show newer ones.
 """

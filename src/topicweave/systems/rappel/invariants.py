@@ -12,7 +12,9 @@ from topicweave.systems.rappel.tree import Tree
 
 
 def always(nodes: Mapping[NodeId, Node]) -> Iterator[str]:
-    """Sets within their bounds; every parent nearer to the publisher than each of its children, as far as it knows them."""
+    """Sets within their bounds; every parent nearer to the publisher than each of its children, as far as it
+    knows them.
+    """
     for node in nodes.values():
         assert isinstance(node, RappelNode)
         parameters, friendship = node.parameters, node.friendship
@@ -36,7 +38,9 @@ def always(nodes: Mapping[NodeId, Node]) -> Iterator[str]:
 
 
 def at_rest(nodes: Mapping[NodeId, Node]) -> Iterator[str]:
-    """Each feed's subscribers form one tree, with true distances falling towards its root, and no update that an ancestor keeps is missing."""
+    """Each feed's subscribers form one tree, with true distances falling towards its root, and no update that
+    an ancestor keeps is missing.
+    """
     trees: dict[TopicId, dict[NodeId, Tree]] = {}
     for node in nodes.values():
         assert isinstance(node, RappelNode)
@@ -56,7 +60,9 @@ def at_rest(nodes: Mapping[NodeId, Node]) -> Iterator[str]:
 
 
 def _moving(node: Node, tree: Tree) -> bool:
-    """On its way to another parent: periodic rejoins go on for ever, and evict others for the length of a few messages."""
+    """On its way to another parent: periodic rejoins go on for ever, and evict others for the length of a few
+    messages.
+    """
     assert isinstance(node, RappelNode)
     return tree.search is not None and node.world.now - tree.search.since < node.parameters.join_timeout
 

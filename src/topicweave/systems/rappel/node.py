@@ -2,14 +2,17 @@
 
 Rules kept
 ----------
-1. One ping per period and neighbour, however many roles it has: friend, parent of several feeds. Its answer is awaited for the
-   time-out; whoever does not answer has failed. A fan or child not heard of for period plus time-out has failed, too.
-2. What pings and acks carry rarely changes; they are made once and sent again. In the simulator, where messages pass by reference,
-   the receiver sees that it is the very same and has next to nothing to do.
-3. Bootstrap (§5): first a place; then friends of the last session, if there are any; then feeds that friends cover, at the nearest of
-   them; the others one by one at their publishers, 20 s apart, and all at once after the twelfth.
-4. The publisher of a feed is given (`publishers`), or else elected: the subscriber that the interest view shows first clockwise after the
-   feed's identifier. Views may differ for a while: a root that learns of a better one joins its tree, with all its children.
+1. One ping per period and neighbour, however many roles it has: friend, parent of several feeds. Its answer
+   is awaited for the time-out; whoever does not answer has failed. A fan or child not heard of for period
+   plus time-out has failed, too.
+2. What pings and acks carry rarely changes; they are made once and sent again. In the simulator, where
+   messages pass by reference, the receiver sees that it is the very same and has next to nothing to do.
+3. Bootstrap (§5): first a place; then friends of the last session, if there are any; then feeds that friends
+   cover, at the nearest of them; the others one by one at their publishers, 20 s apart, and all at once after
+   the twelfth.
+4. The publisher of a feed is given (`publishers`), or else elected: the subscriber that the interest view
+   shows first clockwise after the feed's identifier. Views may differ for a while: a root that learns of a
+   better one joins its tree, with all its children.
 """
 
 from __future__ import annotations
@@ -344,7 +347,9 @@ class RappelNode(ViewNode):
         return [feed for feed, tree in self.trees.trees.items() if tree.is_root]
 
     def _introduced(self, feed: TopicId, _peer: NodeId, other: NodeId | None) -> None:
-        """The feed has another tree. Of two roots the one that comes first after the feed's identifier stays: the other one is told."""
+        """The feed has another tree. Of two roots the one that comes first after the feed's identifier stays:
+        the other one is told.
+        """
         root = self._root_of(feed)
         if root is None or other is None or root == other or feed in self.parameters.publishers:
             return
@@ -446,7 +451,9 @@ class RappelNode(ViewNode):
         self.world.send(sender, ack)
 
     def _hear(self, neighbour: NodeId, friends: tuple[NodeId, ...], now: float) -> None:
-        """Votes for a neighbour's friends and, if so asked, for the neighbour itself: §3.3 makes room for fans among the candidates."""
+        """Votes for a neighbour's friends and, if so asked, for the neighbour itself: §3.3 makes room for
+        fans among the candidates.
+        """
         self.friendship.candidates.hear_list(neighbour, friends, now)
         if self.parameters.neighbours_vote:
             self.friendship.candidates.hear(neighbour, now)

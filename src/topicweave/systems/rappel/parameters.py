@@ -38,7 +38,9 @@ class RappelParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache: int = 10
     """Updates per feed that a node keeps for those who missed them."""
     void_period: float = 30.0
-    """How often a feed's root tells the newest sequence numbers down the tree, so that gaps are found (§4.1); 0: never."""
+    """How often a feed's root tells the newest sequence numbers down the tree, so that gaps are found (§4.1);
+    0: never.
+    """
     gap_patience: float = 2.0
     """An update that was overtaken is waited for so long before it is pulled."""
 
@@ -54,8 +56,9 @@ class RappelParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     probe_rounds: int = 4
     probe_pause: float = 0.5
     publishers: dict[TopicId, NodeId] = {}
-    """The master publisher of each feed, as a feed's address names it. Feeds not listed here are led by the subscriber that the
-    interest view shows first on the ring after the feed's identifier."""
+    """The master publisher of each feed, as a feed's address names it. Feeds not listed here are led by the
+    subscriber that the interest view shows first on the ring after the feed's identifier.
+    """
 
     def __post_init__(self) -> None:
         if self.alpha < 1 or self.beta < 1 or self.cache < 1 or self.dimensions < 1 or self.probe_rounds < 1:
@@ -95,9 +98,11 @@ class RappelParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def paced(ping: float) -> SystemPace:
-    """The paper's times in their proportions to its ping of 30 s, which suits a network across the world and hours of uptime.
+    """The paper's times in their proportions to its ping of 30 s, which suits a network across the world and
+    hours of uptime.
 
-    On one machine or a local network a node that takes three such pings to know its neighbours, or that they are dead, seems broken.
+    On one machine or a local network a node that takes three such pings to know its neighbours, or that they
+    are dead, seems broken.
     """
     times = {
         "ping_period": ping,

@@ -2,11 +2,13 @@
 
 Rules kept
 ----------
-1. A node measures its references (the landmarks, or the contacts it was given where there are none) a few times, and is then
-   placed. From there on its coordinate does not change until it starts again; a later session has a higher version.
-2. Only references that are settled themselves place a newcomer. Where too few are (everybody starts at once, or the node is
-   a landmark), all move together as Vivaldi's springs do until their rounds are over.
-3. A measurement is the round trip of a probe by the world's clock, so live nodes measure the real network. Half of it counts.
+1. A node measures its references (the landmarks, or the contacts it was given where there are none) a few
+   times, and is then placed. From there on its coordinate does not change until it starts again; a later
+   session has a higher version.
+2. Only references that are settled themselves place a newcomer. Where too few are (everybody starts at once,
+   or the node is a landmark), all move together as Vivaldi's springs do until their rounds are over.
+3. A measurement is the round trip of a probe by the world's clock, so live nodes measure the real network.
+   Half of it counts.
 """
 
 from __future__ import annotations

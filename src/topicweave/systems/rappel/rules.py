@@ -1,8 +1,8 @@
 """Rappel's rules as functions of plain data: utility, audit, join, rejoin.
 
-Slips of the paper's pseudo-code, where its prose is right: Algorithm 1 loops over candidates where it means friends; Algorithm 2 sends
-ChangeParent to the joining node where it means the evicted child. §3.2's utilities of 500 and 5 are per second, and of its
-example's friends B uniquely covers f1, f3, f5, and C f2, f4.
+Slips of the paper's pseudo-code, where its prose is right: Algorithm 1 loops over candidates where it means
+friends; Algorithm 2 sends ChangeParent to the joining node where it means the evicted child. §3.2's utilities
+of 500 and 5 are per second, and of its example's friends B uniquely covers f1, f3, f5, and C f2, f4.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def utility(
 ) -> float:
     """The utility of a set of friends, per second (Fig. 3): the sum over friends of (overlap + bonus) / distance.
 
-    The bonus of a friend is the share of the node's own bits that this friend alone covers. `part` leaves out the distance or
-    the interest, for §6.3's comparison. Distances count as `least` at least.
+    The bonus of a friend is the share of the node's own bits that this friend alone covers. `part` leaves out
+    the distance or the interest, for §6.3's comparison. Distances count as `least` at least.
     """
     if part == "distance":
         return sum(1.0 / max(seconds, least) for seconds, _ in friends)
@@ -69,8 +69,9 @@ def best_swap(
 ) -> int | None:
     """Algorithm 1 for full friends: whom to give up for the candidate, as a place in `friends`; None to stay as it is.
 
-    The utilities of all swaps at once: with the candidate taken in, a bit that one peer alone covers is in `once`, one that two cover in
-    `twice`. Without peer j those in `once` that j does not cover are still unique, and those in `twice` that it does become so.
+    The utilities of all swaps at once: with the candidate taken in, a bit that one peer alone covers is in
+    `once`, one that two cover in `twice`. Without peer j those in `once` that j does not cover are still
+    unique, and those in `twice` that it does become so.
     """
     peers = [*friends, candidate]
     if part == "distance":
@@ -147,8 +148,8 @@ def decide_join(
 ) -> Decision:
     """Algorithm 2 at a node that subscribes to the feed.
 
-    A request of a child of one's own changes nothing: without that rule a rejoin that is led back to one's own full parent would
-    evict a sibling.
+    A request of a child of one's own changes nothing: without that rule a rejoin that is led back to one's
+    own full parent would evict a sibling.
     """
     if joiner in children:
         return Decision(JoinCase.KEEP)
@@ -182,7 +183,9 @@ def rejoin_distribution(height: int, beta: int) -> list[float]:
 
 
 def rejoin_ancestor(ancestors: Sequence[NodeId], beta: int, draw: float) -> NodeId | None:
-    """Whom to ask, of one's ancestors from the parent up, for `draw` uniform in [0, 1); None for the publisher's children."""
+    """Whom to ask, of one's ancestors from the parent up, for `draw` uniform in [0, 1); None for the
+    publisher's children.
+    """
     for ancestor, chance in zip(ancestors[1:], rejoin_distribution(len(ancestors), beta), strict=True):
         draw -= chance
         if draw < 0:

@@ -2,15 +2,17 @@
 
 Rules kept
 ----------
-1. A parent is nearer to the publisher than its children, in coordinates, ties by identifier. The parent checks it, when it takes
-   a child and whenever the publisher's place turns out to be another one. So there are no loops as long as all agree on
-   where the publisher is; while they do not, a node that finds itself among its ancestors starts over.
-2. A search for a parent goes from node to node: whoever is asked accepts, or names the next one (Algorithm 2). It is the searching
-   node that asks, waits, and goes on elsewhere when nobody answers: along its ancestors, then at friends who want the feed,
-   then at the publisher.
+1. A parent is nearer to the publisher than its children, in coordinates, ties by identifier. The parent
+   checks it, when it takes a child and whenever the publisher's place turns out to be another one. So there
+   are no loops as long as all agree on where the publisher is; while they do not, a node that finds itself
+   among its ancestors starts over.
+2. A search for a parent goes from node to node: whoever is asked accepts, or names the next one (Algorithm
+   2). It is the searching node that asks, waits, and goes on elsewhere when nobody answers: along its
+   ancestors, then at friends who want the feed, then at the publisher.
 3. A new parent is found before the old one is left (proper rejoin); a failed periodic rejoin changes nothing.
 4. A child stays as long as its pings come; one that pings without being a child is told so, and searches.
-5. At most beta children. A child handed over by a leaving node is taken beyond that, and the farthest makes room at the next ping.
+5. At most beta children. A child handed over by a leaving node is taken beyond that, and the farthest makes
+   room at the next ping.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ from topicweave.systems.rappel.tree import Search, Tree
 
 JOIN = "ra-join"
 MOST_HOPS = 50
-"""A search that was led to so many nodes, and then to one that it asked already, starts over at the publisher: it goes round in circles."""
+"""A search that was led to so many nodes, and then to one that it asked already, starts over at the
+publisher: it goes round in circles.
+"""
 DEEPEST = 255
 """So does one that was led to so many: no tree is deeper."""
 _FARTHEST = 3600.0
@@ -55,9 +59,9 @@ _FARTHEST = 3600.0
 class FeedTrees:
     """All trees of a node.
 
-    `home(feed)` names the feed's publisher as far as known; `friends(feed)` friends who seem to want it, nearest first.
-    `joined(tree)` is called on every new parent; `changed()` whenever parents, children or lineages changed; `met(peer)` for
-    whoever was dealt with; `unreachable(peer)` for whoever did not answer.
+    `home(feed)` names the feed's publisher as far as known; `friends(feed)` friends who seem to want it,
+    nearest first. `joined(tree)` is called on every new parent; `changed()` whenever parents, children or
+    lineages changed; `met(peer)` for whoever was dealt with; `unreachable(peer)` for whoever did not answer.
     """
 
     def __init__(
@@ -150,9 +154,10 @@ class FeedTrees:
     def leave(self, feed: TopicId) -> None:
         """Leave a tree in order (§4.4).
 
-        The parent takes the child nearest to the publisher, the others are sent to that one. The paper lets a leaving node forward
-        updates until its children have found new parents; but whoever unsubscribed does not want them any more, and would
-        receive noise. So it leaves at once, and the children pull from their new parents what came in between.
+        The parent takes the child nearest to the publisher, the others are sent to that one. The paper lets a
+        leaving node forward updates until its children have found new parents; but whoever unsubscribed does
+        not want them any more, and would receive noise. So it leaves at once, and the children pull from
+        their new parents what came in between.
         """
         tree = self.trees.pop(feed, None)
         if tree is None:
@@ -208,7 +213,9 @@ class FeedTrees:
             self._take_lineage(tree, lineage)
 
     def keep_up(self, rejoin: bool) -> None:
-        """Once per ping period: too many children, periodic rejoins if it is time for them (§4.3), searches that ended nowhere."""
+        """Once per ping period: too many children, periodic rejoins if it is time for them (§4.3), searches
+        that ended nowhere.
+        """
         now = self._world.now
         parameters = self._parameters
         for tree in list(self.trees.values()):
@@ -275,7 +282,8 @@ class FeedTrees:
         if home == self._id and not hasty:
             self.become_root(tree)
         elif home is None or home == search.asked_root or hasty:
-            # Nobody to ask, or all who come before this node have no part in the tree, perhaps not yet: start over in a while.
+            # Nobody to ask, or all who come before this node have no part in the tree, perhaps not yet: start
+            # over in a while.
             tree.search = None
             tree.waited = True
             tree.denied.clear()
@@ -289,7 +297,8 @@ class FeedTrees:
         search.target = peer
         search.tried.add(peer)
         if as_root:
-            # Also of one that was asked before, as a friend say: it may have sent this node to itself, having no root either.
+            # Also of one that was asked before, as a friend say: it may have sent this node to itself, having
+            # no root either.
             search.asked_root = peer
         search.hops += 1
         periodic = search.reason == "periodic"
@@ -504,8 +513,9 @@ class FeedTrees:
     def _should_lead(self, tree: Tree, asked_by: NodeId) -> bool:
         """Whether a node that is asked as if it were the root has to become the root.
 
-        Either the old root has left, and others noticed first. Or the old root has left and gossip still names it, for up to a minute. Then this node hangs
-        below the asking node, which has no parent, so neither has a root above it. If there is a root after all, the two roots find each other.
+        Either the old root has left, and others noticed first. Or the old root has left and gossip still
+        names it, for up to a minute. Then this node hangs below the asking node, which has no parent, so
+        neither has a root above it. If there is a root after all, the two roots find each other.
         """
         if tree.is_root:
             return False

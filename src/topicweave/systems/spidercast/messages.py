@@ -70,8 +70,9 @@ class Leave(Message, frozen=True, array_like=True, tag="sc-leave"):
 
 
 class TaskState(msgspec.Struct, frozen=True, array_like=True):
-    """One task's degree and target, from which neighbours judge whether it could spare a link; and whether it could spare
-    the link to the receiver."""
+    """One task's degree and target, from which neighbours judge whether it could spare a link; and whether it
+    could spare the link to the receiver.
+    """
 
     task: str
     degree: int

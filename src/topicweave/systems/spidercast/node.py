@@ -209,7 +209,9 @@ class OverlayNode(TreeNode, ViewNode):
         self.tasks["bridge"].wake()
 
     def _introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
-        """A topic's home knows of another part of it. Bridges stay: coverage would see no need for the link, and the parts would part again."""
+        """A topic's home knows of another part of it. Bridges stay: coverage would see no need for the link,
+        and the parts would part again.
+        """
         if topic in self._interest and self._beacons.leader(topic) != label:
             self._bridge_to(peer)
 

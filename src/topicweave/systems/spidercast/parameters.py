@@ -33,8 +33,10 @@ class LinkParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quarantine: Seconds = 5.0
     """How long a node that was asked is not asked again."""
     disconnect: Literal["agreed", "reached", "printed"] = "agreed"
-    """Who is offered a link's end. `agreed`: only links that serve neither end (rules 2 to 4 of `task`). The other two are the paper's routine word by
-    word, offers to neighbours that reached their target (§2.3.1) or are above it (Figure 3, line 11)."""
+    """Who is offered a link's end. `agreed`: only links that serve neither end (rules 2 to 4 of `task`). The
+    other two are the paper's routine word by word, offers to neighbours that reached their target (§2.3.1) or
+    are above it (Figure 3, line 11).
+    """
     publisher_interest: Seconds = 60.0
     """How long a node stays part of a topic that it published on without wanting it."""
     tree: BroadcastTreeParameters = BroadcastTreeParameters()
@@ -57,4 +59,6 @@ class SpiderCastParameters(LinkParameters, frozen=True, forbid_unknown_fields=Tr
     adaptive: bool = False
     """Let each node raise its own K_r when its interests look too much like its neighbours' (§3.3.1)."""
     ties: Literal["random", "first"] = "random"
-    """Which of several peers that cover the same a node asks: any (Figure 5), or the first in its view. `first` is for a study."""
+    """Which of several peers that cover the same a node asks: any (Figure 5), or the first in its view.
+    `first` is for a study.
+    """

@@ -164,8 +164,9 @@ def adapted_k_random(
 ) -> int:
     """The K_r a node should use next (§3.3.1).
 
-    A node whose greedy links alone number exactly K_g has neighbours too much alike: it begins random coverage. While its
-    degree stays below its number of topics after a random coverage and K_r <= 3, it takes one more.
+    A node whose greedy links alone number exactly K_g has neighbours too much alike: it begins random
+    coverage. While its degree stays below its number of topics after a random coverage and K_r <= 3, it takes
+    one more.
 
     >>> adapted_k_random(3, 0, degree=3, interests=10, greedy_covered=True, random_covered=True)
     1

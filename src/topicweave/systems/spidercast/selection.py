@@ -43,7 +43,9 @@ class Selection(Protocol):
         """The next peer to connect to, if one is known."""
 
     def exchange(self, shared: Mapping[NodeId, Shared], excluded: Collection[NodeId]) -> NodeId | None:
-        """A neighbour to part from because a better peer is known, given what each shares; only asked of a task that lacks nothing."""
+        """A neighbour to part from because a better peer is known, given what each shares; only asked of a
+        task that lacks nothing.
+        """
 
 
 PickByTopics = Callable[[InterestView, Collection[TopicId], Collection[NodeId], random.Random], NodeId | None]
@@ -52,7 +54,9 @@ PickByTopics = Callable[[InterestView, Collection[TopicId], Collection[NodeId], 
 def first_overlapping(
     view: OverlapView, topics: Collection[TopicId], excluded: Collection[NodeId], _rng: random.Random
 ) -> NodeId | None:
-    """The peer that wants most of the topics, of several the first in the view. Figure 5 draws among them; this shows what that does."""
+    """The peer that wants most of the topics, of several the first in the view. Figure 5 draws among them;
+    this shows what that does.
+    """
     counts = view.overlap_counts(topics)
     counts[view.slots(excluded)] = 0
     return view.peer_at(int(counts.argmax())) if counts.any() else None

@@ -51,8 +51,9 @@ from topicweave.systems.spidercast.selection import Selection, Shared
 
 MOST_REDIRECTS = 32
 REFUSED = 12
-"""After a definite answer, do not ask this peer again for this many quarantine periods. An answer is definite if the peer refused
-an offer, or if the link that it made did not help."""
+"""After a definite answer, do not ask this peer again for this many quarantine periods. An answer is definite
+if the peer refused an offer, or if the link that it made did not help.
+"""
 
 
 class TaskNeighbour(msgspec.Struct):
@@ -69,8 +70,8 @@ class TaskNeighbour(msgspec.Struct):
 class MaintenanceTask:
     """One of a node's tasks: `name` tells them apart in messages and timers.
 
-    `own_interest()` returns the node's interest and its version. `changed(peer)` tells the node that a link came, went or
-    changed; `unanswered(peer)` tells it that a peer did not answer a CONNECT.
+    `own_interest()` returns the node's interest and its version. `changed(peer)` tells the node that a link
+    came, went or changed; `unanswered(peer)` tells it that a peer did not answer a CONNECT.
     """
 
     def __init__(
@@ -202,7 +203,9 @@ class MaintenanceTask:
         return True
 
     def _disconnect_literally(self, limit: int) -> bool:
-        """DISCONNECT and DISCONNECTCANDIDATE of Figures 2 and 3: links on offer still count, and above L^max even needed links go."""
+        """DISCONNECT and DISCONNECTCANDIDATE of Figures 2 and 3: links on offer still count, and above L^max
+        even needed links go.
+        """
         self.target = min(limit, len(self.neighbours))
         above = self._parameters.disconnect == "printed"
         loss = {

@@ -1,4 +1,6 @@
-"""What has changed in a profile: the few proposals that differ from the last ones told, instead of all (`messages.ProfileChange`)."""
+"""What has changed in a profile: the few proposals that differ from the last ones told, instead of all
+(`messages.ProfileChange`).
+"""
 
 from __future__ import annotations
 

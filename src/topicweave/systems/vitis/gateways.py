@@ -1,9 +1,10 @@
 """The gateway election of one node (§III-B): what its neighbours propose, and what it proposes itself.
 
-Proposals are arrays over the node's topics, in the order of their identifiers, and travel as such (`messages.Profile`).
-Where in a neighbour's columns the common topics stand is worked out once per neighbour and profile. What neighbours say is
-only laid aside; an election reads all of it at once, with one gathering. An election in which no neighbour said anything
-new is not held at all: after a few rounds that is most of them.
+Proposals are arrays over the node's topics, in the order of their identifiers, and travel as such
+(`messages.Profile`). Where in a neighbour's columns the common topics stand is worked out once per neighbour
+and profile. What neighbours say is only laid aside; an election reads all of it at once, with one gathering.
+An election in which no neighbour said anything new is not held at all: after a few rounds that is most of
+them.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class GatewayElection:
         """The topics that this node is a gateway for, as of the last election."""
 
     def set_topics(self, topics: Collection[TopicId]) -> None:
-        """Take part in the election for these topics from now on: as before where it did, by proposing itself elsewhere."""
+        """Take part in the election for these topics from now on: as before where it did, by proposing itself
+        elsewhere.
+        """
         before, known = self._proposals, {topic: place for place, topic in enumerate(self._topics)}
         self._topics = sorted(topics)
         self._points = np.array(self._topics, dtype=np.uint64)

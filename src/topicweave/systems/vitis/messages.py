@@ -11,9 +11,10 @@ from topicweave.port import Message
 class Profile(Message, frozen=True, array_like=True, tag="vitis-profile"):
     """I am alive, and this is what I want (Alg. 6).
 
-    `chosen`: you are in my routing table; if not, I am in yours. The gateway proposals are three columns one after another,
-    each with eight bytes (little-endian) per topic of the descriptor's profile, in the order of the topics' identifiers: the
-    proposed gateways, the parents that proposed them, the hops. They are empty if the sender elects no gateways.
+    `chosen`: you are in my routing table; if not, I am in yours. The gateway proposals are three columns one
+    after another, each with eight bytes (little-endian) per topic of the descriptor's profile, in the order
+    of the topics' identifiers: the proposed gateways, the parents that proposed them, the hops. They are
+    empty if the sender elects no gateways.
     """
 
     descriptor: Descriptor
@@ -26,7 +27,8 @@ class Profile(Message, frozen=True, array_like=True, tag="vitis-profile"):
 class ProfileChange(Message, frozen=True, array_like=True, tag="vitis-change"):
     """I am alive, and my profile is that of number `since` but for these proposals, and for whether I chose you.
 
-    Four bytes (little-endian) name each place in the order of the topics. The proposals are three columns as in a profile, with those of these places only.
+    Four bytes (little-endian) name each place in the order of the topics. The proposals are three columns as
+    in a profile, with those of these places only.
     """
 
     wire: ClassVar[int] = 6

@@ -1,4 +1,6 @@
-"""A Vitis node (§III): friends by utility, gateways by election, events flooded in clusters and relayed between them."""
+"""A Vitis node (§III): friends by utility, gateways by election, events flooded in clusters and relayed
+between them.
+"""
 
 from __future__ import annotations
 

@@ -23,8 +23,9 @@ class RendezvousParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     rest_period: float = 8.0
     """The same while the routing table does not change; 0: always δt, as in the paper."""
     names_first: bool = True
-    """Whether gossip and heartbeats name peers and versions, and tell what peers want to those who lack it. Else all of it goes into each message, as in
-    the paper."""
+    """Whether gossip and heartbeats name peers and versions, and tell what peers want to those who lack it.
+    Else all of it goes into each message, as in the paper.
+    """
     heartbeat_period: float = 2.0
     """One exchange of profiles (Alg. 6). Alg. 1 has one period for both; but a table that changes tells its new and its
     former neighbours at once here, so that only the election waits for the heartbeat."""

@@ -1,8 +1,9 @@
 """A node of a rendezvous overlay: what Vitis and RVR have in common.
 
-Peer sampling (Newscast) and T-Man keep the routing table; profiles go over the links as heartbeats (Alg. 6, 7); relay paths
-lead to the topics' rendezvous; events are spread by notification. A system adds whom it wants in the table besides the
-ring, which topics a node asks for a relay path for, and who gets events besides the relays.
+Peer sampling (Newscast) and T-Man keep the routing table; profiles go over the links as heartbeats (Alg. 6,
+7); relay paths lead to the topics' rendezvous; events are spread by notification. A system adds whom it wants
+in the table besides the ring, which topics a node asks for a relay path for, and who gets events besides the
+relays.
 """
 
 from __future__ import annotations
@@ -271,7 +272,9 @@ class RendezvousNode(InterestNode):
             self.world.send(peer, news or profile)
 
     def _news(self, peer: NodeId, told: Profile | None, profile: Profile) -> ProfileChange | None:
-        """What somebody who has one profile lacks of another, if that is less than all; made once for all neighbours in a row."""
+        """What somebody who has one profile lacks of another, if that is less than all; made once for all
+        neighbours in a row.
+        """
         if told is None or not self.parameters.names_first or not self.world.understands(peer, ProfileChange):
             return None
         last = self._last_change

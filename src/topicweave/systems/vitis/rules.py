@@ -40,9 +40,9 @@ def select_neighbours(
 ) -> list[Choice]:
     """The routing table out of all known peers (Alg. 4): the ring, the small world, and then friends by utility.
 
-    `ring` holds the candidates in growing order. The peer nearest to each of the `targets` becomes a small-world neighbour. Of equally good friends those
-    named first stay first, so naming the present table first keeps it from changing for nothing. Without `utilities`
-    there are no friends.
+    `ring` holds the candidates in growing order. The peer nearest to each of the `targets` becomes a
+    small-world neighbour. Of equally good friends those named first stay first, so naming the present table
+    first keeps it from changing for nothing. Without `utilities` there are no friends.
     """
     chosen = dict(zip(ring_sides(own, ring, 1), ("successor", "predecessor"), strict=False))
     for target in targets:
@@ -78,10 +78,11 @@ class Offers(NamedTuple):
 def elect_gateways(own: NodeId, points: IdArray, offers: Offers, links: IdArray, most_hops: int) -> IdArray:
     """What a node proposes for each of its topics next (Alg. 5), for all topics at once: three rows.
 
-    `points` are the topics' places on the ring, `links` its neighbours in growing order. Each topic begins with the node
-    itself; a neighbour's proposal is better if its gateway is nearer to the topic, or the same and fewer hops away. It
-    counts only if (line 7) the neighbour is itself the gateway's first proposer or its parent is not a neighbour of
-    this node, which would tell directly; and (line 10) the gateway is no more than `most_hops` hops away.
+    `points` are the topics' places on the ring, `links` its neighbours in growing order. Each topic begins
+    with the node itself; a neighbour's proposal is better if its gateway is nearer to the topic, or the same
+    and fewer hops away. It counts only if (line 7) the neighbour is itself the gateway's first proposer or
+    its parent is not a neighbour of this node, which would tell directly; and (line 10) the gateway is no
+    more than `most_hops` hops away.
 
     Deviations. The prose bounds the hops by d, line 10 prints `hops + 1 < d`: the prose is followed, and the printed
     bound is d - 1 here. A proposal whose parent is this very node is refused: no node is in its own table, so line

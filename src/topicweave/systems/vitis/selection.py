@@ -1,4 +1,6 @@
-"""Whom a node wants in its routing table, and whom it asks about others (Alg. 2 to 4): what Vitis and RVR hand to T-Man."""
+"""Whom a node wants in its routing table, and whom it asks about others (Alg. 2 to 4): what Vitis and RVR
+hand to T-Man.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,9 @@ class TableSelection:
     def partner(self, ranked: Sequence[Descriptor]) -> Descriptor:
         """With whom to exchange tables.
 
-        Drawn from the whole table, as the paper says, most exchanges are with friends, who know nothing of one's place on
-        the ring; every other one with a ring neighbour makes the ring right several times sooner.
+        Drawn from the whole table, as the paper says, most exchanges are with friends, who know nothing of
+        one's place on the ring; every other one with a ring neighbour makes the ring right several times
+        sooner.
         """
         draw = self._world.random
         if draw.random() < self._parameters.ring_partners:
@@ -59,7 +62,8 @@ class TableSelection:
     def candidates(self) -> list[Descriptor]:
         """Random peers, and the few that were nearest on the ring among all known at the last selection.
 
-        T-Man makes rings fast when views hold many ring neighbours (2009); the table has two, the others are only known.
+        T-Man makes rings fast when views hold many ring neighbours (2009); the table has two, the others are
+        only known.
         """
         sample = self._sampling.sample_descriptors(self._parameters.samples)
         now, oldest = self._world.now, MAX_AGE_NEAR * self._parameters.period
@@ -71,8 +75,9 @@ class TableSelection:
     def rank(self, own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:
         """The new table (Alg. 4).
 
-        A stranger that nobody heard of for as long as a neighbour may be silent is as good as dead: without this, a
-        node that died would be taken from old gossip by one node after another, each of which has to find out for itself.
+        A stranger that nobody heard of for as long as a neighbour may be silent is as good as dead: without
+        this, a node that died would be taken from old gossip by one node after another, each of which has to
+        find out for itself.
         """
         stale, linked = self._parameters.suspect_after, self._linked
         known = {

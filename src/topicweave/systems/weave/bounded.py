@@ -3,15 +3,18 @@
 Rules kept
 ----------
 1. No node ever has more than `max_degree` neighbours, whatever for. Who is full names another to who asks.
-2. At most half of them are lower ones that the node chose. For each of those a full node lets its highest neighbour go, if that has a higher id than its
-   own. So the links downwards of a node hang on lower ones alone, and come to rest from the lowest node upwards.
-3. A full node that is asked lets its highest neighbour go, if that is higher than who asks: the higher an id, the more others there are to ask.
-   Nobody looks for better neighbours than those that do: links come to rest.
-4. Everybody but the lowest has a neighbour with a lower id, if only for that (the task `stem`). If all neighbours of a full node are lower than one who
-   asks for that, it is sent on to one of them.
-5. A topic that cannot be joined is carried (`relays`). The nodes without a link for it say so to the lowest subscriber that they know, which
-   passes it on downwards (`Meet`). So the lowest subscriber of all, which lacks nothing, lets the topic be carried, too. Who takes up a topic for others asks
-   for what its neighbours had of it lately: those that it carries for may have lost that with the way before.
+2. At most half of them are lower ones that the node chose. For each of those a full node lets its highest
+   neighbour go, if that has a higher id than its own. So the links downwards of a node hang on lower ones
+   alone, and come to rest from the lowest node upwards.
+3. A full node that is asked lets its highest neighbour go, if that is higher than who asks: the higher an id,
+   the more others there are to ask. Nobody looks for better neighbours than those that do: links come to
+   rest.
+4. Everybody but the lowest has a neighbour with a lower id, if only for that (the task `stem`). If all
+   neighbours of a full node are lower than one who asks for that, it is sent on to one of them.
+5. A topic that cannot be joined is carried (`relays`). The nodes without a link for it say so to the lowest
+   subscriber that they know, which passes it on downwards (`Meet`). So the lowest subscriber of all, which
+   lacks nothing, lets the topic be carried, too. Who takes up a topic for others asks for what its neighbours
+   had of it lately: those that it carries for may have lost that with the way before.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ from topicweave.systems.weave.selection import LowerSelection
 
 STEM = "stem"
 AT_EASE = 24
-"""With a bound from this on, a low id counts as much as without one. With the least bound it counts for nothing: all would ask the same few."""
+"""With a bound from this on, a low id counts as much as without one. With the least bound it counts for
+nothing: all would ask the same few.
+"""
 MOST_REFUSALS = 16
 """Who was sent on by so many lately asks nobody."""
 MOST_DOUBLINGS = 5
@@ -342,7 +347,9 @@ class BoundedNode(WeaveNode):
             self._tell_what_is_carried()
 
     def _meet(self, topics: Iterable[TopicId]) -> None:
-        """Tell the lowest subscriber that is known. The view may be wrong about that one, so another lower one hears of it every other time."""
+        """Tell the lowest subscriber that is known. The view may be wrong about that one, so another lower
+        one hears of it every other time.
+        """
         by_peer: dict[NodeId, list[TopicId]] = {}
         for topic in topics:
             known = self.view.subscribers(topic)
@@ -357,7 +364,9 @@ class BoundedNode(WeaveNode):
             self.world.send(peer, Meet(tuple(together[:MOST_TOPICS])))
 
     def _receive_meet(self, _sender: NodeId, message: Meet) -> None:
-        """Somebody has no link for these topics. The lowest subscriber that is known hears of it, and who is linked to: either may be gone."""
+        """Somebody has no link for these topics. The lowest subscriber that is known hears of it, and who is
+        linked to: either may be gone.
+        """
         wanted, now = self._own_topics(), self.world.now
         onward = []
         for topic in message.topics[:MOST_TOPICS]:

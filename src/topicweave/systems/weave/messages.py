@@ -10,7 +10,9 @@ MOST_TOPICS = 1024
 
 
 class Meet(Message, frozen=True, array_like=True, tag="weave-meet"):
-    """I have no link for these topics and let others carry them: so should their lowest subscriber. Pass it on downwards."""
+    """I have no link for these topics and let others carry them: so should their lowest subscriber. Pass it
+    on downwards.
+    """
 
     topics: tuple[TopicId, ...]
 

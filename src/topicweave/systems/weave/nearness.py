@@ -2,11 +2,14 @@
 
 Rules kept
 ----------
-1. Only those are measured whom the node would link to, a few at a time, by the round trip of a question that is answered at once. Somebody else counts as far
-   away as the nearer quarter of those measured: so a node is curious where distances differ, and nowhere else.
-2. The least of `TIMES` round trips counts, since the first may have to wait for a connection. Who does not answer counts as far away.
+1. Only those are measured whom the node would link to, a few at a time, by the round trip of a question that
+   is answered at once. Somebody else counts as far away as the nearer quarter of those measured: so a node is
+   curious where distances differ, and nowhere else.
+2. The least of `TIMES` round trips counts, since the first may have to wait for a connection. Who does not
+   answer counts as far away.
 3. Distances are relative to the median of those measured: a near network and a far one are the same.
-4. What was measured holds for `KEEP` seconds, and as long as the owner knows the peer. Of more than `MOST_KNOWN` nobody else is measured.
+4. What was measured holds for `KEEP` seconds, and as long as the owner knows the peer. Of more than
+   `MOST_KNOWN` nobody else is measured.
 5. Who cannot be asked is not waited for: its connection is not there yet, or speaks an earlier wire format.
 """
 

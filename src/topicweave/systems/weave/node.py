@@ -36,7 +36,8 @@ class WeaveNode(OverlayNode):
         view: InterestView,
         parameters: WeaveParameters,
     ) -> None:
-        # Until when those who were sent on are taken, should they come again; and until when those who sent this node on are left alone.
+        # Until when those who were sent on are taken, should they come again; and until when those who sent
+        # this node on are left alone.
         self._sent_on: dict[NodeId, float] = {}
         self._refused: dict[NodeId, float] = {}
         self._nearness = Nearness(world, parameters.near, self._look_for_better)
@@ -74,7 +75,9 @@ class WeaveNode(OverlayNode):
         return [peer for name, task in self.tasks.items() if name != SHORTCUT for peer in task.neighbours]
 
     def _suited(self, topic: TopicId) -> bool:
-        """Only a lower id is of use, and none that was just asked in vain. The lowest subscriber of a topic goes on asking, ever more seldom: a lower one may come."""
+        """Only a lower id is of use, and none that was just asked in vain. The lowest subscriber of a topic
+        goes on asking, ever more seldom: a lower one may come.
+        """
         if self._cover.covers(topic):
             return True
         known = self.view.subscribers(topic)
@@ -154,13 +157,16 @@ class WeaveNode(OverlayNode):
         if message.task != COVER or not self.tasks[COVER].awaits(sender):
             super()._receive_redirect(sender, message)
         elif self._cover.wishes_for(sender) or not self._cover.is_below(message.peer):
-            # Who only looks for better neighbours takes none that are worse, and somebody with a higher id would be of no use.
+            # Who only looks for better neighbours takes none that are worse, and somebody with a higher id
+            # would be of no use.
             self._turned_down(sender)
         else:
             self._sent_on_by(sender, message)
 
     def _sent_on_by(self, sender: NodeId, message: Redirect) -> None:
-        """Ask the one that was named. If neither that one nor others are of help, go back: who sent this node on takes it then."""
+        """Ask the one that was named. If neither that one nor others are of help, go back: who sent this node
+        on takes it then.
+        """
         again = self._cover.sent_on(sender, self.world.now + SENT_ON * self.parameters.quarantine)
         self._remember_refusal(sender)
         if not self._cover.is_of_no_help(message.peer):

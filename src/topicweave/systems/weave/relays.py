@@ -1,8 +1,9 @@
 """Who carries a topic that cannot be joined within the bound on links.
 
-A node without a link to a lower subscriber of a topic asks a lower neighbour, whatever that wants, to take part in the topic. If that one has no lower
-neighbour in the topic either, it asks a lower one in turn, down to the lowest node of all. So all ways meet there, or before. Ids fall from hop to hop: a way
-has no loop, and the theorem of `rules` holds for those who carry a topic as for those who want it.
+A node without a link to a lower subscriber of a topic asks a lower neighbour, whatever that wants, to take
+part in the topic. If that one has no lower neighbour in the topic either, it asks a lower one in turn, down
+to the lowest node of all. So all ways meet there, or before. Ids fall from hop to hop: a way has no loop, and
+the theorem of `rules` holds for those who carry a topic as for those who want it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ MOST_CARRIED = 16_384
 
 
 class DownwardRouter(Router):
-    """Where a topic goes from a node: nowhere if a lower neighbour takes part in it anyway, else to the lowest neighbour."""
+    """Where a topic goes from a node: nowhere if a lower neighbour takes part in it anyway, else to the
+    lowest neighbour.
+    """
 
     def __init__(
         self,
@@ -27,7 +30,9 @@ class DownwardRouter(Router):
         interests: Mapping[NodeId, Interest],
         parent: Callable[[TopicId], NodeId | None],
     ) -> None:
-        """parent: who carries a topic for this node now: it takes part for no other reason, perhaps, and stays in charge"""
+        """parent: who carries a topic for this node now: it takes part for no other reason, perhaps, and
+        stays in charge
+        """
         self._own = own
         self._below = {peer: interest for peer, interest in interests.items() if peer < own}
         self._lowest = min(self._below, default=own)

@@ -1,9 +1,10 @@
 """Weave's decisions as functions of plain data.
 
-A node keeps, for each of its topics, a link to a node with a lower id that wants the topic, too. Following such links, whoever wants a
-topic comes to lower and lower ids, until it is at the topic's lowest. So a topic is in one piece as soon as all of its nodes but the lowest
-have such a link. Nobody needs to know the other parts of a topic, and one link serves all topics that its ends share. Ids are hashes of
-names: they say nothing of what a node wants.
+A node keeps, for each of its topics, a link to a node with a lower id that wants the topic, too. Following
+such links, whoever wants a topic comes to lower and lower ids, until it is at the topic's lowest. So a topic
+is in one piece as soon as all of its nodes but the lowest have such a link. Nobody needs to know the other
+parts of a topic, and one link serves all topics that its ends share. Ids are hashes of names: they say
+nothing of what a node wants.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def cover(
     rng: random.Random,
     less: Callable[[NodeId], float] | None = None,
 ) -> NodeId | None:
-    """The peer with a lower id that wants most of the topics. The lowest id of all counts like `lean` topics more, the highest like none; each counts like
-    so many topics `less`."""
+    """The peer with a lower id that wants most of the topics. The lowest id of all counts like `lean` topics
+    more, the highest like none; each counts like so many topics `less`.
+    """
     counts = view.overlap_counts(topics)
     counts[view.slots(excluded)] = 0
     ids = view.slot_ids()
@@ -68,8 +70,9 @@ def aim(
 ) -> list[NodeId]:
     """Whom a node would link to if it chose anew, one after the other as `cover` does; the worth of each is as there.
 
-    below   neighbours with a lower id, and what they share; they need not be in the view, nor are they excluded
-    kept    those of them that it aimed at before: each counts like `KEPT` topics more, so that little changes for little
+    below   neighbours with a lower id, and what they share; they need not be in the view, nor are they
+    excluded kept    those of them that it aimed at before: each counts like `KEPT` topics more, so that
+    little changes for little
     """
     left, found = set(topics), []
     counts = view.overlap_counts(
@@ -114,7 +117,8 @@ def _extra(
 def stand_in(
     asker: NodeId, shared: Collection[TopicId], neighbours: Mapping[NodeId, tuple[int, Interest]], busy: int
 ) -> NodeId | None:
-    """The neighbour that a busy node names to one who asks for a link: lower than the asker, not busy itself, and good for half of what the two share or more.
+    """The neighbour that a busy node names to one who asks for a link: lower than the asker, not busy itself,
+    and good for half of what the two share or more.
 
     neighbours  how many links each has, and what it wants
 

@@ -18,9 +18,10 @@ MOST_WAYS_BACK = 32
 class LowerSelection:
     """Each topic covered once, by a peer with a lower id. Implements `Selection`.
 
-    While nodes still get to know each other they take what they know of. Later, a node sees whom it would take if it chose anew: those are its *aim*, and stay.
-    It asks them one by one. Once such a one is a neighbour, those that it does for do not count (they are *replaced*) and can go. Should it go before
-    them, they count again.
+    While nodes still get to know each other they take what they know of. Later, a node sees whom it would
+    take if it chose anew: those are its *aim*, and stay. It asks them one by one. Once such a one is a
+    neighbour, those that it does for do not count (they are *replaced*) and can go. Should it go before them,
+    they count again.
     """
 
     def __init__(
@@ -116,8 +117,8 @@ class LowerSelection:
         return self._wish
 
     def sent_on(self, peer: NodeId, until: float) -> bool:
-        """A peer that was asked named another. Should that one be of no help, and nobody else either, the peer is asked again: it lives, and it wants what is
-        lacking. The view may have forgotten it by then.
+        """A peer that was asked named another. Should that one be of no help, and nobody else either, the
+        peer is asked again: it lives, and it wants what is lacking. The view may have forgotten it by then.
 
         Whether that may be: once, until then.
         """

@@ -2,13 +2,14 @@
 
 Rules kept
 ----------
-1. The broker is the node with the lowest identifier that one's view knows. All views that know the same choose the same one, without
-   a vote; when it falls silent, the next lowest takes its place.
-2. Views may differ for a while. So whoever is asked to be a broker is one, and attaches in turn to the lowest node that *it*
-   knows, asking for all that its clients want. Everybody attaches to somebody lower than itself: there is no circle, and
-   whatever the views are, brokers form a tree over which events reach everybody that is connected at all.
-3. An event goes up to the root, and down to whoever asked for its topic. Nothing is sent twice, and nothing that is lost is
-   repaired, as with a broker at quality of service 0.
+1. The broker is the node with the lowest identifier that one's view knows. All views that know the same
+   choose the same one, without a vote; when it falls silent, the next lowest takes its place.
+2. Views may differ for a while. So whoever is asked to be a broker is one, and attaches in turn to the lowest
+   node that *it* knows, asking for all that its clients want. Everybody attaches to somebody lower than
+   itself: there is no circle, and whatever the views are, brokers form a tree over which events reach
+   everybody that is connected at all.
+3. An event goes up to the root, and down to whoever asked for its topic. Nothing is sent twice, and nothing
+   that is lost is repaired, as with a broker at quality of service 0.
 4. A client that changes brokers attaches to the new one before it leaves the old one.
 """
 

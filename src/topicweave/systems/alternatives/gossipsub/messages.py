@@ -31,7 +31,9 @@ class Subscriptions(Message, frozen=True, array_like=True, tag="gs-subscriptions
 
 
 class Ping(Message, frozen=True, array_like=True, tag="gs-ping"):
-    """Still here, with subscriptions of this version; now and then with the labels of the parts of topics (see `topic_beacons`)."""
+    """Still here, with subscriptions of this version; now and then with the labels of the parts of topics
+    (see `topic_beacons`).
+    """
 
     version: int
     labels: LabelTable | None = None

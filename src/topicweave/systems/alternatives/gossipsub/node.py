@@ -1,14 +1,16 @@
 """A GossipSub node, after libp2p's specification of v1.1.
 
-What is left out: peer scores and what hangs on them (opportunistic grafting, gossip promises), which defend against peers that
-misbehave and change nothing among peers that do not.
+What is left out: peer scores and what hangs on them (opportunistic grafting, gossip promises), which defend
+against peers that misbehave and change nothing among peers that do not.
 
 What the specification leaves to its surroundings:
-- Connections. A node connects to subscribers that its view knows of until each of its topics has `d` connected ones, as libp2p's
-  discovery does, and closes connections that no topic needs. A connection is kept alive by a ping at every heartbeat.
-- Islands. Parts of a topic that are complete in themselves never look for each other. Every `discovery_interval` a
-  node connects to somebody new, and lets go of somebody it can spare. Where membership has a topic directory, every fifth ping carries
-  labels of parts, and two members of different parts that are introduced take each other into their meshes.
+- Connections. A node connects to subscribers that its view knows of until each of its topics has `d`
+  connected ones, as libp2p's discovery does, and closes connections that no topic needs. A connection is kept
+  alive by a ping at every heartbeat.
+- Islands. Parts of a topic that are complete in themselves never look for each other. Every
+  `discovery_interval` a node connects to somebody new, and lets go of somebody it can spare. Where membership
+  has a topic directory, every fifth ping carries labels of parts, and two members of different parts that are
+  introduced take each other into their meshes.
 """
 
 from __future__ import annotations
@@ -49,8 +51,10 @@ LABELS_EVERY = 5
 """Pings per one that carries labels."""
 INTRODUCED = 3.0
 LET_GO = 10
-"""Where membership has a topic directory: by how much longer it is until the next discovery, and that one in so many connections at most is let go of at a time,
-if it can be spared. Whoever was dialled while few were known becomes too many."""
+"""Where membership has a topic directory: by how much longer it is until the next discovery, and that one in
+so many connections at most is let go of at a time, if it can be spared. Whoever was dialled while few were
+known becomes too many.
+"""
 LOOK_AGAIN = 5.0
 """Seconds until the view is asked again for subscribers of a topic of which it knew no more."""
 
@@ -281,7 +285,9 @@ class GossipSubNode(ViewNode):
                 self.world.send(peer, ping)
 
     def _introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
-        """A topic's home knows of another part of it: take one of its members into the mesh, which links in meshes stay in."""
+        """A topic's home knows of another part of it: take one of its members into the mesh, which links in
+        meshes stay in.
+        """
         if topic in self.mesh and self._beacons.leader(topic) != label:
             if peer in self.connections:
                 self._graft(topic, peer)
