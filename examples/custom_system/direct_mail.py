@@ -1,7 +1,6 @@
 """A system of one's own: a publisher sends every event straight to each subscriber that it knows of.
 
-No overlay, no relays, no noise; a node has a link to everybody who shares a topic with it. Good for a few
-hundred nodes.
+A node has a link to everybody who shares a topic with it: no relays, no noise. Good for a few hundred nodes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
