@@ -12,17 +12,13 @@ def node(
     system: Annotated[str | None, typer.Option(help="Which system; `topicweave systems` lists them.")] = None,
     listen: Annotated[str | None, typer.Option(help="IP address and port; port 0 takes a free one.")] = None,
     join: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Host and port of a node that is up, tried until it answers; may be given several times."
-        ),
+        list[str] | None, typer.Option(help="Host and port of a node that is up; may be given several times.")
     ] = None,
     subscribe: Annotated[
         list[str] | None, typer.Option(help="A topic or a pattern; may be given several times.")
     ] = None,
     patterns: Annotated[
-        str | None,
-        typer.Option(help="Patterns: auto, on (the same for the whole swarm), or off."),
+        str | None, typer.Option(help="Patterns: auto, on (the same for the whole swarm), or off.")
     ] = None,
     private_names: Annotated[
         bool | None,

@@ -17,21 +17,39 @@ if TYPE_CHECKING:
     from topicweave.papers.results import Number
     from topicweave.papers.scoreboard import PaperBoard
 
+Papers = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PAPER]...", help="spidercast, vitis, omen, …, or single studies; all if not given."
+    ),
+]
+AtScale = Annotated[
+    Literal["smoke", "paper"] | None,
+    typer.Option(
+        help="Small runs to see that all works, or the papers' own sizes, at which claims are judged.",
+        show_default="smoke; paper with --finished and --check",
+    ),
+]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Results as data, continued by this run.",
+        show_default="docs/results at paper scale if it is here; else results in --out",
+    ),
+]
+Small = Annotated[
+    bool,
+    typer.Option(
+        "--check",
+        help="As --finished; and run, small, what other code has finished: does this code give the same?",
+    ),
+]
+
 
 def reproduce(
-    papers: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PAPER]...", help="spidercast, vitis, omen, …, or single studies; all if not given."
-        ),
-    ] = None,
-    scale: Annotated[
-        Literal["smoke", "paper"] | None,
-        typer.Option(
-            help="Small runs to see that all works, or the papers' own sizes, at which claims are judged.",
-            show_default="smoke; paper with --finished and --check",
-        ),
-    ] = None,
+    papers: Papers = None,
+    scale: AtScale = None,
     seeds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Replications, each with a seed of its own.")
     ] = 1,
@@ -40,24 +58,11 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Where the scoreboard goes.", callback=on_disk)
     ] = Path("out/studies"),
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Results as data, continued by this run.",
-            show_default="docs/results at paper scale if it is here; else results in --out",
-        ),
-    ] = None,
+    results: Results = None,
     finished: Annotated[
         bool, typer.Option("--finished", help="Run nothing: judge what earlier runs have finished.")
     ] = False,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="As --finished; and run, small, what other code has finished: does this code give the same?",
-        ),
-    ] = False,
+    check: Small = False,
     runs: Runs = None,
     workers: Workers = None,
     master: Elsewhere = None,
@@ -84,21 +89,18 @@ def reproduce(
       topicweave reproduce --check                                # do results of other code still stand?
 
     \b
-    JSON: {"scale": "paper", "failures": {"omen/fig9": "…"}, "headline": {"spidercast": {"claims": 49, "holds": 24, …}},
-           "claims": [{"id": "sc-12-ours", "at": "…", "says": "…", "state": "holds", "seeds": [1], "levels":
-           ["messages"],
+    JSON: {"scale": "paper", "failures": {"omen/fig9": "…"},
+           "headline": {"spidercast": {"claims": 49, "holds": 24, …}},
+           "claims": [{"id": "sc-12-ours", "at": "…", "says": "…", "state": "holds", "seeds": [1],
+                       "levels": ["messages"],
                        "cases": [{"name": "", "paper": "10.8, …", "ours": "10.8, …", "holds": true, "miss": ""}]}],
            "checks": […], "of other code": {"same at smoke scale": ["omen/fig9"], "not checked": […]}}
     """
-    from topicweave.cli.output import print_json
     from topicweave.errors import BadInput
     from topicweave.papers.catalogue import choose_papers
     from topicweave.papers.reproducing import Reproduction, results_folder
     from topicweave.papers.results import read_results
-    from topicweave.papers.scoreboard import scoreboard, to_json
-    from topicweave.papers.scoreboard_page import markdown
-    from topicweave.papers.smoke import of_other_code, read_checks
-    from topicweave.report.files import json_text, make_folder, write_whole
+    from topicweave.report.files import make_folder
     from topicweave.runs.store import beside
 
     finished = finished or check
@@ -118,16 +120,34 @@ def reproduce(
         lost |= _beside(again, lost, folder, store, how)
     if check:
         _check(again, numbers, folder, store, how)
+    _judge(again, numbers, lost, folder, out, as_json=format == "json")
+
+
+def _judge(
+    again: Reproduction,
+    numbers: Sequence[Number],
+    lost: Mapping[str, str],
+    folder: Path,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Judge all claims; write and print the scoreboard."""
+    from topicweave.cli.output import print_json
+    from topicweave.papers.scoreboard import scoreboard, to_json
+    from topicweave.papers.scoreboard_page import markdown
+    from topicweave.papers.smoke import of_other_code, read_checks
+    from topicweave.report.files import json_text, write_whole
+
     checks = read_checks(folder)
-    boards = scoreboard(numbers, again.papers(), at)
+    boards = scoreboard(numbers, again.papers(), again.scale)
     other = of_other_code(again, numbers, checks)
-    told = {"scale": at, "failures": lost, **to_json(boards), "of other code": other}
+    told = {"scale": again.scale, "failures": lost, **to_json(boards), "of other code": other}
     write_whole(out / "scoreboard.json", json_text(told))
     write_whole(out / "scoreboard.md", markdown(boards, checks))
-    if format == "json":
+    if as_json:
         print_json(told)
         return
-    _show(boards, at, lost, other)
+    _show(boards, again.scale, lost, other)
     typer.echo(f"results: {folder}; scoreboard: {out / 'scoreboard.md'}")
 
 
