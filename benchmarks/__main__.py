@@ -56,6 +56,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that they work")
     parser.add_argument("--record", action="store_true", help="keep the results as those of this version")
+    parser.add_argument("--markdown", action="store_true", help="print tables to paste into a page")
     parser.add_argument("--against", metavar="VERSION", help="how much dearer than that version's results")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
@@ -67,7 +68,10 @@ def main() -> None:
     for name in options.names or BENCHMARKS:
         sheets = BENCHMARKS[name](options.quick)
         for sheet in sheets:
-            console.print(sheet.shown())
+            if options.markdown:
+                print(f"{sheet.title}\n\n{sheet.markdown()}\n")
+            else:
+                console.print(sheet.shown())
             if old is None:
                 continue
             beside = record.against(old, sheet, options.quick)

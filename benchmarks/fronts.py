@@ -52,7 +52,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
     ),
     "omen": (
         "",
-        "bridges=false",
+        "resilience=4",
         "finds=coordinators",
         "finds=coordinators:rho=1",
         "finds=coordinators:rho=3",
@@ -67,7 +67,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "k_greedy=3:k_random=1",
     ),
     "ring-per-topic": ("", "bridges=8"),
-    "weave": ("", "busy=1000", "links=7", "links=12", "lean=0", "improve=false"),
+    "weave": ("", "hubs=1", "links=7", "links=12", "lean=0", "improve=false"),
 }
 """A ring per topic has no dial: what its nodes link to is given."""
 MEASURES = (
@@ -111,8 +111,14 @@ def read() -> list[Row]:
 
 
 def keep(new: Iterable[Row]) -> None:
-    """Put rows into the table, each in the place of the one of the same system and setting."""
-    rows = {(row["workload"], row["system"], row["setting"]): row for row in (*read(), *new)}
+    """Put rows into the table, each in the place of the one of the same system and setting. Those of settings
+    that are not in `SETTINGS` go.
+    """
+    rows = {
+        (row["workload"], row["system"], row["setting"]): row
+        for row in (*read(), *new)
+        if row["system"] == SKETCH or row["setting"] in SETTINGS[row["system"]]
+    }
     ordered = sorted(
         rows.values(), key=lambda row: (row["workload"], row["system"], float(row["degree_mean"]))
     )

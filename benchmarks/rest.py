@@ -1,5 +1,5 @@
 """What a swarm costs at rest, with the times of the `lan` preset and the membership that live nodes have;
-docs/membership.md.
+docs/membership-measured.md.
 
 Per node: messages and bytes per second, and which part of them membership takes. What all parts of a node
 send to one peer at one moment leaves a live node in one frame, so frames are counted, too. Beside it how long
@@ -23,6 +23,7 @@ SYSTEMS = (
     "omen",
     "gossipsub",
     "weave",
+    "ring-per-topic",
     "vitis",
     "magnet",
     "rvr",

@@ -33,8 +33,32 @@ class Sheet:
             raise ValueError(f"{self.name}: {len(cells)} cells for {len(self.columns)} columns")
         self.rows.append(cells)
 
+    def leave_out(self, name: str, why: str) -> None:
+        """A row of what could not be measured; the reason stands below the table."""
+        self.add(name, *[None] * (len(self.columns) - 1))
+        self.note = "\n".join(filter(None, [self.note, f"{name}: {why}"]))
+
     def key(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         return row[: self.keys]
+
+    def markdown(self) -> str:
+        """The same to paste into a page.
+
+        >>> sheet = Sheet("costs", "What it costs", 1, Column("system"), Column("bytes/s", ",.0f", "less"))
+        >>> sheet.add("omen", 2270.4)
+        >>> print(sheet.markdown())
+        | system | bytes/s |
+        |---|---:|
+        | omen | 2,270 |
+        """
+        cells = [
+            [_shown(cell, column) for cell, column in zip(row, self.columns, strict=True)]
+            for row in self.rows
+        ]
+        lines = [[column.heading for column in self.columns], *cells]
+        written = [f"| {' | '.join(line)} |" for line in lines]
+        written.insert(1, f"|{'|'.join('---:' if column.form else '---' for column in self.columns)}|")
+        return "\n".join(written)
 
     def shown(self) -> Group:
         """Numbers and headings are never cut: a heading takes several lines, and long texts make room."""

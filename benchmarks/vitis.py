@@ -15,10 +15,10 @@ from typing import Any, Literal
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
 from topicweave.bulk.vitis.engine import VitisEngine
+from topicweave.papers.vitis.dissemination import Dissemination
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.runs import CycledDissemination
 from topicweave.runs import carry_out
-from topicweave.runs.dissemination import Dissemination
 from topicweave.runs.run import seldom_collected
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system

@@ -1,28 +1,37 @@
 """`python -m benchmarks.live [--quick] [mesh | fan-out | topics | subscribe | slow-reader | start | mqtt …]`:
-live nodes beside others, in one run.
+live nodes beside others, in one run. A rival that is not there is named, with the reason.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import statistics
+from collections.abc import Callable
 
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.live import fan_out, gossipsub, mesh, mqtt, slow_reader, start, subscribing, topics
 from benchmarks.live.contest import attempt
 from benchmarks.live.figures import Figures
+from benchmarks.sheet import WIDTH, Column, Sheet
 from topicweave.systems.registry import SYSTEMS
 
-FIGURES = ("arrived", "deliveries/s", "p50 ms", "p99 ms")
+BURST = (
+    Column("arrived", ".1%", "more"),
+    Column("deliveries/s", ",.0f", "more"),
+    Column("p50 ms", ".1f", "less"),
+    Column("p99 ms", ".1f", "less"),
+)
 
 
-def meshes(quick: bool) -> Table:
+def _figures(burst: Figures) -> tuple[float, ...]:
+    return burst.arrived, burst.per_second, burst.p50 * 1e3, burst.p99 * 1e3
+
+
+def meshes(quick: bool) -> list[Sheet]:
     bursts = 2 if quick else 10
-    table = Table(title="20 nodes in one process, bursts of 100 events of 128 bytes, best of " + str(bursts))
-    for column in ("mesh", *FIGURES):
-        table.add_column(column, justify="left" if column == "mesh" else "right")
+    title = f"20 nodes in one process, bursts of 100 events of 128 bytes, best of {bursts}"
+    sheet = Sheet("mesh", title, 1, Column("mesh"), *BURST)
     for name, function, arguments in (
         ("topicweave, unsigned", mesh.topicweave, (False, bursts)),
         ("topicweave, TLS and signed", mesh.topicweave, (True, bursts)),
@@ -31,23 +40,22 @@ def meshes(quick: bool) -> Table:
     ):
         result = attempt(function, *arguments)
         if isinstance(result, str):
-            table.add_row(name, result)
+            sheet.leave_out(name, result)
         else:
-            table.add_row(name, *_figures(result))
-    return table
+            sheet.add(name, *_figures(result))
+    return [sheet]
 
 
-def _figures(result: Figures) -> tuple[str, ...]:
-    times = (f"{result.p50 * 1e3:.1f}", f"{result.p99 * 1e3:.1f}")
-    return f"{result.arrived:.1%}", f"{result.per_second:,.0f}", *times
-
-
-def fan_outs(quick: bool) -> Table:
+def fan_outs(quick: bool) -> list[Sheet]:
     events = 20_000 if quick else 200_000
-    table = Table(title=f"one publisher process, {events:,} events of 128 bytes: deliveries/s")
-    for column in ("", "1 subscriber", "10 subscribers"):
-        table.add_column(column, justify="right" if column else "left")
-    rates: dict[str, list[float]] = {}
+    title = f"one publisher process, {events:,} events of 128 bytes: deliveries/s"
+    columns = [
+        column
+        for readers in ("1 subscriber", "10 subscribers")
+        for column in (Column(readers, ",.0f", "more"), Column("arrived", ".1%", "more"))
+    ]
+    sheet = Sheet("fan-out", title, 1, Column("from whom"), *columns)
+    rates = {}
     for name, function in (
         ("topicweave, unsigned", fan_out.topicweave),
         ("topicweave, TLS and signed", fan_out.topicweave_signed),
@@ -56,117 +64,131 @@ def fan_outs(quick: bool) -> Table:
     ):
         # Signing takes most of the time of a signed event: a tenth of them tells as much.
         count = events // 10 if function is fan_out.topicweave_signed else events
-        cells = [attempt(function, subscribers, count) for subscribers in (1, 10)]
-        rates[name] = [_rate(cell) for cell in cells]
-        table.add_row(name, *cells)
-    ours, theirs = rates["topicweave, unsigned"], rates["nats-py, nats-server"]
-    ratios = [f"{one / other:.2f}" if other else "" for one, other in zip(ours, theirs, strict=True)]
-    table.add_row("topicweave, unsigned / NATS", *ratios)
-    return table
+        found = [attempt(function, subscribers, count) for subscribers in (1, 10)]
+        why = [one for one in found if isinstance(one, str)]
+        if why:
+            sheet.leave_out(name, why[0])
+        else:
+            rates[name] = [rate.per_second for rate in found]
+            sheet.add(name, *(figure for rate in found for figure in rate))
+    ours, theirs = rates.get("topicweave, unsigned"), rates.get("nats-py, nats-server")
+    if ours and theirs:
+        ratios = [f"{one / other:.2f}" for one, other in zip(ours, theirs, strict=True)]
+        beside = f"topicweave, unsigned / NATS: {ratios[0]} with one subscriber, {ratios[1]} with ten"
+        sheet.note = "\n".join(filter(None, [beside, sheet.note]))
+    return [sheet]
 
 
-def _rate(cell: str) -> float:
-    """Deliveries per second that a cell tells of; 0 if it tells why there are none."""
-    number = cell.split(maxsplit=1)[0].replace(",", "")
-    return float(number) if number.isdigit() else 0.0
-
-
-def many_topics(quick: bool) -> Table:
+def many_topics(quick: bool) -> list[Sheet]:
     most, bursts = (500, 2) if quick else (5000, 5)
-    table = Table(
-        title="20 nodes in one process that want the same topics: coming up, at rest, and the same bursts"
+    swarm = Column("system"), Column("topics", ",d")
+    costs = Sheet(
+        "topics",
+        "20 nodes in one process that want the same topics: coming up, and at rest",
+        2,
+        *swarm,
+        Column("up s", ".1f", "less"),
+        Column("core per node", ".2%", "less"),
+        Column("kB/s per node", ".1f", "less"),
     )
-    for column in ("system", "topics", "up s", "core per node", "kB/s per node", *FIGURES):
-        table.add_column(column, justify="left" if column == "system" else "right")
+    title = f"the same nodes, bursts of 100 events of 128 bytes, best of {bursts}"
+    sheet = Sheet("topics bursts", title, 2, *swarm, *BURST)
     for system, count in (("spidercast", 1), ("spidercast", most), ("omen", most)):
         result = attempt(topics.many_topics, system, count, bursts)
         if isinstance(result, str):
-            table.add_row(system, f"{count:,}", result)
+            costs.leave_out(f"{system}, {count:,} topics", result)
         else:
-            table.add_row(
-                system,
-                f"{count:,}",
-                f"{result.up:.1f}",
-                f"{result.processor:.2%}",
-                f"{result.bytes / 1e3:.1f}",
-                *_figures(result.burst),
-            )
-    return table
+            costs.add(system, count, result.up, result.processor, result.bytes / 1e3)
+            sheet.add(system, count, *_figures(result.burst))
+    return [costs, *([sheet] if sheet.rows else [])]
 
 
-def subscriptions(quick: bool) -> Table:
-    table = Table(title=f"subscribing to {subscribing.TOPICS:,} topics at once: milliseconds of CPU")
-    for column in ("system", "all", "longest step"):
-        table.add_column(column, justify="left" if column == "system" else "right")
+def subscriptions(quick: bool) -> list[Sheet]:
+    title = f"subscribing to {subscribing.TOPICS:,} topics at once: milliseconds of CPU"
+    columns = Column("all", ".0f", "less"), Column("longest step", ".0f", "less")
+    sheet = Sheet("subscribe", title, 1, Column("system"), *columns)
     for system in ("spidercast", "rappel") if quick else SYSTEMS:
         result = attempt(subscribing.subscribing, system)
-        cells = [result] if isinstance(result, str) else [f"{1e3 * seconds:.0f}" for seconds in result]
-        table.add_row(system, *cells)
-    return table
+        if isinstance(result, str):
+            sheet.leave_out(system, result)
+        else:
+            sheet.add(system, *(1e3 * seconds for seconds in result))
+    return [sheet]
 
 
-def slow_readers(quick: bool) -> Table:
+def slow_readers(quick: bool) -> list[Sheet]:
     seconds = 16.0 if quick else 80.0
-    table = Table(title="a reader beside one that stalls 0.95 s of each second: events/s")
-    for column in ("both read", "one stalls", "lost"):
-        table.add_column(column, justify="right")
+    sheet = Sheet(
+        "slow-reader",
+        "a reader beside one that stalls 0.95 s of each second: events/s",
+        1,
+        Column("reader"),
+        Column("both read", ",.0f", "more"),
+        Column("one stalls", ",.0f", "more"),
+        Column("lost", ".1%", "less"),
+    )
     result = attempt(slow_reader.slow_reader, seconds)
     if isinstance(result, str):
-        table.add_row(result)
+        sheet.leave_out("topicweave", result)
     else:
-        table.add_row(f"{result.alone:,.0f}", f"{result.beside:,.0f}", f"{result.lost:.1%}")
-    return table
+        sheet.add("topicweave", result.alone, result.beside, result.lost)
+    return [sheet]
 
 
-def starts(quick: bool) -> Table:
+def starts(quick: bool) -> list[Sheet]:
     runs = 3 if quick else 10
-    table = Table(title=f"from the command to a listening node, {runs} runs: seconds")
-    for column in ("median", "slowest"):
-        table.add_column(column, justify="right")
+    columns = Column("median", ".2f", "less"), Column("slowest", ".2f", "less")
+    title = f"from the command to a listening node, {runs} runs: seconds"
+    sheet = Sheet("start", title, 1, Column("command"), *columns)
     result = attempt(start.start_times, runs)
-    table.add_row(result) if isinstance(result, str) else table.add_row(*start.told(result))
-    return table
+    if isinstance(result, str):
+        sheet.leave_out("topicweave node", result)
+    else:
+        sheet.add("topicweave node", statistics.median(result), result[-1])
+    return [sheet]
 
 
-def mqtt_doors(quick: bool) -> Table:
+def mqtt_doors(quick: bool) -> list[Sheet]:
     count, clients = (2_000, 100) if quick else (50_000, 1000)
-    table = Table(
-        title=f"MQTT clients at one node and at Mosquitto, {count:,} messages of 128 bytes: deliveries/s"
+    bursts = Sheet(
+        "mqtt",
+        f"MQTT clients, {count:,} messages of 128 bytes",
+        2,
+        Column("messages"),
+        Column("server"),
+        Column("arrived", ".1%", "more"),
+        Column("deliveries/s", ",.0f", "more"),
+        Column("CPU µs per delivery", ".1f", "less"),
     )
-    for column in ("", "node", "Mosquitto", "node / Mosquitto", "CPU of the node / of Mosquitto"):
-        table.add_column(column, justify="right" if column else "left")
-    for qos in (0, 1):
-        for subscribers in (1, 10):
-            found = [
-                attempt(mqtt.fan_out, name, subscribers, count // subscribers, qos) for name in mqtt.SERVERS
-            ]
-            table.add_row(f"QoS {qos}, 1 to {subscribers}", *_beside(found))
-    crowds = [attempt(mqtt.crowd, name, clients, count) for name in mqtt.SERVERS]
-    title = f"{clients:,} clients, a topic each"
-    if any(isinstance(one, str) for one in crowds):
-        table.add_row(title, *map(str, crowds))
-        return table
-    node, other = crowds
-    table.add_row(title, *_beside([node.rate, other.rate]))
-    joins = (f"{node.joins:,.0f}", f"{other.joins:,.0f}", f"{node.joins / other.joins:.2f}")
-    table.add_row("they connect and subscribe, per second", *joins)
-    sizes = (f"{node.megabytes:.0f}", f"{other.megabytes:.0f}", f"{node.megabytes / other.megabytes:.1f}")
-    table.add_row("MB of the server", *sizes)
-    return table
+    crowds = Sheet(
+        "mqtt crowd",
+        f"{clients:,} MQTT clients",
+        1,
+        Column("server"),
+        Column("connect and subscribe, per second", ",.0f", "more"),
+        Column("MB of the server", ".0f", "less"),
+    )
+    for name in mqtt.SERVERS:
+        found = [
+            (f"QoS {qos}, 1 to {readers}", attempt(mqtt.fan_out, name, readers, count // readers, qos))
+            for qos in (0, 1)
+            for readers in (1, 10)
+        ]
+        crowd = attempt(mqtt.crowd, name, clients, count)
+        if isinstance(crowd, str):
+            crowds.leave_out(name, crowd)
+        else:
+            crowds.add(name, crowd.joins, crowd.megabytes)
+        found.append((f"{clients:,} clients, a topic each", getattr(crowd, "rate", crowd)))
+        for what, rate in found:
+            if isinstance(rate, str):
+                bursts.leave_out(f"{what}, {name}", rate)
+            else:
+                bursts.add(what, name, *rate)
+    return [bursts, crowds]
 
 
-def _beside(found: list[Any]) -> tuple[str, ...]:
-    node, other = found
-    if isinstance(node, str) or isinstance(other, str):
-        return str(node), str(other)
-    cells = [
-        f"{one.per_second:,.0f}" + ("" if one.arrived == 1 else f" ({one.arrived:.1%})") for one in found
-    ]
-    processor = f"{node.processor / other.processor:.1f}" if other.processor else ""
-    return (*cells, f"{node.per_second / other.per_second:.2f}", processor)
-
-
-PARTS = {
+PARTS: dict[str, Callable[[bool], list[Sheet]]] = {
     "mesh": meshes,
     "fan-out": fan_outs,
     "topics": many_topics,
@@ -182,9 +204,10 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that they work")
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=WIDTH, highlight=False)
     for part in options.parts or PARTS:
-        console.print(PARTS[part](options.quick))
+        for sheet in PARTS[part](options.quick):
+            console.print(sheet.shown())
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.live.figures import SIZE
 
@@ -26,13 +26,18 @@ PATIENCE = 120.0
 SILENCE = 10.0
 
 
-def _finish(queue: Any, subscribers: int, began: float, events: int) -> str:
-    """Deliveries per second, once all subscribers have told when they had their last event, and how many they got."""
+class Rate(NamedTuple):
+    per_second: float
+    """Deliveries, at all subscribers together."""
+    arrived: float
+    """Share of the deliveries due."""
+
+
+def _finish(queue: Any, subscribers: int, began: float, events: int) -> Rate:
+    """Once all subscribers have told when they had their last event, and how many they got."""
     told = [queue.get(timeout=PATIENCE) for _ in range(subscribers)]
     delivered = sum(count for _, count in told)
-    rate = delivered / (max(end for end, _ in told) - began)
-    short = "" if delivered == subscribers * events else f" ({delivered / subscribers / events:.1%} arrived)"
-    return f"{rate:,.0f}{short}"
+    return Rate(delivered / (max(end for end, _ in told) - began), delivered / subscribers / events)
 
 
 def _processes(
@@ -106,7 +111,7 @@ def _topicweave_subscriber(
     run(main)
 
 
-def topicweave_signed(subscribers: int, events: int) -> str:
+def topicweave_signed(subscribers: int, events: int) -> Rate:
     """With keys: mutual TLS on each link, and each event signed and verified."""
     from topicweave.live.authority import issue, new_swarm
 
@@ -117,11 +122,11 @@ def topicweave_signed(subscribers: int, events: int) -> str:
         return topicweave(subscribers, events, swarm)
 
 
-def topicweave(subscribers: int, events: int, folder: Path | None = None) -> str:
+def topicweave(subscribers: int, events: int, folder: Path | None = None) -> Rate:
     import topicweave as library
     from topicweave.live.node import run
 
-    results: list[str] = []
+    results: list[Rate] = []
 
     async def main() -> None:
         numbers = multiprocessing.get_context("spawn").Queue()
@@ -171,7 +176,7 @@ def _nats_subscriber(url: str, events: int, queue: Any, ready: Event) -> None:
     uvloop.run(main())
 
 
-def nats(subscribers: int, events: int) -> str:
+def nats(subscribers: int, events: int) -> Rate:
     import nats as library
     import uvloop
 
@@ -182,7 +187,7 @@ def nats(subscribers: int, events: int) -> str:
     port = "42223"
     running = subprocess.Popen([server, "-a", "127.0.0.1", "-p", port], stderr=subprocess.DEVNULL)
     _wait_for_port(int(port))
-    results: list[str] = []
+    results: list[Rate] = []
 
     async def main() -> None:
         client = await library.connect(
@@ -228,7 +233,7 @@ def _zmq_subscriber(address: str, events: int, queue: Any, ready: Event) -> None
     queue.put((time.monotonic(), events))
 
 
-def pyzmq(subscribers: int, events: int) -> str:
+def pyzmq(subscribers: int, events: int) -> Rate:
     import zmq
 
     socket = zmq.Context().socket(zmq.PUB)

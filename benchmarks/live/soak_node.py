@@ -21,6 +21,7 @@ from topicweave.live import Gap, LiveNode, LogLimits, Settings
 from topicweave.live.clock import Clock
 from topicweave.live.health import health, view
 from topicweave.live.node import run
+from topicweave.testing.full_disk import limit_pages
 
 TOPIC = "soak"
 
@@ -90,7 +91,7 @@ async def main(folder: Path, name: str, listen: str, seeds: list[str], rate: flo
     async def bend() -> None:
         while True:
             if bends.look() and node.disk is not None:
-                await node.disk.read(node.disk.store.limit_pages, int(bends.told.get("pages", 0)))
+                await node.disk.read(limit_pages, node.disk.store, int(bends.told.get("pages", 0)))
             await asyncio.sleep(0.2)
 
     reading = asyncio.create_task(read())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import time
@@ -29,7 +28,3 @@ def start_times(runs: int) -> list[float]:
         if "listen" not in line:
             raise RuntimeError(f"the node said {line!r}")
     return sorted(times[1:])
-
-
-def told(times: list[float]) -> tuple[str, str]:
-    return f"{statistics.median(times):.2f}", f"{times[-1]:.2f}"

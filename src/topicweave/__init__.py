@@ -1,10 +1,12 @@
 """Topicweave: brokerless, topic-based publish/subscribe for nodes that each want many topics.
 
-import topicweave
+Example:
 
-result = topicweave.compare("my.csv", systems=["spidercast", "vitis"], seeds=3)
-result.table(); result.to_pandas(); result.report("report.html")
-topicweave.advise("my.csv", max_degree=20).node_toml
+    import topicweave
+
+    result = topicweave.compare("my.csv", systems=["spidercast", "vitis"], seeds=3)
+    result.table(); result.to_pandas(); result.report("report.html")
+    topicweave.advise("my.csv", max_degree=20).node_toml
 """
 
 from importlib import import_module

@@ -186,7 +186,7 @@ class Node(ABC):
         self._receivers[type(message)](sender, message)
 
     def receive_run(self, sender: NodeId, messages: Sequence[EventMessage]) -> Onward | None:
-        """Take a run: messages of one kind, with consecutive events of one publisher on one topic that
+        """Take a burst: messages of one kind, with consecutive events of one publisher on one topic that
         crossed the same number of links.
 
         A node that can take note of all of them at once returns what to do with them. It returns None if it

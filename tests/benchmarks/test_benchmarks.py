@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
-from benchmarks.sheet import WIDTH, Column, Sheet
+from benchmarks.sheet import Column, Sheet
+from tests.benchmarks.sheets import assert_whole
 
 pytest.importorskip("duckdb")
 pytest.importorskip("simpy")
 
 from benchmarks.__main__ import BENCHMARKS
-
-
-def printed(sheet: Sheet) -> str:
-    console = Console(width=WIDTH, file=io.StringIO())
-    console.print(sheet.shown())
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-def assert_whole(sheet: Sheet) -> None:
-    """Every word of every heading and cell stands in what is printed, within the width."""
-    text = printed(sheet)
-    assert max(map(len, text.splitlines())) <= WIDTH
-    words = set(text.split())
-    for column in sheet.columns:
-        assert set(column.heading.split()) <= words, column.heading
-    for row in sheet.rows:
-        for cell, column in zip(row, sheet.columns, strict=True):
-            if cell is not None:
-                assert set(format(cell, column.form).split()) <= words, cell
 
 
 @pytest.mark.bench
@@ -50,6 +28,18 @@ def test_headings_take_lines_and_texts_make_room() -> None:
     sheet = Sheet("sheet", "a title", 1, Column("what was done"), *numbers)
     sheet.add("a text that goes on for so long that it needs lines of its own", *[1_000_000] * 4, None)
     assert_whole(sheet)
+
+
+def test_a_table_to_paste() -> None:
+    sheet = Sheet("sheet", "a title", 1, Column("what"), Column("how many", ",d"), Column("share", ".1%"))
+    sheet.add("one", 1234, 0.25)
+    sheet.leave_out("other", "not there")
+    assert sheet.markdown().splitlines() == [
+        "| what | how many | share |",
+        "|---|---:|---:|",
+        "| one | 1,234 | 25.0% |",
+        "| other | – | – |",
+    ]
 
 
 def test_a_row_has_a_cell_for_each_column() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree
 
 import networkx as nx
@@ -63,3 +64,42 @@ def test_more_links_make_shorter_ways() -> None:
     points = list(sketch(workload, (6.0, 8.0)))
     assert [round(links) for links, _ in points[1:]] == [6, 8]
     assert [far for _, far in points] == sorted((far for _, far in points), reverse=True)
+
+
+@pytest.mark.bench
+def test_points_are_measured_once_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "TABLE": tmp_path / "fronts.csv",
+        "PICTURES": tmp_path,
+        "OUT": tmp_path / "runs",
+        "NODES": 30,
+        "SETTINGS": {"spidercast": ("", "k_greedy=2")},
+        "FEWEST": 2,
+    }.items():
+        monkeypatch.setattr(fronts, name, value)
+    for _ in range(2):
+        fronts.run(["rss"], ["spidercast"], seconds=600.0)
+        rows = fronts.read()
+        ours = {row["setting"]: float(row["degree_mean"]) for row in rows if row["system"] == "spidercast"}
+        assert ours.keys() == {"", "k_greedy=2"}
+        assert ours["k_greedy=2"] < ours[""]
+        assert sum(row["system"] == fronts.SKETCH for row in rows) >= 2
+    fronts.draw()
+    for kind in ("hops", "control"):
+        drawn = ElementTree.fromstring((tmp_path / f"fronts-rss-{kind}.svg").read_text())
+        assert len(drawn.findall(f"{SVG}circle/{SVG}title")) == 2
+
+
+def test_rows_of_settings_that_are_gone_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fronts, "TABLE", tmp_path / "fronts.csv")
+
+    def row(system: str, setting: str, links: str) -> fronts.Row:
+        about = {"workload": "rss", "system": system, "setting": setting, "degree_mean": links}
+        return dict.fromkeys(fronts.HEADINGS, "") | about
+
+    monkeypatch.setitem(fronts.SETTINGS, "weave", ("", "old=1"))
+    fronts.keep([row("weave", "", "9"), row("weave", "old=1", "8"), row(fronts.SKETCH, "7.0", "7")])
+    monkeypatch.setitem(fronts.SETTINGS, "weave", ("", "new=1"))
+    fronts.keep([row("weave", "", "10")])
+    kept = [(one["system"], one["setting"], one["degree_mean"]) for one in fronts.read()]
+    assert kept == [(fronts.SKETCH, "7.0", "7"), ("weave", "", "10")]

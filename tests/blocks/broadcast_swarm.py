@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import count
 
 import networkx as nx
@@ -45,22 +45,30 @@ class Swarm:
         wants: dict[NodeId, set[TopicId]] | None = None,
         parameters: BroadcastTreeParameters | None = None,
         loss: float = 0.0,
+        elsewhere: Callable[[NodeId, NodeId, list[NodeId]], tuple[NodeId, ...]] | None = None,
     ) -> None:
+        """elsewhere: (node, source, its links) -> who of those surely gets an event of this source from others"""
         self.net = VirtualNetwork(loss=loss, record=True)
         self.graph = graph.copy()
         self.wants = wants or {node: {NEWS} for node in graph}
         self.got: dict[NodeId, list[Event]] = {node: [] for node in graph}
+        self._elsewhere = elsewhere
         self.trees = {node: self._tree(node, parameters) for node in graph}
         self._sequences: defaultdict[tuple[NodeId, TopicId], count[int]] = defaultdict(count)
 
     def _tree(self, node: NodeId, parameters: BroadcastTreeParameters | None) -> BroadcastTree:
-        world = self.net.world(node)
+        world, elsewhere = self.net.world(node), self._elsewhere
+
+        def links(topic: TopicId) -> list[NodeId]:
+            return [peer for peer in self.graph[node] if topic in self.wants[peer]]
+
         tree = BroadcastTree(
             world,
-            lambda topic: [peer for peer in self.graph[node] if topic in self.wants[peer]],
+            links,
             lambda topic: topic in self.wants[node],
             self.got[node].append,
             parameters,
+            elsewhere and (lambda topic, source: elsewhere(node, source, links(topic))),
         )
         world.use(tree)
         return tree

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from topicweave.blocks.topic_directory import DirectoryParameters, rules
-from topicweave.blocks.topic_directory.messages import Beat
+from topicweave.blocks.topic_directory.messages import Beat, Release
 from topicweave.blocks.topic_directory.ring import HomesRing
 from topicweave.model.ids import RING_SIZE, NodeId
 from topicweave.testing.network import VirtualNetwork
@@ -47,3 +47,42 @@ class RemembersAgainstRules(RuleBasedStateMachine):
 
 TestRemembersAgainstRules = RemembersAgainstRules.TestCase
 TestRemembersAgainstRules.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+
+
+def test_who_takes_the_others_for_fewer_lets_go_of_some() -> None:
+    """Six close neighbours make it take them for many, and many have it as their finger. Then these neighbours go."""
+    network = VirtualNetwork(1, record=True)
+    ring = HomesRing(network.world(OWN), OWN, PARAMETERS, lambda: None, lambda: None, lambda _peer: None)
+    close = [OWN + step for step in (-3, -2, -1, 1, 2, 3)]
+    for peer in close:
+        ring._receive_beat(peer, Beat(None, answer=True))
+    assert ring.nodes > 1 << 60
+    fans = [fan for fan in EVERYBODY if fan != OWN]
+    for fan in fans:
+        ring._receive_beat(fan, Beat(None, finger=True))
+    assert ring.contacts() == {*close, *fans}
+    for peer in close:
+        ring.remove(peer)
+        assert len(ring.contacts()) <= rules.most_contacts(ring.nodes)
+    for peer in (8 * RING_SIZE // 17, 10 * RING_SIZE // 17):
+        ring._receive_beat(peer, Beat(None, answer=True))
+        assert len(ring.contacts()) <= rules.most_contacts(ring.nodes)
+    told = [sent.receiver for sent in network.log if isinstance(sent.message, Release)]
+    assert told
+    assert set(told).isdisjoint(ring.contacts())
+
+
+def test_a_finger_that_is_next_to_a_node_after_a_death_becomes_its_neighbour() -> None:
+    """At once: the finger takes the node for its neighbour already, and its signs of life name nobody."""
+    network = VirtualNetwork(1, record=True)
+    ring = HomesRing(network.world(OWN), OWN, PARAMETERS, lambda: None, lambda: None, lambda _peer: None)
+    near = [OWN + step * 1000 for step in (-3, -2, -1, 1, 2, 3)]
+    for peer in near:
+        ring._receive_beat(peer, Beat(None, answer=True))
+    finger = OWN + 4000
+    ring._fingers[0] = finger
+    ring.remove(OWN + 2000)
+    asked = [sent.receiver for sent in network.log if isinstance(sent.message, Beat)]
+    assert asked == [finger]
+    ring._receive_beat(finger, Beat((OWN,), answer=True))
+    assert ring.after == [OWN + 1000, OWN + 3000, finger]

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.blocks.test_ring import RingNode, ring_of
+from tests.blocks.ring.test_ring import RingNode, ring_of
 from topicweave.blocks.growing_ids import position_of
 from topicweave.blocks.harmonic_links import as_point
 from topicweave.blocks.interest_samples import (
@@ -23,7 +23,7 @@ from topicweave.blocks.interest_samples import (
     choose_guides,
     combine,
 )
-from topicweave.blocks.ring_messages import Contact
+from topicweave.blocks.ring.messages import Contact
 from topicweave.model.ids import RING_SIZE, TopicId
 from topicweave.port import Message, TimerKey
 from topicweave.testing import VirtualNetwork

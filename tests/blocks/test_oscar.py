@@ -10,11 +10,12 @@ import pytest
 
 from topicweave.blocks.growing_ids import Place, position_of
 from topicweave.blocks.oscar import Oscar, OscarParameters, clockwise_median, most_similar, partition_bounds
-from topicweave.blocks.ring import Ring, RingParameters
-from topicweave.blocks.ring_messages import Contact
+from topicweave.blocks.ring.messages import Contact
+from topicweave.blocks.ring.parameters import RingParameters
+from topicweave.blocks.ring.ring import Ring
 from topicweave.bulk.magnet.engine import build_overlay
 from topicweave.bulk.magnet.plan import Converged
-from topicweave.bulk.magnet.trees import links, mean_hops
+from topicweave.bulk.magnet.trees import links, route_hops
 from topicweave.model.ids import RING_SIZE, Interest
 from topicweave.model.workload import Workload
 from topicweave.port import TimerKey
@@ -105,7 +106,7 @@ def test_by_messages_routes_are_short_and_in_degrees_balanced(skewed: bool) -> N
     assert np.std(fans) < 4.0
     assert max(fans) < 20
     # As the array form has it, within what so few nodes scatter.
-    expected = mean_hops(array_overlay(120, 6.0), seed=1)
+    expected = route_hops(array_overlay(120, 6.0), seed=1)
     assert hops(nodes, random.Random(2)) == pytest.approx(expected, rel=0.15)
 
 
@@ -148,7 +149,7 @@ def test_hops_grow_as_the_square_of_the_logarithm_over_the_fingers() -> None:
     ratio = {}
     for nodes in (1000, 3000, 10_000):
         for fingers in (4.0, 8.0):
-            found = mean_hops(array_overlay(nodes, fingers), seed=1)
+            found = route_hops(array_overlay(nodes, fingers), seed=1)
             ratio[nodes, fingers] = found / (np.log2(nodes) ** 2 / fingers)
     for fingers in (4.0, 8.0):
         values = [ratio[nodes, fingers] for nodes in (1000, 3000, 10_000)]

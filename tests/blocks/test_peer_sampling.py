@@ -74,9 +74,8 @@ def test_cyclon_has_even_in_degrees(seed: int) -> None:
     nodes = swarm(net, Cyclon, 500, star)
     net.run(40)
     in_degrees = [degree for _, degree in graph(nodes).in_degree()]
-    assert (
-        statistics.mean(in_degrees) >= PARAMS.view_size - 1
-    )  # the place of the partner under way may be empty
+    # The place of the partner under way may be empty.
+    assert statistics.mean(in_degrees) >= PARAMS.view_size - 1
     assert statistics.pstdev(in_degrees) < 0.7 * math.sqrt(PARAMS.view_size)
     assert min(in_degrees) > 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from topicweave.blocks.topic_directory import DirectoryParameters
 from topicweave.blocks.topic_directory.announcer import SLOTS, Announcer
-from topicweave.blocks.topic_directory.messages import LEADS, WANTS_CONTACTS, Told
+from topicweave.blocks.topic_directory.messages import CALL_ME, LEADS, WANTS_CONTACTS, Told
 from topicweave.testing import VirtualNetwork
 
 PARAMETERS = DirectoryParameters()
@@ -99,3 +99,55 @@ def test_who_knows_all_that_there_are_asks_seldom_until_it_loses_one(
     assert max(later - earlier for earlier, later in pairwise(said)) <= PARAMETERS.renew + PARAMETERS.tick
     announcer.lacks(TOPIC)
     assert announcer.due()[0].flags[0] & WANTS_CONTACTS
+
+
+@pytest.mark.parametrize("again", [1000.0, 3600.0])
+def test_a_hot_topic_does_not_prolong_what_is_said_of_a_rare_one(again: float) -> None:
+    """A record that outlives its subscriber is named in vain; and a home that lies speaks for its own topic only."""
+    network = VirtualNetwork(seed=1)
+    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: PARAMETERS.enough)
+    hot, rare = TOPIC, TOPIC + 1
+    announcer.set_topics(frozenset({hot, rare}))
+    announcer.told(Told(5, hot, (), 4000, again))
+    said: dict[int, list[float]] = {hot: [], rare: []}
+    terms: dict[int, set[float]] = {hot: set(), rare: set()}
+    for second in range(9000):
+        network.run(until=float(second))
+        for one in announcer.due():
+            for topic in one.topics:
+                said[topic].append(second)
+                terms[topic].add(one.term)
+    assert terms[rare] == {PARAMETERS.lasts * PARAMETERS.renew}
+    assert (
+        max(later - earlier for earlier, later in pairwise(said[rare])) <= PARAMETERS.renew + PARAMETERS.tick
+    )
+    assert PARAMETERS.lasts * again <= min(terms[hot]) <= max(terms[hot]) <= 1.25 * PARAMETERS.lasts * again
+    assert max(later - earlier for earlier, later in pairwise(said[hot])) < min(terms[hot])
+
+
+def test_what_is_said_of_many_hot_topics_falls_into_few_announcements() -> None:
+    """However different the times are that their homes named."""
+    network = VirtualNetwork(seed=1)
+    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: PARAMETERS.enough)
+    announcer.set_topics(frozenset(range(1000)))
+    for topic in range(1000):
+        announcer.told(Told(5, topic, (), 4 * topic, float(60 + topic)))
+    said = announcer.due()
+    assert sorted(topic for one in said for topic in one.topics) == list(range(1000))
+    assert all(one.term >= PARAMETERS.lasts * (60 + topic) for one in said for topic in one.topics)
+    assert len(said) <= 15
+
+
+def test_who_could_not_reach_somebody_says_so_until_it_is_answered() -> None:
+    network = VirtualNetwork(seed=1)
+    announcer = Announcer(network.world(5), 5, PARAMETERS, known=lambda _topic: 0)
+    announcer.set_topics(frozenset({TOPIC}))
+    assert announcer.due()[0].flags[0] == WANTS_CONTACTS
+    announcer.told(Told(5, TOPIC, (), 20, PARAMETERS.renew))
+    announcer.lacks(TOPIC, unreached=True)
+    assert announcer.due()[0].flags[0] == WANTS_CONTACTS | CALL_ME
+    network.run(until=PARAMETERS.ask_timeout + 1.0)
+    assert announcer.due()[0].flags[0] == WANTS_CONTACTS | CALL_ME, "the answer was lost"
+    announcer.told(Told(5, TOPIC, (), 20, PARAMETERS.renew))
+    announcer.lacks(TOPIC)
+    assert announcer.due()[0].flags[0] == WANTS_CONTACTS

@@ -10,12 +10,14 @@ from itertools import pairwise
 
 import pytest
 
-from tests.blocks.directory_swarm import Swarm
+from tests.blocks.directory_swarm import DirectoryNode, Swarm
 from topicweave.blocks.interest_index import InterestIndex
-from topicweave.blocks.topic_directory import DirectoryParameters, Parts, carrier, rules
+from topicweave.blocks.topic_directory import DirectoryParameters, Parts, TopicDirectory, carrier, rules
+from topicweave.blocks.topic_directory.announcer import Announcer
 from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, _Waiting, loads
-from topicweave.blocks.topic_directory.home import Home
+from topicweave.blocks.topic_directory.home import MOST_ASKERS, Home
 from topicweave.blocks.topic_directory.messages import (
+    CALL_ME,
     LEADS,
     WANTS_CONTACTS,
     WITHDRAWS,
@@ -27,9 +29,12 @@ from topicweave.blocks.topic_directory.messages import (
     TopicContact,
     Unanswered,
 )
-from topicweave.model.ids import RING_SIZE, successor
+from topicweave.blocks.topic_directory.proofs import BroughtProofs
+from topicweave.blocks.topic_directory.ring import HomesRing
+from topicweave.model.ids import RING_SIZE, NodeId, TopicId, successor
 from topicweave.model.workload import Workload
 from topicweave.port import Message
+from topicweave.sim.churn import Change
 from topicweave.sim.host import Host
 from topicweave.sim.network import Network
 from topicweave.workloads.catalogue import build
@@ -93,6 +98,42 @@ def test_a_home_names_those_who_announced_and_tells_them_of_the_newcomer() -> No
         (5, [6]),
     ]
     assert [answer.audience for answer in told] == [1, 1]
+
+
+def test_who_could_not_reach_somebody_is_named_to_all_whom_the_answer_names() -> None:
+    """However many subscribers there are: otherwise one that others could reach would stay alone."""
+    keeper = home()
+    for subscriber in range(50, 80):
+        keeper.announced(announcement(subscriber), now=0.0)
+    keeper.announced(announcement(6), now=0.0)
+    again = keeper.announced(announcement(6, WANTS_CONTACTS), now=1.0)
+    assert [answer.to for answer in again] == [6], "who only asks again is known already"
+    answer, *others = keeper.announced(announcement(6, WANTS_CONTACTS | CALL_ME), now=2.0)
+    assert answer.to == 6
+    assert len(answer.contacts) == PARAMETERS.contacts
+    assert [other.to for other in others] == [contact.id for contact in answer.contacts]
+    assert {contact.id for other in others for contact in other.contacts} == {6}
+
+
+def test_a_newcomer_that_could_not_reach_somebody_is_named_to_each_once() -> None:
+    keeper = home()
+    for subscriber in range(50, 80):
+        keeper.announced(announcement(subscriber), now=0.0)
+    answer, *others = keeper.announced(announcement(6, WANTS_CONTACTS | CALL_ME), now=2.0)
+    assert sorted(other.to for other in others) == sorted(contact.id for contact in answer.contacts)
+
+
+def test_there_is_a_bound_to_whom_a_home_tells_of_those_who_ask_for_it() -> None:
+    """One that says all the time that it could not reach anybody, under any names, makes it send no more."""
+    keeper = home()
+    for subscriber in range(50, 80):
+        keeper.announced(announcement(subscriber), now=0.0)
+    told = 0
+    for second in range(100):
+        for subscriber in range(50, 70):
+            answers = keeper.announced(announcement(subscriber, WANTS_CONTACTS | CALL_ME), now=float(second))
+            told += sum(answer.to != subscriber for answer in answers)
+    assert 99 * PARAMETERS.budget <= told <= (25 + 100) * PARAMETERS.budget
 
 
 def test_an_answer_names_somebody_lower_if_there_is_one() -> None:
@@ -232,6 +273,28 @@ def test_every_asker_has_a_budget() -> None:
     assert keeper.announced(announcement(7, WANTS_CONTACTS), 1.0)
 
 
+def test_who_spent_its_budget_gets_no_other_because_many_ask() -> None:
+    """Neither when the home looks through the budgets, nor when it knows as many askers as it may."""
+    keeper, now = home(), 1.0
+    keeper.announced(announcement(5), now)
+
+    def answered(asker: int) -> int:
+        return sum(told.to == asker for told in keeper.announced(announcement(asker, WANTS_CONTACTS), now))
+
+    assert sum(answered(6) for _ in range(1000)) == 25 * PARAMETERS.budget
+    for asker in range(1000, 1000 + 2 * MOST_ASKERS):
+        assert answered(asker) == 1
+    assert len(keeper._budgets) <= MOST_ASKERS
+    assert answered(6) == 0
+    now += 1.0
+    keeper.sweep(now)
+    assert sum(answered(6) for _ in range(1000)) == PARAMETERS.budget
+    now += 25.0
+    keeper.sweep(now)
+    assert not keeper._budgets, "all is as if nobody had asked"
+    assert sum(answered(6) for _ in range(1000)) == 25 * PARAMETERS.budget
+
+
 def test_records_pass_from_home_to_home_with_what_is_left_of_their_term() -> None:
     keeper, heir = home(), home()
     keeper.announced(announcement(5, LEADS, term=100.0), now=0.0)
@@ -369,9 +432,12 @@ def test_a_publisher_that_does_not_subscribe_learns_who_does() -> None:
     assert one.view.subscribers(TOPIC).tolist() == [], "who publishes does not subscribe"
 
 
-@pytest.mark.parametrize("nodes", [400, pytest.param(1000, marks=pytest.mark.seeds)])
-def test_two_converged_rings_become_one(nodes: int) -> None:
-    """Half of the nodes know one seed, half another; then one node of the first half hears of one of the other."""
+@pytest.mark.parametrize("way", ["both ways", "candidates", "look-around"])
+@pytest.mark.parametrize("nodes", [120, pytest.param(1000, marks=pytest.mark.seeds)])
+def test_two_converged_rings_become_one(nodes: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the nodes know one seed, half another; then one node of the first half hears of one of the other,
+    by gossip. Each way alone is enough: candidates that gossip brings, or looking around by a random peer.
+    """
     workload = build("rare", 1, nodes=nodes, popular_topics=1, popular=0, rare=1)
     swarm = Swarm(workload)
     simulation = swarm.simulation
@@ -379,7 +445,7 @@ def test_two_converged_rings_become_one(nodes: int) -> None:
     def contacts(newcomer: int) -> list[int]:
         return [simulation.hosts[newcomer % 2].name] if newcomer > 1 else []
 
-    simulation._contacts = contacts  # type: ignore[method-assign]  # the test's own
+    monkeypatch.setattr(simulation, "_contacts", contacts)
     swarm.run(20.0)
     halves = [{host.name for host in simulation.hosts[first::2]} for first in (0, 1)]
     for index in simulation.up():
@@ -387,17 +453,21 @@ def test_two_converged_rings_become_one(nodes: int) -> None:
             "two rings, interleaved"
         )
     assert swarm.misplaced() > 0.8 * nodes, "most have somebody of the other half among the next three"
-    stranger = simulation.node(0)
-    stranger.start([simulation.hosts[1].name])
+    if way == "candidates":
+        monkeypatch.setattr(HomesRing, "_look_around", lambda _ring, _now: None)
+    elif way == "look-around":
+        monkeypatch.setattr(TopicDirectory, "candidates", lambda _directory, _peers: None)
+    [first] = [node for node in swarm.nodes() if node.id == simulation.hosts[0].name]
+    first.view.sampling.start([simulation.hosts[1].name])
     seconds = 0
-    while swarm.misplaced() and seconds < 60:
+    while swarm.misplaced() and seconds < 120:
         swarm.run(5.0)
         seconds += 5
     assert swarm.misplaced() == 0
-    while swarm.unknown() and seconds < 120:
+    while way == "both ways" and swarm.unknown() and seconds < 180:
         swarm.run(5.0)
         seconds += 5
-    assert swarm.unknown() == 0
+    assert way != "both ways" or swarm.unknown() == 0
 
 
 def test_a_run_is_a_function_of_its_seed() -> None:
@@ -563,3 +633,158 @@ def test_what_one_message_names_is_learned_at_once(monkeypatch: pytest.MonkeyPat
     node.receive(999, Carry(1, told=told))
     assert sorted(put) == sorted(others)
     assert all(node.view.interest_of(peer) >= node.subscriptions for peer in others)
+
+
+def test_a_home_that_lost_its_memory_asks_its_neighbours_for_their_records() -> None:
+    """It is back before anybody missed it: to its neighbours the ring is as it was, and nobody takes over."""
+    swarm = Swarm(Workload.from_lists({f"n{number}": [f"other{number}"] for number in range(30)}))
+    swarm.run(40.0)
+    home_node = swarm.home_of(TOPIC)
+    first, second = [node for node in swarm.nodes() if node is not home_node][:2]
+    first.subscribe(TOPIC)
+    swarm.run(10.0)
+    assert home_node.directory.home.subscribers(TOPIC) == [first.id]
+    [index] = [host.index for host in swarm.simulation.hosts if host.name == home_node.id]
+    swarm.simulation.stop(index, orderly=False)
+    swarm.simulation.plan([Change(swarm.simulation.now + 1.0, index, up=True)])
+    swarm.run(8.0)
+    assert swarm.home_of(TOPIC).id == home_node.id
+    assert swarm.home_of(TOPIC) is not home_node, "another life"
+    assert swarm.home_of(TOPIC).directory.home.subscribers(TOPIC) == [first.id]
+    second.subscribe(TOPIC)
+    swarm.run(5.0)
+    assert second.view.subscribers(TOPIC).tolist() == [first.id]
+
+
+@pytest.mark.parametrize("nodes", [30, 60, 120])
+def test_membership_contacts_are_bounded_at_every_node_and_time(nodes: int) -> None:
+    """By the number of nodes as each estimates it; also while they join, and after a crash."""
+    swarm = Swarm(build("rare", 1, nodes=nodes))
+    for second in range(70):
+        swarm.run(1.0)
+        if second == 40:
+            for index in random.Random(1).sample(swarm.simulation.up(), nodes // 10):
+                swarm.simulation.stop(index, orderly=False)
+        mean = 0.0
+        for node in swarm.nodes():
+            ring = node.directory.ring
+            assert len(ring.contacts()) <= rules.most_contacts(ring.nodes)
+            mean += len(ring.contacts()) / len(swarm.nodes())
+        assert mean <= 6 + 2 * math.log2(len(swarm.nodes()) or 1), "the column `membership_contacts`"
+
+
+def test_a_new_leader_counts_after_two_lifetimes_of_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It speaks after the first, for who joins leads itself for a while; the home waits for the second. The others
+    of its part say nothing about that but with their renewals.
+    """
+    said = _announcements(monkeypatch)
+    lifetime = 8.0
+    swarm = Swarm(Workload.from_lists({f"n{number:02d}": ["shared"] for number in range(12)}))
+    swarm.run(11.0)
+    sides = [swarm.nodes()[first::2] for first in (0, 1)]
+    introduced: list[tuple[float, int | None]] = []
+
+    def parts_of(node: DirectoryNode, side: list[DirectoryNode]) -> Parts:
+        def leader(_topic: TopicId) -> NodeId:
+            return min(member.id for member in side)
+
+        def leading() -> list[TopicId]:
+            return sorted(node.subscriptions) if leader(0) == node.id else []
+
+        def met(_topic: TopicId, _peer: NodeId, label: NodeId | None) -> None:
+            introduced.append((swarm.simulation.now, label))
+
+        return Parts(lifetime, leader, leading, met)
+
+    for side in sides:
+        for node in side:
+            node.view.serve(parts_of(node, side))
+    swarm.run(60.0)
+    leader = min(sides[0], key=lambda node: node.id)
+    assert leader.id in {label for _, label in introduced}
+    [index] = [host.index for host in swarm.simulation.hosts if host.name == leader.id]
+    swarm.simulation.stop(index, orderly=False)
+    sides[0].remove(leader)
+    for node in sides[0]:
+        node.peer_lost(leader.id)
+    crashed, heir = swarm.simulation.now, min(node.id for node in sides[0])
+    swarm.run(60.0)
+    first = min(moment for moment, label in introduced if label == heir)
+    assert 2 * lifetime <= first - crashed < 2 * lifetime + PARAMETERS.introduce_every
+    others = [node.id for side in sides for node in side if node.id not in (heir, min(n.id for n in side))]
+    assert {node for node, _, flags in said if flags & LEADS and node in [n.id for n in sides[0]]} == {heir}
+    first_said = min(moment for node, moment, flags in said if node == heir and flags & LEADS)
+    assert lifetime <= first_said - crashed < lifetime + 4 * PARAMETERS.tick
+    for other in others:
+        moments = [moment for node, moment, _ in said if node == other]
+        assert moments[-1] > crashed
+        pauses = [later - earlier for earlier, later in pairwise(moments) if later > crashed]
+        assert min(pauses) >= 0.7 * PARAMETERS.renew, "nobody but the new leader hurries"
+
+
+def _announcements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[NodeId, float, int]]:
+    """Who announces when, with what flags: a list that grows as a run goes on."""
+    said: list[tuple[NodeId, float, int]] = []
+    due = Announcer.due
+
+    def noting(announcer: Announcer) -> list[Announcement]:
+        made = due(announcer)
+        said.extend((announcer._id, announcer._world.now, one.flags[0]) for one in made)
+        return made
+
+    monkeypatch.setattr(Announcer, "due", noting)
+    return said
+
+
+def test_who_reached_none_of_those_it_knew_is_named_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To all whom the answer names; and none of them is one that it said it could not reach."""
+    workload = Workload.from_lists({f"n{number:02d}": ["shared"] for number in range(60)})
+    swarm = Swarm(workload, membership="directory:10")
+    swarm.run(60.0)
+    alone = swarm.nodes()[7]
+    [topic] = alone.subscriptions
+    heard: dict[NodeId, list[Told]] = {}
+    hear = TopicDirectory._hear
+
+    def log(directory: TopicDirectory, told: list[Told], brought: BroughtProofs) -> None:
+        heard.setdefault(directory.id, []).extend(told)
+        hear(directory, told, brought)
+
+    monkeypatch.setattr(TopicDirectory, "_hear", log)
+    lost = alone.view.subscribers(topic).tolist()
+    for peer in lost:
+        alone.view.lost(peer)
+    swarm.run(8.0)
+    answer = next(told for told in heard[alone.id] if told.again)
+    named = {contact.id for contact in answer.contacts}
+    assert named.isdisjoint(lost)
+    assert len(named) == PARAMETERS.contacts
+    told_of_it = {
+        peer
+        for peer, told in heard.items()
+        for one in told
+        for contact in one.contacts
+        if contact.id == alone.id
+    }
+    assert named <= told_of_it
+
+
+def test_what_is_carried_goes_to_contacts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while contacts come and go, between the moment that a thing is put up for a hop and its departure."""
+    strangers = Counter[str]()
+    send = HomesRing.send
+
+    def watch(ring: HomesRing, peer: NodeId, message: Message) -> None:
+        if isinstance(message, Carry):
+            strangers["carried"] += 1
+            strangers["to strangers"] += peer not in ring.contacts()
+        send(ring, peer, message)
+
+    monkeypatch.setattr(HomesRing, "send", watch)
+    swarm = Swarm(build("rare", 1, nodes=150))
+    for second in range(90):
+        swarm.run(1.0)
+        if 40 <= second < 60:
+            swarm.simulation.stop(second, orderly=second % 2 == 0)
+    assert strangers["carried"] > 1000
+    assert strangers["to strangers"] == 0

@@ -24,6 +24,7 @@ from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
     MOST_TOGETHER,
     PROOFS,
+    SEEKS,
     WANTS_CONTACTS,
     WITHDRAWS,
     Announcement,
@@ -167,6 +168,24 @@ def test_inventions_take_no_places() -> None:
         keys.announce(invented, Proof(invented, 1, (TOPIC,), bytes(LENGTH)))
     assert keys.subscribers() == [5]
     assert keys.home.audience(TOPIC, 0, keys.now) == 1
+
+
+def test_made_up_names_share_the_budget_of_who_brings_them() -> None:
+    """Others have theirs: those who prove their names, and those whose questions another peer brings."""
+    keys = Keys()
+    keys.announce(5, keys.proof(5))
+    most = int(25 * PARAMETERS.budget)
+
+    def asked(asker: NodeId, sender: NodeId, *made: Proof, flags: int = WANTS_CONTACTS) -> bool:
+        said = Announcement(asker, 1, 120.0, (TOPIC,), bytes([flags]))
+        told = keys.home.announced(said, keys.now, keys.brought(*made, sender=sender))
+        return any(answer.to == asker for answer in told)
+
+    assert sum(asked(1000 + name, 66) for name in range(2 * most)) == most
+    assert not asked(7, 66, flags=WANTS_CONTACTS | SEEKS)
+    assert asked(7, 8, flags=WANTS_CONTACTS | SEEKS)
+    assert asked(7, 66, keys.proof(7))
+    assert asked(66, 66, keys.proof(66))
 
 
 def test_a_full_home_does_not_ask_for_proofs_of_more() -> None:

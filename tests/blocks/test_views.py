@@ -156,9 +156,8 @@ def test_a_share_is_a_share(share: float, seed: int, first_id: NodeId) -> None:
     assert np.abs(seen.sum(axis=0) - share * (size - 1)).max() < spread
     assert np.abs(seen.sum(axis=1) - share * (size - 1)).max() < spread
     both = share * share
-    jointly = (
-        seen[:-1] * seen[1:]
-    ).sum() / pairs  # neighbours in number share a peer as often as chance has it
+    # Neighbours in number share a peer as often as chance has it.
+    jointly = (seen[:-1] * seen[1:]).sum() / pairs
     assert abs(jointly - both) < 5 * (both / pairs) ** 0.5 + 2 * both / size
     mutually = (seen * seen.T).sum() / pairs
     assert abs(mutually - both) < 5 * (2 * both / pairs) ** 0.5

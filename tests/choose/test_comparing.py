@@ -81,9 +81,8 @@ def test_the_result_is_a_table_in_a_session_and_in_a_notebook(result: Any) -> No
     text = result.table()
     assert repr(result) == repr(text) == str(text)
     assert [line.split()[0] for line in text.splitlines()[3:5]] == ["spidercast", "random"]
-    rows = result.table(width=80).splitlines()[
-        :-3
-    ]  # Below them stand the legend, the times and the membership.
+    # Below them stand the legend, the times and the membership.
+    rows = result.table(width=80).splitlines()[:-3]
     assert max(map(len, rows)) <= 80
     assert "times lan: those of live nodes with this preset" in text
     markup = result._repr_html_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 import topicweave
@@ -75,3 +76,20 @@ def test_mistakes_are_told_in_words() -> None:
         swarm.publish("ann", "chess")
     with pytest.raises(BadInput, match="it is 1 s already"):
         swarm.run(until=0.5)
+
+
+def test_a_swarm_is_shown_and_measured_as_a_table() -> None:
+    swarms = [topicweave.simulate(LISTS, system, seed=1) for system in ("spidercast", "broker")]
+    for swarm in swarms:
+        swarm.run(until=5.0)
+        swarm.publish("ann", "news", b"x")
+        swarm.run(until=10.0)
+    frame = pd.concat([swarm.to_pandas() for swarm in swarms])
+    assert frame.index.tolist() == [("spidercast", 1), ("broker", 1)]
+    assert frame.loc[("spidercast", 1), "hops_mean"] == swarms[0].measures()["hops_mean"]
+    swarms[0].crash("dan")
+    shown = swarms[0]._repr_html_()
+    assert "<td>3 of 4</td>" in shown
+    assert "<td>10 s</td>" in shown
+    degrees = [len(swarms[0].links(name)) for name in ("ann", "bob", "eve")]
+    assert f"<th>links per node</th><td>{sum(degrees) / 3:.1f}</td>" in shown

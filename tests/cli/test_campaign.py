@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.commands import call, interrupt_after, run
+from topicweave.blocks.membership import Membership
 from topicweave.cli import seeds
 from topicweave.testing import Scenario, Verdict
 
@@ -70,6 +71,28 @@ def test_the_replay_command_replays() -> None:
     told = json.loads(call(*replay, "--format", "json").stdout)
     assert (told["first"], told["seeds"], told["nodes"]) == (3, 1, 9)
     assert told["failures"] == [failure]
+
+
+@pytest.mark.parametrize("scenario", [None, "partition"])
+def test_a_membership_is_used_and_repeated_in_the_replay(
+    scenario: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[Scenario] = []
+
+    def play(_system: object, scenario: Scenario, _parameters: Any) -> Verdict:
+        used.append(scenario)
+        return Verdict(scenario.seed, ("wrong",), events=1, deliveries=1)
+
+    monkeypatch.setattr(seeds, "run_scenario", play)
+    words = [] if scenario is None else ["--scenario", scenario]
+    words += ["--membership", "directory:20", "--format", "json"]
+    told = json.loads(call("campaign", "spidercast", *words, "--seeds", 2, "--workers", 1).stdout)
+    assert [one.membership for one in used] == [Membership.parse("directory:20")] * 2
+    assert told["membership"] == "directory:20"
+    _, *replay = shlex.split(told["failures"][0]["replay"])
+    call(*replay, "--workers", 1)
+    assert used[2].membership == used[0].membership
+    assert call("campaign", "spidercast", "--membership", "anyhow").exit_code not in (0, 1)
 
 
 def test_parameters_are_used_and_repeated_in_the_replay(odd_seeds_fail: list[Any]) -> None:

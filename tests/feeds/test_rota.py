@@ -58,9 +58,8 @@ class Readers:
 def test_one_polls_for_all_and_everybody_has_a_turn(seed: int) -> None:
     readers = Readers("abcdefghij", seed)
     readers.run(100 * PERIOD)
-    assert (
-        80 <= len(readers.polls) <= 105
-    )  # A hundred periods; a change of turns takes a little longer than one.
+    # A hundred periods; a change of turns takes a little longer than one.
+    assert 80 <= len(readers.polls) <= 105
     gaps = [
         later - earlier for (earlier, _), (later, _) in zip(readers.polls, readers.polls[1:], strict=False)
     ]

@@ -18,11 +18,11 @@ from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
 from topicweave.blocks.topic_directory.messages import Carry, Told, TopicContact
 from topicweave.live import LiveNode, catch_up_messages
+from topicweave.live.acceptance import MOST_HOPS
 from topicweave.live.frames import FrameSplitter, Kind, frame
 from topicweave.live.settings import Address
 from topicweave.live.swarm import run_swarm
 from topicweave.live.wire import VERSIONS, Hello, hello_frame
-from topicweave.live.world import MOST_HOPS
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import ring_id
 from topicweave.port import Message

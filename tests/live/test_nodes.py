@@ -11,7 +11,8 @@ import pytest
 
 import topicweave
 from tests.live.together import PATIENCE, eventually, kept_port, linked, local, run, taken
-from topicweave.blocks.broadcast_tree import Prune
+from topicweave.blocks.broadcast_tree import NOBODY, Prune
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_directory.messages import Beat, Got
 from topicweave.errors import BadInput
 from topicweave.live import LiveNode
@@ -57,6 +58,47 @@ def test_a_receipt_says_why_nobody_took_the_event() -> None:
                 await eventually(lambda: alone.joined)
                 receipt = await alone.publish("news", b"anybody?", wait_for=1, timeout=0.2)
                 assert (receipt.accepted, receipt.reason[:24]) == (0, "nobody interested known ")
+
+    run(test)
+
+
+def test_a_receipt_tells_a_topic_that_nobody_wants_from_one_that_is_not_known_yet() -> None:
+    """Only the topic's home can say the first; it is asked when somebody publishes."""
+
+    async def test() -> None:
+        async with run_swarm([["news"], ["news"], ["news", "sport"], ["news"]], local()) as swarm:
+            writer, reader = swarm[0], swarm[2]
+            await eventually(lambda: linked(*swarm))
+            receipt = await writer.publish("weather", b"first")
+            assert (receipt.neighbours, receipt.reason[:24]) == (0, "nobody interested known ")
+            assert NOBODY not in receipt.reason, "not known yet"
+            node, number = writer.node, writer.topics.id_of("weather")
+            assert isinstance(node, ViewNode)
+            await eventually(lambda: node.view.audience(number) is not None)
+            assert NOBODY in (await writer.publish("weather", b"second")).reason
+            await writer.publish("sport", b"goal")
+            await eventually(lambda: ("sport", b"goal") in taken(reader))
+            assert (await writer.publish("sport", b"another")).reason == ""
+
+    run(test)
+
+
+@pytest.mark.parametrize(("system", "runs_it"), [("vitis", False), ("spidercast", True)])
+def test_only_a_system_that_uses_the_topic_directory_runs_it(system: str, runs_it: bool) -> None:
+    sent: list[dict[str, list[int]]] = []
+
+    async def counted(_number: int, node: LiveNode) -> None:
+        node.world.control = {}
+        sent.append(node.world.control)
+
+    async def test() -> None:
+        settings = local(system=system)
+        async with run_swarm([["news", "sport"]] * 4, settings, before_start=counted) as swarm:
+            await eventually(lambda: linked(*swarm))
+            await swarm[0].publish("news", b"today")
+            await eventually(lambda: all(sum(count for count, _ in kinds.values()) > 30 for kinds in sent))
+            for kinds in sent:
+                assert any(kind.startswith("dir-") for kind in kinds) == runs_it, sorted(kinds)
 
     run(test)
 

@@ -44,7 +44,8 @@ print(subscribe.simple(said["-t"], int(said["-q"]), hostname=said["-h"], port=in
 def blocks() -> Iterator[tuple[str, list[str]]]:
     """Who says what: `text` blocks hold what the commands before them print."""
     for kind, place, body in re.findall(r"```(sh|text)(?: (\w+))?\n(.*?)```", PAGE.read_text(), re.DOTALL):
-        yield place if kind == "sh" else "prints", body.splitlines()
+        lines = re.sub(r"\\\n\s*", "", body).splitlines()  # A command may take several.
+        yield place if kind == "sh" else "prints", lines
 
 
 class Machine:

@@ -19,6 +19,7 @@ from topicweave.live import LiveNode
 from topicweave.live.application import Receipt
 from topicweave.live.health import health
 from topicweave.live.swarm import run_swarm
+from topicweave.testing.full_disk import limit_pages
 
 
 def payloads(node: LiveNode) -> list[bytes]:
@@ -28,7 +29,7 @@ def payloads(node: LiveNode) -> list[bytes]:
 async def set_pages(node: LiveNode, most: int) -> None:
     """As if the disk held no more than so many pages; 0 for as much as there is."""
     assert node.disk is not None
-    await node.disk.read(node.disk.store.limit_pages, most)
+    await node.disk.read(limit_pages, node.disk.store, most)
 
 
 def patient(writer: LiveNode, payload: bytes) -> asyncio.Task[Receipt]:

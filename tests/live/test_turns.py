@@ -147,7 +147,7 @@ def test_who_is_long_at_what_a_peer_sent_shows_it_that_it_lives(monkeypatch: pyt
 def _long_frame(publisher: LiveNode) -> bytes:
     """Of events that the publisher signed, as no node of ours would send it."""
     assert publisher.world.keyring is not None
-    topic, epoch = publisher.topics.id_of("a"), publisher.world.own_epoch
+    topic, epoch = publisher.topics.id_of("a"), publisher.world.own.epoch
     events = [
         Event(publisher.id, topic, epoch, 1000 + number, bytes(72) + b"%d" % number)
         for number in range(EVENTS)

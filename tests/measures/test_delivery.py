@@ -114,8 +114,8 @@ def same(value: float) -> object:
 @given(runs())
 def test_noise(run: Run) -> None:
     receptions = run.receptions()
-    assert traffic.noise(receptions.traffic) == same(share([not one.wanted for one in run.first()]))
-    assert traffic.noise_all(receptions.traffic) == same(share([not one.wanted for one in run.measured()]))
+    assert receptions.traffic.sums.noise == same(share([not one.wanted for one in run.first()]))
+    assert receptions.traffic.sums.noise_all == same(share([not one.wanted for one in run.measured()]))
     for repetitions, counted in ((False, run.first()), (True, run.measured())):
         per_node = defaultdict(list)
         for one in counted:
@@ -130,7 +130,7 @@ def test_noise(run: Run) -> None:
 @given(runs())
 def test_duplicates(run: Run) -> None:
     repeated, wanted = len(run.measured()) - len(run.first()), len(run.wanted_first())
-    assert traffic.duplicates(run.receptions().traffic) == same(repeated / wanted if wanted else math.nan)
+    assert run.receptions().traffic.sums.duplicates == same(repeated / wanted if wanted else math.nan)
 
 
 @given(runs())
@@ -140,7 +140,7 @@ def test_relays_per_topic(run: Run) -> None:
         if not one.wanted:
             carriers[run.events()[one.event].topic].add(one.node)
     expected = statistics.fmean(map(len, carriers.values())) if carriers else math.nan
-    assert traffic.relays_per_topic(run.receptions().traffic) == same(expected)
+    assert run.receptions().traffic.sums.relays_per_topic == same(expected)
 
 
 @given(runs())
@@ -148,7 +148,7 @@ def test_hops_and_latency(run: Run) -> None:
     receptions, counted = run.receptions(), run.wanted_first()
     hops = [one.hops for one in counted]
     waits = [one.time - run.events()[one.event].time for one in counted]
-    assert traffic.hops_measures(receptions.traffic) == {
+    assert receptions.traffic.sums.hops_measures == {
         "hops_mean": same(statistics.fmean(hops) if hops else math.nan),
         "hops_max": same(max(hops, default=math.nan)),
     }
@@ -239,13 +239,13 @@ def test_nothing_happened() -> None:
     values = [
         delivery.hit_ratio(receptions, interests),
         delivery.hit_ratio(receptions, interests, Uptime(pa.array([], pa.string()))),
-        traffic.noise(receptions.traffic),
+        receptions.traffic.sums.noise,
         traffic.noise_node_mean(receptions.traffic),
-        traffic.noise_all(receptions.traffic),
-        traffic.duplicates(receptions.traffic),
-        traffic.relays_per_topic(receptions.traffic),
+        receptions.traffic.sums.noise_all,
+        receptions.traffic.sums.duplicates,
+        receptions.traffic.sums.relays_per_topic,
         delivery.fairness(receptions, interests),
-        *traffic.hops_measures(receptions.traffic).values(),
+        *receptions.traffic.sums.hops_measures.values(),
         *delivery.latency_measures(receptions).values(),
     ]
     assert all(math.isnan(value) for value in values)
@@ -267,15 +267,14 @@ def test_by_hand() -> None:
     receptions = run.receptions()
     assert delivery.hit_ratio(receptions, run.interests()) == 2 / 3
     assert delivery.hit_ratio(receptions, run.interests(), window=0.25) == 1 / 3
-    assert traffic.noise(receptions.traffic) == 1 / 3  # d, of b, c and d
+    assert receptions.traffic.sums.noise == 1 / 3  # d, of b, c and d
     assert traffic.noise_node_mean(receptions.traffic) == 1 / 3
-    assert traffic.noise_all(receptions.traffic) == 1 / 5
-    assert (
-        traffic.noise_node_mean(receptions.traffic, repetitions=True) == 1 / 4
-    )  # a, b, c and d received something
-    assert traffic.duplicates(receptions.traffic) == 1.0  # b's second and a's own, per b's and c's first
-    assert traffic.relays_per_topic(receptions.traffic) == 1.0
-    assert traffic.hops_measures(receptions.traffic) == {"hops_mean": 1.5, "hops_max": 2.0}
+    assert receptions.traffic.sums.noise_all == 1 / 5
+    # Four nodes received something: a, b, c and d.
+    assert traffic.noise_node_mean(receptions.traffic, repetitions=True) == 1 / 4
+    assert receptions.traffic.sums.duplicates == 1.0  # b's second and a's own, per b's and c's first
+    assert receptions.traffic.sums.relays_per_topic == 1.0
+    assert receptions.traffic.sums.hops_measures == {"hops_mean": 1.5, "hops_max": 2.0}
     assert delivery.latency_measures(receptions)["latency_p50"] == 0.625
     assert delivery.latency_measures(receptions)["latency_max"] == 1.0
 

@@ -5,7 +5,6 @@ import pytest
 from tests.measures.builders import telemetry_table
 from topicweave.measures.delivery import Receptions, latency_measures
 from topicweave.measures.distributions import hops_counts, latency_quantiles
-from topicweave.measures.traffic import hops_measures
 
 # Event 7 on x from a at 10 s. Wanted and first: b (1 hop, 0.5 s), d (3 hops, 2 s), e (3 hops, 4 s).
 RECEIVED = [
@@ -36,7 +35,7 @@ def test_quantiles_run_from_the_fastest_to_the_slowest() -> None:
 def test_they_agree_with_the_measures() -> None:
     seen = receptions(RECEIVED)
     counts, quantiles = hops_counts(seen), latency_quantiles(seen)
-    hops, latency = hops_measures(seen.traffic), latency_measures(seen)
+    hops, latency = seen.traffic.sums.hops_measures, latency_measures(seen)
     assert sum(hops * count for hops, count in enumerate(counts)) / sum(counts) == hops["hops_mean"]
     assert len(counts) - 1 == hops["hops_max"]
     assert quantiles[50] == latency["latency_p50"]

@@ -12,6 +12,8 @@ from tests.measures.builders import links_table, subscriptions_table, telemetry_
 from tests.measures.random_overlays import Case, cases
 from topicweave.measures.graph import Overlay, TopicGraph
 from topicweave.measures.overlay import (
+    DegreeCounts,
+    clusters_per_topic,
     connectivity_measures,
     coverage,
     degree_measures,
@@ -41,6 +43,14 @@ def test_degrees(case: Case) -> None:
         assert half_width == 0
 
 
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=60))
+def test_degrees_counted_by_value_give_the_percentile_of_all_to_the_last_bit(degrees: list[int]) -> None:
+    measures = DegreeCounts.of(np.array(degrees)).measures()
+    assert measures["degree_p95"] == np.percentile(degrees, 95)
+    assert measures["degree_mean"] == np.mean(degrees)
+    assert measures["degree_max"] == max(degrees)
+
+
 def test_degrees_of_nobody() -> None:
     assert all(math.isnan(value) for value in degree_measures(Overlay.of(links_table([]))).values())
 
@@ -65,6 +75,8 @@ def test_connectivity(case: Case, k: int) -> None:
     components = {topic: nx.number_connected_components(graph) for topic, graph in subgraphs.items()}
     names = topics.interests.topics.to_pylist()
     assert dict(zip(names, topic_components(topics).tolist(), strict=True)) == components
+    expected = np.mean([*components.values()]) if components else math.nan
+    assert clusters_per_topic(topics) == pytest.approx(expected, nan_ok=True)
     covered = [degree >= min(k, len(graph) - 1) for graph in subgraphs.values() for _, degree in graph.degree]
     assert connectivity_measures(topics, k) == {
         "components": sum(components.values()),

@@ -35,6 +35,19 @@ def digests(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
+def test_a_notebook_shows_facts(full: Workload) -> None:
+    shown = full._repr_html_()
+    assert shown.startswith("<table>")
+    for name, value in {
+        "nodes": "3",
+        "topics": "3",
+        "subscriptions": "3",
+        "subscribers per topic": "1.0",
+    }.items():
+        assert f"<th>{name}</th><td>{value}</td>" in shown
+    assert "<td>0.0</td>" in Workload.from_lists({"al": []})._repr_html_()
+
+
 def test_the_examples_in_the_docstrings() -> None:
     outcome = doctest.testmod(workload_module)
     assert outcome.attempted > 0

@@ -50,37 +50,30 @@ def test_claims_name_studies_that_there_are() -> None:
                 assert case.study.startswith(f"{paper.name}/"), claim.id
 
 
-OLD = "2026-11-15"
-"""Results of that day were made by studies that did not keep all that claims ask for."""
 NOT_KEPT_YET = {
-    *("sc-7-even", "sc-diameter-log", "rp-7a-median"),
-    *(
-        "om-34-linear",
-        "om-4-skewed",
-        "om-4-hundred",
-        "om-8a-time",
-        "om-8a-balance",
-        "om-10-leaves",
-        "om-11-time",
-    ),
-    *("om-9-rate", "om-9-g-mean", "om-9-355", "om-9-200", "om-10-inc", "om-12-size"),
-    *("mg-degree", "mg-check-levels"),
+    "2026-11-15": {
+        *("sc-7-even", "sc-diameter-log", "rp-7a-median", "mg-degree"),
+        *("om-34-linear", "om-4-skewed", "om-4-hundred", "om-8a-time", "om-8a-balance", "om-10-leaves"),
+        *("om-11-time", "om-9-rate", "om-9-g-mean", "om-9-355", "om-9-200", "om-10-inc", "om-12-size"),
+    },
+    "2026-11-18": {"mg-check-levels", "vt-check-levels"},
 }
-"""What these ask for. Where a study has been run again, nothing may be missing."""
+"""Results of these days were made by studies that did not keep all that these ask for. Where a study has been run
+again, nothing may be missing.
+"""
 
 
 def test_what_was_run_is_judged_in_all_its_cases() -> None:
     """Else a slip in a claim's `where` would pass for a run that is yet to come."""
     numbers = read_results(RESULTS)
-    run = {number.study for number in numbers}
-    old = {number.study for number in numbers if number.made == OLD}
+    run = {(number.study, number.made) for number in numbers}
     for board in scoreboard(numbers):
         for verdict in (*board.verdicts, *board.checks):
             claim = verdict.claim
-            expected = [case for case in claim.cases if case.study in run]
+            expected = [case.study for case in claim.cases if case.study in {study for study, _ in run}]
             if len(verdict.judged) != len(expected):
-                assert claim.id in NOT_KEPT_YET, claim.id
-                assert any(case.study in old for case in expected), claim.id
+                days = [day for day, ids in NOT_KEPT_YET.items() if claim.id in ids]
+                assert any((study, day) in run for study in expected for day in days), claim.id
 
 
 def test_every_choice_touches_a_claim() -> None:

@@ -22,7 +22,9 @@ NAMES = [
     "fig11",
     "fig12",
     "choices",
+    "why",
     "levels",
+    "counted",
     "trace",
     "table1",
 ]

@@ -12,11 +12,11 @@ import pytest
 
 from topicweave.errors import BadInput
 from topicweave.papers import STUDIES
-from topicweave.papers.claims import Claim, parse
+from topicweave.papers.claims import Claim, Paper, load_papers, parse
 from topicweave.papers.judging import ClaimVerdict, judge, short
 from topicweave.papers.physics import physics, world_of
 from topicweave.papers.results import Batch, Number, add_results, as_numbers, merged, read_results
-from topicweave.papers.scoreboard import scoreboard
+from topicweave.papers.scoreboard import PaperBoard, scoreboard
 from topicweave.papers.scoreboard_page import markdown
 from topicweave.papers.smoke import read_checks
 from topicweave.papers.study import Row
@@ -162,7 +162,7 @@ def test_a_trend_with_one_seed_must_show_at_every_step() -> None:
     falls = claim('trend = "falls"', by="nodes")
     assert (
         judge(falls, numbers(*(({"nodes": n}, v) for n, v in ((1, 3.0), (2, 2.0), (10, 1.0))))).state
-        == "holds"
+        == "seems to hold"
     )
     verdict = judge(falls, numbers(*(({"nodes": n}, v) for n, v in ((1, 3.0), (2, 3.1), (10, 1.0)))))
     assert state(verdict) == ("does not hold", "not from 1 to 2")
@@ -190,7 +190,7 @@ def test_from_three_seeds_on_chance_is_told_from_a_trend() -> None:
 
 def test_turns_and_sameness() -> None:
     points = [({"nodes": n}, v) for n, v in ((10, 1.0), (15, 2.0), (20, 1.5))]
-    assert judge(claim("peak = 15", by="nodes"), numbers(*points)).state == "holds"
+    assert judge(claim("peak = 15", by="nodes"), numbers(*points)).state == "seems to hold"
     assert state(judge(claim("peak = 20", by="nodes"), numbers(*points))) == (
         "does not hold",
         "not from 15 to 20",
@@ -201,6 +201,55 @@ def test_turns_and_sameness() -> None:
         "does not hold",
         "differ by 50%",
     )
+
+
+def test_shares_above_nine_tenths_are_the_same_by_what_is_missing() -> None:
+    same = claim("alike = 0.15", by="nodes")
+    assert judge(same, numbers(({"nodes": 1}, 0.95), ({"nodes": 2}, 0.953))).state == "holds"
+    assert state(judge(same, numbers(({"nodes": 1}, 0.947), ({"nodes": 2}, 0.974)))) == (
+        "does not hold",
+        "differ by 51%",
+    )
+    assert judge(same, numbers(({"nodes": 1}, 1.0), ({"nodes": 2}, 1.0))).state == "holds"
+
+
+def test_each_seed_may_be_a_point() -> None:
+    each = claim("range = [4, 12]", by="seed")
+    found = [
+        number for seed, value in enumerate((7.0, 18.0, 8.0)) for number in numbers(({}, value), seed=seed)
+    ]
+    assert state(judge(each, found)) == ("does not hold", "higher at 1")
+
+
+def test_a_trend_of_one_case_with_too_few_seeds_only_seems_to_hold() -> None:
+    two = claim('cases = [{ name = "most", below = 9 }, { name = "falls", trend = "falls" }]', by="nodes")
+    seeds = [
+        [
+            number
+            for seed in range(count)
+            for number in numbers(({"nodes": 1}, 3.0), ({"nodes": 2}, 2.0), seed=seed)
+        ]
+        for count in (2, 3)
+    ]
+    assert [judge(two, found).state for found in seeds] == ["seems to hold", "holds"]
+
+
+def test_what_is_shown_beside_is_not_judged() -> None:
+    beside = claim(
+        'cases = [{ name = "judged", paper = 3, where = { nodes = 1 } }, '
+        '{ name = "shown", beside = true, where = { nodes = 2 } }]'
+    )
+    verdict = judge(beside, numbers(({"nodes": 1}, 3.0), ({"nodes": 2}, 99.0)))
+    assert verdict.state == "holds"
+    assert [(one.ours, one.paper, one.beside) for one in verdict.judged] == [
+        ("3", "3", False),
+        ("99", "", True),
+    ]
+    missed = judge(beside, numbers(({"nodes": 1}, 9.0), ({"nodes": 2}, 99.0)))
+    board = PaperBoard(Paper(name="p", title="P", claims=(), checks=(), choices=()), (missed,), (), ())
+    page = markdown([board], {})
+    assert "| judged: 9 ✗<br>shown: 99 |" in page
+    assert "Holds in" not in page  # one setting is judged
 
 
 def test_what_is_set_against_another_is_so_seed_by_seed() -> None:
@@ -283,9 +332,11 @@ def test_every_number_of_ours_on_the_page_is_in_the_data() -> None:
     }
     looked_at = 0
     for board in scoreboard(read_results(DOCS / "results")):
-        for verdict in board.verdicts:
+        for verdict in (*board.verdicts, *board.checks):
             cases = verdict.claim.cases
             if any(case.against or case.reduce == "mean" for case in cases) or not verdict.judged:
+                continue
+            if any(case.by == "seed" for case in cases):
                 continue
             known = set().union(*(means.get((case.study, case.measure), set()) for case in cases))
             for part in cells[verdict.claim.id].split("<br>"):
@@ -296,10 +347,55 @@ def test_every_number_of_ours_on_the_page_is_in_the_data() -> None:
     assert looked_at > 500
 
 
+ROWS_TO_COME = {"spidercast/disconnect", "rappel/newcomers", "vitis/readings"}
+"""Studies whose results are of plans without some rows that reasons quote; empty once they have run again."""
+
+
+def test_numbers_in_reasons_are_in_the_studies_that_these_name() -> None:
+    """Decimals of each sentence that names a study, there or in the claim's own; the paper's are left out."""
+    values: dict[str, set[float]] = {}
+    by_place: dict[tuple[str, ...], list[float]] = {}
+    for number in read_results(DOCS / "results"):
+        known = values.setdefault(number.study, set())
+        known |= {number.value, *map(float, re.findall(r"\d+\.\d+", number.where))}
+        where = re.sub(r"(; )?sample=\d+", "", number.where)
+        by_place.setdefault((number.study, number.measure, where, str(number.part)), []).append(number.value)
+    for (study, *_), several in by_place.items():
+        values[study].add(fmean(several))
+    looked_at = 0
+    for paper in load_papers():
+        claims = (*paper.claims, *paper.checks)
+        told = {claim.id: (claim.why, {case.study for case in claim.cases}) for claim in claims}
+        told |= {
+            choice.name: (
+                choice.otherwise,
+                {case.study for claim in claims if choice.name in claim.choices for case in claim.cases},
+            )
+            for choice in paper.choices
+        }
+        for name, (reason, own) in told.items():
+            for sentence in re.split(r"(?<=[.;:]) (?=[A-Z\d])", reason):
+                studies = re.findall(r"`(\w+/\w+)`", sentence)
+                if not studies or not set(studies) <= values.keys() - ROWS_TO_COME:
+                    continue
+                here = set().union(*(values.get(study, set()) for study in (*studies, *own)))
+                mine = re.sub(r"\([^()]*paper[^()]*\)|the paper's [\d.]+( and [\d.]+)?", "", sentence)
+                for found in re.findall(r"(?<![\w.,])-?\d+\.\d+(?![\w.])", mine):
+                    assert any(is_rounded(found, value) for value in here), f"{name}: {found} in {sentence!r}"
+                    looked_at += 1
+    assert looked_at > 20
+
+
+def is_rounded(told: str, value: float) -> bool:
+    """Also in hundredths (%) and thousandths (ms)."""
+    digits = len(told.partition(".")[2])
+    return any(abs(value * factor - float(told)) <= 0.5000001 * 10**-digits for factor in (1, 100, 1000))
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ((1.0, 2.0, 3.0), ("holds", "")),
+        ((1.0, 2.0, 3.0), ("seems to hold", "")),
         ((3.0, 2.0, 1.0), ("does not hold", "does not grow")),
         ((2.0, 2.0, 2.0), ("does not hold", "does not grow")),
         ((1.0, 1.1, 5.0), ("does not hold", "R² is 0.769")),

@@ -35,6 +35,7 @@ def made_up(overhead: float, hops: float, hit_ratio: float = 1.0) -> dict[str, A
         "degree_mean": 20.0,
         "degree_max": 30.0,
         "requested_paths": 1.0,
+        "clusters_per_topic": 1.0,
         "nodes": 100,
         "events": 50,
         "workload": {"topics": 50},

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from topicweave import pipeline
+from topicweave.cli.spark import in_catalog
 from topicweave.errors import BadInput
 from topicweave.pipeline import catalog
 from topicweave.pipeline.generate import generate
@@ -67,6 +68,8 @@ def test_tables_are_saved_in_the_catalog(spark: SparkSession, tmp_path: Path) ->
             "run=a",
             "run=b",
         }
+        with pytest.raises(BadInput, match="catalog ends with the command"):
+            in_catalog(spark, tmp_path / "m", "measures", overwrite=False)
         with pytest.raises(BadInput, match="no database 'nowhere'"):
             catalog.save(spark, tmp_path / "m", "nowhere.measures")
     finally:

@@ -11,7 +11,14 @@ from pyspark.sql import SparkSession
 
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline import java
-from topicweave.pipeline.session import LIGHT, _settings, default_settings, executors_python, spark_session
+from topicweave.pipeline.session import (
+    LIGHT,
+    _settings,
+    default_settings,
+    executors_python,
+    keeps_tables,
+    spark_session,
+)
 
 
 def test_workers_run_this_python_and_rows_cross_by_arrow(spark: SparkSession) -> None:
@@ -70,6 +77,12 @@ def test_what_users_set_goes_before_what_we_would_choose(
     assert "spark.ui.enabled" not in settings
 
 
+def test_a_warehouse_is_kept_for_tables_that_last() -> None:
+    assert keeps_tables({"spark.sql.warehouse.dir": "/data"})
+    assert keeps_tables({"spark.sql.catalogImplementation": "hive"})
+    assert not keeps_tables({"spark.sql.catalogImplementation": "in-memory"})
+
+
 def test_java_compiles_quickly_where_it_has_little_to_do_unless_told_otherwise() -> None:
     def options(master: str, **wanted: str) -> str:
         return _settings(master, "app", {"spark.driver.extraJavaOptions": "-Dx=1"}, wanted)[
@@ -116,6 +129,8 @@ def test_without_a_java_one_line_says_what_to_install(
 
 WHOLE_LIFE = """
 import os
+from pathlib import Path
+from urllib.parse import urlparse
 from topicweave.errors import TopicweaveError
 from topicweave.pipeline.session import spark_session
 
@@ -132,11 +147,15 @@ except TopicweaveError as error:
     print(error)
 
 with spark_session("local[1]") as third:
+    third.sql("CREATE TABLE mine AS SELECT 1 AS one")
+    assert third.table("mine").count() == 1
+    warehouse = Path(urlparse(third.conf.get("spark.sql.warehouse.dir")).path)
+    assert [path.name for path in warehouse.iterdir()] == ["mine"]
     try:
         third.sql("select nothing")
     except Exception as error:
         failed = error
-print("nothing" in str(failed))
+print("nothing" in str(failed), warehouse.exists())
 
 try:
     with spark_session("local[1]") as fourth:
@@ -147,12 +166,13 @@ except TopicweaveError as error:
 """
 
 
-def test_a_process_may_start_several_and_hears_nothing_but_errors() -> None:
+def test_a_process_may_start_several_hears_nothing_but_errors_and_leaves_no_files(tmp_path: Path) -> None:
     """A life of its own, because a session of this process is already running."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
     life = subprocess.run(
         [sys.executable, "-c", WHOLE_LIFE],
         env=environ,
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=300,
@@ -160,8 +180,9 @@ def test_a_process_may_start_several_and_hears_nothing_but_errors() -> None:
     )
     assert life.stdout.splitlines() == [
         "Spark did not start at nowhere://here: Could not parse Master URL: 'nowhere://here'",
-        "True",
+        "True False",
         "Spark's Java process ended: it was killed, or ran out of memory",
     ]
     noise = [line for line in life.stderr.splitlines() if "WARN" in line or "log4j" in line]
     assert noise == []
+    assert list(tmp_path.iterdir()) == []

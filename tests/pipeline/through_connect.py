@@ -27,9 +27,8 @@ def main(recorded: Path, empty: Path) -> None:
     os.environ |= {"JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.remote(
-        "local[2]"
-    ).getOrCreate()  # starts a server on loopback, and is its client
+    # Starts a server on loopback, and is its client.
+    spark = SparkSession.builder.remote("local[2]").getOrCreate()
     tables = {
         name: spark.read.parquet(f"{recorded}/telemetry/{name}.parquet")
         for name in ("links", "publishes", "deliveries", "control")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,3 +100,11 @@ def test_a_node_with_the_advice_runs_with_the_times_of_the_comparison(preset: st
     measured = system.settings(**system.paced(preset, {"alpha": 7}))
     toml = node_toml(Entry("rappel", {"alpha": 7}, flat(measured), ()), preset)
     assert Settings(insecure=True, **tomllib.loads(toml)).system_parameters(system) == measured
+
+
+def test_advice_gives_its_evidence_as_a_comparison_does(tmp_path: Path) -> None:
+    compared = comparison(entry("good"), entry("wide", degree_max=30.0), asked=(DEGREE,))
+    advice = weigh(compared, "degree_mean", "it")
+    assert repr(advice.table(80)) == str(compared.table(80))
+    assert advice.to_pandas().equals(compared.to_pandas())
+    assert "wide" in advice.report(tmp_path / "advice.html").read_text()

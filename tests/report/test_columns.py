@@ -77,3 +77,20 @@ def test_a_share_is_known_no_better_than_its_deliveries_allow() -> None:
 
 def test_an_overlay_that_does_not_settle_is_said_never_to() -> None:
     assert column("settled_after").cell(float("inf")) == "never"
+
+
+def test_the_systems_own_traffic_stands_beside_that_of_membership() -> None:
+    """Of each seed, so that the interval is that of the difference."""
+    given = entry("alpha", control_bytes=1_000.0, membership_bytes=400.0)
+    other = entry("alpha", control_bytes=1_200.0, membership_bytes=300.0)
+    both = replace(given, results=(*given.results, *other.results))
+    assert both.replications("own_bytes") == [600.0, 900.0]
+    assert both.measures["own_bytes"] == 750.0
+    measures = [one.measure for one in COLUMNS]
+    place = measures.index("control_bytes")
+    assert measures[place : place + 3] == ["control_bytes", "own_bytes", "membership_bytes"]
+    assert column("own_bytes").cell(both.measure("own_bytes")) == "750"
+    silent = entry("alpha", control_bytes=0.3, membership_bytes=0.1 + 0.2)
+    assert silent.measure("own_bytes") == 0.0
+    earlier = replace(given, results=({"control_bytes": 5.0},))
+    assert "own_bytes" not in earlier.measures

@@ -130,6 +130,13 @@ def test_intervals_stand_behind_their_values() -> None:
     )
 
 
+@pytest.mark.parametrize(("membership", "oracle"), [("full", True), ("5%", True), ("directory", False)])
+def test_a_report_made_with_an_oracle_says_so(membership: str, oracle: bool) -> None:
+    page = Page(comparison_page(replace(TWO, setting=replace(TWO.setting, membership=membership))))
+    assert f"{membership}: " in page.text
+    assert ("an oracle" in page.text) == oracle
+
+
 def test_every_heading_sorts_and_every_cell_has_a_value(page: Page) -> None:
     tags = [tag for tag, _ in page.tags]
     head = page.tags[tags.index("thead") : tags.index("tbody")]

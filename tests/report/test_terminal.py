@@ -1,12 +1,14 @@
 """The table in the terminal: whole columns at any width."""
 
 import io
+from dataclasses import replace
 
+import pytest
 from rich.console import Console
 from rich.table import Table
 
 from tests.report.comparisons import comparison, entry
-from topicweave.report.terminal import comparison_tables
+from topicweave.report.terminal import as_plain_text, comparison_tables
 
 SHOWN = comparison(
     entry("alpha", degree_mean=5.0),
@@ -39,3 +41,24 @@ def test_several_where_there_is_not_and_nothing_is_cut() -> None:
     assert "…" not in together
     assert together.count("a-system-with-a-long-name") == len(tables)
     assert "▾1,234,567" in together
+
+
+@pytest.mark.parametrize(
+    ("membership", "oracle"), [("full", True), ("5%", True), ("directory:100", False), ("gossip", False)]
+)
+def test_a_table_made_with_an_oracle_says_so(membership: str, oracle: bool) -> None:
+    shown = replace(SHOWN, setting=replace(SHOWN.setting, membership=membership))
+    for width in (None, 80):
+        [line] = [line for line in as_plain_text(shown, width).splitlines() if line.startswith("membership ")]
+        assert line.startswith(f"membership {membership}: ")
+        assert (" oracle;" in line) == oracle
+
+
+def test_traffic_and_its_two_parts_stand_in_one_table() -> None:
+    """Of a system with a name of usual length, in a terminal of usual width."""
+    shown = comparison(
+        entry("ring-per-topic", control_bytes=3_654.0, membership_bytes=1_402.0), entry("spidercast")
+    )
+    text = as_plain_text(shown, 80)
+    [line] = [line for line in text.splitlines() if line.startswith("ring-per-topic") and "3,654" in line]
+    assert line.index("3,654") < line.index("2,252") < line.index("1,402")

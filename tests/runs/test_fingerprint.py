@@ -6,14 +6,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import topicweave
-from topicweave.runs.fingerprint import fingerprint, reachable
+from topicweave.runs.fingerprint import _reachable, _roots, fingerprint
 from topicweave.runs.live_run import LiveRun
 from topicweave.runs.overlay import SettledOverlay
+from topicweave.runs.run import Run
 from topicweave.runs.sources import GeneratedWorkload
 from topicweave.runs.trial import Trial
 from topicweave.systems.registry import SYSTEMS
@@ -152,6 +154,11 @@ def test_words_and_the_order_of_functions_do_not_count(copy: Path, changed: Call
     assert changed("sim/churn.py", text, swapped) == set()
 
 
+def reachable(run: Run) -> set[str]:
+    """The modules that the fingerprint is made of."""
+    return _reachable(frozenset(_roots(run)))
+
+
 def test_a_live_run_reaches_the_live_code_and_others_do_not() -> None:
     live = LiveRun(system="spidercast", workload=LISTS)
     assert {"topicweave.live.transport", "topicweave.live.node"} <= reachable(live)
@@ -164,7 +171,7 @@ def test_a_system_is_reached_with_its_description_and_no_other(system: str) -> N
     found = SYSTEMS[system]
     modules = reachable(run)
     assert found.build.__module__ in modules
-    assert any(any(value is found for value in vars(sys.modules[name]).values()) for name in modules), (
+    assert any(any(value is found for value in vars(import_module(name)).values()) for name in modules), (
         "where the system is described"
     )
     described = {other.build.__module__ for name, other in SYSTEMS.items() if name not in {system, "broker"}}

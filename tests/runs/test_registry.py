@@ -9,11 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import topicweave
 from tests.runs.strangers import a_package
 from topicweave.errors import BadInput, UnknownName
 from topicweave.papers import STUDIES
 from topicweave.runs.registry import (
     KINDS,
+    PAPERS,
     SOURCES,
     decode,
     encode,
@@ -24,6 +26,7 @@ from topicweave.runs.registry import (
 from topicweave.runs.run import Run, Source
 
 SMALL = {"type": "generated", "nodes": 10}
+MENDING = {"type": "mending", "workload": SMALL, "rounds": 1}
 
 
 @pytest.mark.parametrize("tag", KINDS)
@@ -37,6 +40,11 @@ def test_kinds_are_where_the_table_says(tag: str) -> None:
 @pytest.mark.parametrize("tag", SOURCES)
 def test_sources_are_where_the_table_says(tag: str) -> None:
     assert issubclass(find_source(tag), Source)
+
+
+def test_every_paper_is_registered_and_has_studies() -> None:
+    rooms = {file.parent.name for file in (Path(topicweave.__file__).parent / "papers").glob("*/claims.toml")}
+    assert set(PAPERS) == rooms == {name.split("/")[0] for name in STUDIES if "/" in name}
 
 
 @pytest.mark.parametrize("scale", ["smoke", "paper"])
@@ -63,6 +71,22 @@ def test_every_run_of_every_study_is_plain_data(scale: str) -> None:
             {"type": "magnet-trees", "system": "strawman", "workload": SMALL, "samples": 0},
             "the strawman chooses neither",
         ),
+        (
+            {"type": "magnet-messages", "system": "magnet", "workload": SMALL, "lag": 99},
+            "lag: by messages samples lag as far behind as reports take",
+        ),
+        ({**MENDING, "system": "lowoda-re", "resilience": 7}, "resilience: lowoda-re makes no use of it"),
+        ({**MENDING, "system": "lowoda-re", "k_greedy": 9}, "k_greedy: lowoda-re makes no use of it"),
+        (
+            {**MENDING, "system": "lowoda-inc", "builder": "greedy"},
+            "builder: lowoda-inc makes no use of it; it uses .*resilience",
+        ),
+        ({**MENDING, "system": "spidercast", "warm_up": 6}, "warm_up: spidercast .*k_greedy, k_random"),
+        ({**MENDING, "system": "omen", "k_random": 0}, "k_random: omen makes no use of it"),
+        (
+            {**MENDING, "system": "omen", "global_view": True, "warm_up": 6},
+            "warm_up: omen with a global view makes no use of it",
+        ),
         ({"type": "overlay", "system": "opt", "workload": {**SMALL, "colour": 3}}, "unknown field `colour`"),
         ({"type": "overlay", "system": "opt"}, "missing required field `workload`"),
         ({"type": "overlay", "system": "opt", "workload": 3}, "workload"),
@@ -71,6 +95,20 @@ def test_every_run_of_every_study_is_plain_data(scale: str) -> None:
 def test_what_a_kind_does_not_have_is_refused(plain: dict[str, object], words: str) -> None:
     with pytest.raises(BadInput, match=words):
         from_plain(plain)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"system": "omen", "resilience": 2, "builder": "greedy", "warm_up": 6},
+        {"system": "omen", "global_view": True, "coverage": 3, "backups": True, "k_greedy": 3},
+        {"system": "lowoda-inc", "resilience": 2, "labels": True, "looks": 3},
+        {"system": "lowoda-re", "rho": 2.0, "diameters": True},
+        {"system": "spidercast", "k_greedy": 4, "k_random": 0},
+    ],
+)
+def test_what_a_system_uses_is_taken(plain: dict[str, object]) -> None:
+    from_plain({**MENDING, **plain})
 
 
 def test_unknown_tags_are_named() -> None:

@@ -11,7 +11,10 @@ import pytest
 
 from tests.seeds import seeds
 from tests.systems.overlays import parted_topics
+from topicweave.blocks.directory_view import DirectoryView
+from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.membership import Membership
+from topicweave.model.workload import Workload
 from topicweave.sim.churn import Churn
 from topicweave.sim.faults import Partition
 from topicweave.sim.simulation import Simulation
@@ -56,6 +59,29 @@ def test_no_topic_stays_apart_and_none_after_a_crash(
     assert parted_topics(simulation) == []
 
 
+def test_who_crashed_is_reported_to_the_home_which_names_others() -> None:
+    """Records last two minutes. Those who call in vain say so, and newcomers are told of others at once."""
+    readers = {f"reader{number}": ["shared"] for number in range(10)}
+    workload = Workload.from_lists(readers | {f"other{number}": [f"{number % 4}"] for number in range(20)})
+    simulation = Simulation(
+        *(workload, find_system("spidercast")), seed=1, membership=Membership.parse("directory")
+    )
+    simulation.run(20.0)
+    names, newcomer = workload.node_names.index, workload.node_names.index("other0")
+    for number in range(8):
+        simulation.stop(names(f"reader{number}"), orderly=False)
+    alive = {workload.node_ids[names(f"reader{number}")] for number in (8, 9)}
+    simulation.run(35.0)
+    simulation.subscribe(newcomer, workload.topic_names.index("shared"))
+    simulation.run(45.0)
+    topic = workload.topic_ids[workload.topic_names.index("shared")]
+    views = [node.view for node in map(simulation.node, simulation.up()) if isinstance(node, ViewNode)]
+    directories = [view.directory for view in views if isinstance(view, DirectoryView)]
+    [home] = [directory.home for directory in directories if directory.ring.owns(topic)]
+    assert set(home.subscribers(topic)) == alive | {workload.node_ids[newcomer]}
+    assert parted_topics(simulation) == []
+
+
 def test_gossip_alone_with_such_views_does_not() -> None:
     """What the directory is for: this test fails if the one above could not."""
     simulation = Simulation(
@@ -88,7 +114,7 @@ def test_parts_of_a_thin_overlay_are_one_soon(seed: int) -> None:
     assert parted_topics(simulation) == []
 
 
-@pytest.mark.parametrize("system", ["spidercast", "omen", "gossipsub"])
+@pytest.mark.parametrize("system", ["spidercast", "omen", "gossipsub", "weave", "rappel", "ring-per-topic"])
 def test_what_an_introduction_joined_stays_joined(system: str) -> None:
     """Two halves that cover all their topics by themselves: no rule of the overlay needs the links between
     them, and yet they stay.

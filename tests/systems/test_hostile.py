@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from topicweave.blocks.membership import Membership
-from topicweave.blocks.ring_messages import Contact
-from topicweave.blocks.tree_messages import TreeGraft, TreeMisplaced
+from topicweave.blocks.ring.messages import Contact
+from topicweave.blocks.topic_trees.messages import TreeGraft, TreeMisplaced
 from topicweave.model.ids import NodeId, TopicId, ring_id
 from topicweave.port import EventMessage, Node
 from topicweave.systems.registry import SYSTEMS
@@ -64,9 +64,8 @@ def test_no_message_makes_a_node_fail_and_all_are_served_again(name: str, change
         sender = rng.choice((ATTACKER, ATTACKER, NODES[7]))
         for number in range(40):
             message = hostile.draw(types[(40 * burst + number) % len(types)])
-            if isinstance(
-                message, EventMessage
-            ):  # Signatures see to it that nobody speaks in another's name.
+            # Signatures see to it that nobody speaks in another's name.
+            if isinstance(message, EventMessage):
                 event = msgspec.structs.replace(message.event, publisher=ATTACKER)
                 message = msgspec.structs.replace(message, event=event)
             network.tell(sender, victim, message)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.seeds import seeds
 from topicweave.blocks.broadcast_tree import Push
-from topicweave.blocks.membership import DIRECTORY, GOSSIP
+from topicweave.blocks.membership import DIRECTORY, GOSSIP, Membership
 from topicweave.errors import BadInput
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, successor
@@ -46,6 +46,29 @@ def test_the_baselines_keep_the_invariants_they_promise(system: str) -> None:
 def test_the_adaptive_setting_passes() -> None:
     verdict = run_scenario(SPIDERCAST, draw_scenario(5, 40), SPIDERCAST.settings(adaptive=True, k_random=1))
     assert verdict.violations == ()
+
+
+def test_a_membership_that_is_given_changes_nothing_else() -> None:
+    for seed in range(10):
+        drawn, found, told = (draw_scenario(seed, membership=how) for how in (None, "directory:20", "gossip"))
+        assert (found.membership, told.membership) == (Membership.parse("directory:20"), GOSSIP)
+        for one in (found, told):
+            assert one.workload.tables() == drawn.workload.tables()
+            assert (one.churn, one.interest_changes, one.publishes) == (
+                drawn.churn,
+                drawn.interest_changes,
+                drawn.publishes,
+            )
+        assert found.faults[: len(told.faults)] == told.faults
+        assert all(isinstance(fault, Crash) for fault in found.faults[len(told.faults) :])
+        assert drawn.faults == (found if drawn.membership.directory else told).faults
+
+
+def test_a_campaign_with_a_membership_that_is_given() -> None:
+    [verdict] = run_campaign(SPIDERCAST, [3], nodes=12, membership="directory")
+    assert verdict == run_scenario(SPIDERCAST, draw_scenario(3, 12, "directory"))
+    with pytest.raises(BadInput, match="membership 'any'"):
+        draw_scenario(3, membership="any")
 
 
 def test_a_scenario_is_a_function_of_its_seed() -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from topicweave.blocks.growing_ids import Place, is_position, position_of
-from topicweave.blocks.ring import Ring
-from topicweave.blocks.ring_messages import MOST_HOPS, Contact, RingMessage
+from topicweave.blocks.ring.messages import MOST_HOPS, Contact, RingMessage
+from topicweave.blocks.ring.ring import Ring
 from topicweave.blocks.small_world import estimated_nodes, harmonic_distance
 from topicweave.model.ids import RING_SIZE, NodeId
 from topicweave.port import Receivers, World

@@ -4,8 +4,8 @@ Rules kept
 ----------
 1. A publisher finds the topic's home over the control ring once in a while, and sends its events there straight away.
    So no node on the lookup's way ever carries the event.
-2. The home answers. What it did not answer is sent again a few times, each time after looking for the home
-   anew. An event comes down the tree at most once, however often it reached the home.
+2. The home answers. A publisher sends an event without an answer again a few times, each time after looking for
+   the home anew. An event comes down the tree at most once, however often it reached the home.
 3. A node hands an event on to its children the first time it gets it, and to the application if that wants it. The
    publisher does not hand its own event over again when the tree brings it, but passes it on as everybody does.
 4. A child that comes a little later gets the event too: a newcomer that takes over as home has no children
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 
 from topicweave.blocks.harmonic_links import as_point
 from topicweave.blocks.late_neighbours import LateEvent, PassedOn, aged_event
-from topicweave.blocks.ring import Ring
+from topicweave.blocks.ring.ring import Ring
 from topicweave.blocks.seen import SeenEvents
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import RING_SIZE, NodeId, TopicId

@@ -8,14 +8,14 @@ Rules kept
 2. A report carries how many subscribers it stands for. Samples are combined by these counts; otherwise the
    few of a thin branch would be taken as often as the many of a thick one. In between, a branch that has
    grown much since it last reported does so at the next beat: newcomers choose their places by who is there.
-3. Whoever reports for the first time is answered at once with the view that there is, or the question goes on
-   up: a newcomer needs a view before it can choose its place. A topic's first view is passed down at once,
-   too; a newer one waits for the next beat, since those of many topics, from as many homes, then go together,
-   and name people once.
+3. A node that reports for the first time is answered at once with the view that there is; without one, the
+   question goes on up. A newcomer needs a view before it can choose its place. A topic's first view is passed
+   down at once, too. A newer view waits for the next beat: then the views of many topics, from as many homes, go
+   together, and name people once.
 4. A sample is drawn anew every round as long as its branch has grown within the last few; then it stays as it
    is until something it is made of changes.
-5. What a peer was told already it is not told again: reports and views hold what has changed. They are
-   numbered, and say which number they build on; who lacks that one gets everything.
+5. Reports and views hold only what has changed since the peer was told last. They are numbered, and say which
+   number they build on. A peer that lacks that one gets everything.
 6. All of it is soft state: a child that does not report is forgotten after a few rounds, and a view when its
    sender is no longer the next on the way.
 7. People occur in many topics' samples, so a message names each once, and topics refer to them by number.
@@ -33,8 +33,8 @@ import msgspec
 
 from topicweave.blocks.growing_ids import is_position
 from topicweave.blocks.harmonic_links import as_point
-from topicweave.blocks.ring import Ring
-from topicweave.blocks.ring_messages import Contact
+from topicweave.blocks.ring.messages import Contact
+from topicweave.blocks.ring.ring import Ring
 from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId
 from topicweave.port import Message, Receivers, World
 
@@ -88,7 +88,7 @@ class SampleView(Message, frozen=True, array_like=True, tag="sample-view"):
 
 
 class SampleTell(Message, frozen=True, array_like=True, tag="sample-tell"):
-    """What your report builds on I do not have: report everything."""
+    """I lack the report that yours builds on: report everything."""
 
 
 class SampleParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -218,9 +218,8 @@ class InterestSamples:
         self._grew: dict[TopicId, tuple[int, float]] = {}
         self._reported: set[TopicId] = set()
         """Topics that this node reported or answered for already: nothing to hurry about."""
-        self._told: dict[
-            TopicId, int
-        ] = {}  # how many subscribers the last report (or view, at home) stood for
+        # How many subscribers the last report (or view, at home) stood for.
+        self._told: dict[TopicId, int] = {}
         self._grown: dict[TopicId, None] = {}
         self._newer: dict[TopicId, None] = {}  # views to be passed down
         self._round_at = world.now

@@ -8,8 +8,8 @@ not heard yet what the other wants now, the table is passed over, and the next o
 
 A label ends in two ways. It gets too old; or it *stalls*: nobody brought newer news of its leader for so long
 that several must have come. The first allows for long ways, since age grows on each link. The second does not
-depend on the way, so it is quicker: who is cut off from its leader knows it after a few heartbeats. What has
-stalled is taken again only for newer news, or neighbours would keep it alive among themselves.
+depend on the way, so it is quicker: a node that is cut off from its leader knows it after a few heartbeats. A
+node takes a stalled label again only with newer news. Otherwise neighbours would keep it alive among themselves.
 
 Two ways of keeping them do the same: entry by entry, for the tens of topics that most nodes want, and in
 arrays, for thousands.

@@ -17,8 +17,8 @@ from topicweave.model.ids import Interest, NodeId
 from topicweave.port import World
 
 Needs = Literal["subscribers", "peers", "nothing"]
-"""What a system asks of membership. Who needs to know peers only, whatever they want, has no use for a
-directory of topics and runs none.
+"""What a system asks of membership. A system that needs peers only, whatever they want, runs no
+directory of topics.
 """
 
 

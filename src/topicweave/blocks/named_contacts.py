@@ -4,7 +4,7 @@ Rules kept
 ----------
 1. Nobody proves what a home says. A home that lies can name members that do not want a topic, and each of
    them is called in vain. So each topic has a budget: `AT_ONCE` strangers, and one more every `PAUSE`
-   seconds. Who was named for the topic already costs nothing.
+   seconds. A contact that was named for the topic already costs nothing.
 2. Of a topic at most `AT_ONCE` are held. The one that was named first makes room.
 3. A contact is believed for as long as it was said, at most for `MOST_LASTING`.
 """

@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from topicweave.blocks.growing_ids import NOBODY, Place, is_position
-from topicweave.blocks.ring import Ring
-from topicweave.blocks.ring_messages import Contact, RingMessage
+from topicweave.blocks.ring.messages import Contact, RingMessage
+from topicweave.blocks.ring.ring import Ring
 from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.port import Receivers, TimerKey, Timers, World
 
@@ -232,7 +232,7 @@ class Oscar:
         refine = self._refinements > 0 and self._world.now >= self._again_at
         anew = self._moved or refine or abs(self._usual - self._wired_for) >= parameters.rewire_after
         if self._moved:
-            # Who moves walks over an overlay that is there already.
+            # A node that moves walks over an overlay that is there already.
             self._refinements = 0 if self._wired_for else parameters.refinements
         elif refine:
             self._refinements -= 1

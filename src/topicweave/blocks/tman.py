@@ -204,7 +204,7 @@ class TMan:
         assert self._profiles is not None
         self._age()
         samples = self._sample()
-        # Who speaks is in the view, or its profile may not be known yet: then it gets what a stranger would.
+        # The sender is in the view, or its profile is not known yet: then it gets what a stranger would.
         buffer = self._buffer_for(self._view.entries.get(sender), samples)
         self.world.send(sender, NamesBack(self._profiles.pack(buffer)))
         self._unpack(sender, message, samples)

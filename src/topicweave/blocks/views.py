@@ -48,7 +48,7 @@ class InterestView(ABC):
 
     @abstractmethod
     def overlap_counts(self, topics: Iterable[TopicId]) -> Slots:
-        """Per slot, how many of these topics its peer wants; 0 for slots outside of the view.
+        """For each slot, how many of these topics the peer in it wants; 0 for slots outside of the view.
 
         The array is the caller's to change.
         """

@@ -72,17 +72,19 @@ class FileReading(TypedDict, total=False):
 class Options(Conditions, Bounds, FileReading, total=False):
     """What `compare` and `advise` take besides subscriptions and systems.
 
-    seeds, seed     how many replications, and the first one's seed events          how many events are
-    published; 0 looks at links only preset          the nodes' timers: those of live nodes with the preset
-    'lan', 'local' or 'wan'; or 'paper', the papers' own membership      how nodes learn of each other:
-    'directory' as live nodes do, 'gossip' alone; or an oracle: 'full', a share such as '5%' settle
-    virtual seconds before events start; None: as long as each system needs latency         one way: '50ms',
-    '10-100ms', 'hosts'; or a file or imported folder: a matrix or pairs of round-trip times,
-                    or coordinates
-    latency_unit    'us', 'ms' or 's': of the numbers in that file; ms if not given loss            the share
-    of all messages that gets lost: '1%' or 0.01 churn           '600/60' (mean seconds up and away), 'trace'
-    (the workload's own), a file or imported folder of sessions,
-                    or '' (everybody stays)
+    seeds, seed     how many replications, and the first one's seed
+    events          how many events are published; 0 looks at links only
+    preset          the nodes' timers: those of live nodes with the preset 'lan', 'local' or 'wan'; or 'paper',
+                    the papers' own
+    membership      how nodes learn of each other: 'directory' as live nodes do, 'gossip' alone; or an oracle:
+                    'full', a share such as '5%'
+    settle          virtual seconds before events start; None: as long as each system needs
+    latency         one way: '50ms', '10-100ms', 'hosts'; or a file or imported folder: a matrix or pairs of
+                    round-trip times, or coordinates
+    latency_unit    'us', 'ms' or 's': of the numbers in that file; ms if not given
+    loss            the share of all messages that gets lost: '1%' or 0.01
+    churn           '600/60' (mean seconds up and away), 'trace' (the workload's own), a file or imported folder
+                    of sessions, or '' (everybody stays)
     churn_speed     how many seconds of that file pass in one
     crash           the share of nodes that crashes at the end
     nodes           sample so many nodes of a larger workload

@@ -199,6 +199,34 @@ class SimulatedSwarm:
         subscriptions = self.workload.tables()["subscriptions"]
         return measure_run(self.tables(), subscriptions, nodes=names, churn=churn, end=self.now)
 
+    def to_pandas(self) -> Any:
+        """A DataFrame of one row (by system and seed) with a column per measure; `pandas.concat` puts those of
+        several swarms below each other.
+        """
+        import pandas as pd
+
+        place = pd.MultiIndex.from_tuples(
+            [(self.simulation.system.name, self.simulation.seed)], names=["system", "seed"]
+        )
+        return pd.DataFrame([self.measures()], index=place)
+
+    def _repr_html_(self) -> str:
+        from topicweave.model.notebook import facts_markup
+
+        facts = {
+            "system": self.simulation.system.name,
+            "nodes up": f"{len(self.up):,} of {self.workload.nodes:,}",
+            "topics": f"{self.workload.topics:,}",
+            "time": f"{self.now:g} s",
+            "links per node": f"{self._links_per_node():.1f}",
+        }
+        return facts_markup("SimulatedSwarm", facts)
+
+    def _links_per_node(self) -> float:
+        """What a node lists itself."""
+        up = self.up
+        return sum(len(self.links(name)) for name in up) / max(len(up), 1)
+
     def __repr__(self) -> str:
         name, nodes = self.simulation.system.name, len(self.simulation.up())
         return f"SimulatedSwarm({name}, {nodes:,} of {self.workload.nodes:,} nodes up, at {self.now:g} s)"

@@ -51,9 +51,8 @@ def read_workload(
 ) -> Workload:
     """The workload that a file, a folder, a table or lists hold.
 
-    source      a file of subscriptions (text in columns or lists, Parquet, JSON; plain or packed); a
-    workload's folder; a folder
-                of OPML files; a pandas or Arrow table; {node: [topics]}; or a `Workload`
+    source      a file of subscriptions (text in columns or lists, Parquet, JSON; plain or packed); a workload's
+                folder; a folder of OPML files; a pandas or Arrow table; {node: [topics]}; or a `Workload`
     node, topic which columns are meant, by name or by number from 1; found by their names if not given
     delimiter   what is between columns; found out if not given
     header      whether the first line names the columns; found out if not given

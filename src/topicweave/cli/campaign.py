@@ -43,6 +43,14 @@ def campaign(
             "slow-node, lossy-link, restart-without-memory.",
         ),
     ] = None,
+    membership: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="How nodes find each other, as in compare; if not given, directory or gossip by the seed, or what the "
+            "scenario says.",
+        ),
+    ] = None,
     format: Format = "table",  # noqa: A002
     workers: Workers = None,
 ) -> None:
@@ -57,12 +65,14 @@ def campaign(
       topicweave campaign spidercast --seeds 100
       topicweave campaign spidercast --first 17 --seeds 1
       topicweave campaign vitis --scenario partition.toml --seeds 5
+      topicweave campaign omen --membership directory:20 --seeds 50
 
     \b
     JSON: {"system": "spidercast", "parameters": {}, "first": 0, "seeds": 100, "nodes": null,
-           "scenario": null, "done": 100, "passed": 99, "deliveries": 51000,
+           "scenario": null, "membership": null, "done": 100, "passed": 99, "deliveries": 51000,
            "failures": [{"seed": 17, "violations": ["…"], "replay": "topicweave campaign …"}]}
     """
+    from topicweave.blocks.membership import Membership
     from topicweave.choose.variants import parse_variant
     from topicweave.cli.failures import INTERRUPTED, complain
     from topicweave.cli.output import print_json
@@ -72,7 +82,9 @@ def campaign(
     variant = parse_variant(system)
     written = None if scenario is None else read_scenario(scenario)
     seeds = seeds or (RANDOM_SEEDS if written is None else 1)
-    job = Job(variant.system, variant.changes, nodes, written)
+    if membership is not None:
+        Membership.parse(membership)
+    job = Job(variant.system, variant.changes, nodes, written, membership)
     verdicts, stopped = _verdicts(job, range(first, first + seeds), workers)
     outcome = {
         "system": variant.system,
@@ -81,7 +93,8 @@ def campaign(
         "seeds": seeds,
         "nodes": nodes,
         "scenario": scenario,
-        **summary(verdicts, system, nodes, scenario),
+        "membership": membership,
+        **summary(verdicts, system, nodes, scenario, membership),
     }
     if format == "json":
         print_json(outcome)
@@ -118,7 +131,13 @@ def _verdicts(job: Job, seeds: range, workers: int | None) -> tuple[list[Verdict
     return verdicts, False
 
 
-def summary(verdicts: list[Verdict], system: str, nodes: int | None, scenario: str | None) -> dict[str, Any]:
+def summary(
+    verdicts: list[Verdict],
+    system: str,
+    nodes: int | None,
+    scenario: str | None,
+    membership: str | None = None,
+) -> dict[str, Any]:
     """In the order of seeds, whatever order they finished in."""
     return {
         "done": len(verdicts),
@@ -128,7 +147,7 @@ def summary(verdicts: list[Verdict], system: str, nodes: int | None, scenario: s
             {
                 "seed": verdict.seed,
                 "violations": list(verdict.violations),
-                "replay": replay_command(system, verdict.seed, nodes, scenario),
+                "replay": replay_command(system, verdict.seed, nodes, scenario, membership),
             }
             for verdict in sorted(verdicts, key=lambda verdict: verdict.seed)
             if not verdict.passed
@@ -147,7 +166,10 @@ def print_summary(system: str, outcome: dict[str, Any]) -> None:
     typer.echo(f"{system}{what}: {passed}, {outcome['deliveries']:,} deliveries")
 
 
-def replay_command(system: str, seed: int, nodes: int | None, scenario: str | None) -> str:
+def replay_command(
+    system: str, seed: int, nodes: int | None, scenario: str | None, membership: str | None = None
+) -> str:
     more = [] if nodes is None else ["--nodes", str(nodes)]
     more += [] if scenario is None else ["--scenario", scenario]
+    more += [] if membership is None else ["--membership", membership]
     return shlex.join(["topicweave", "campaign", system, "--first", str(seed), "--seeds", "1", *more])

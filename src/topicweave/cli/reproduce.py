@@ -90,7 +90,7 @@ def reproduce(
 
     \b
     JSON: {"scale": "paper", "failures": {"omen/fig9": "…"},
-           "headline": {"spidercast": {"claims": 49, "holds": 24, …}},
+           "headline": {"spidercast": {"claims": 49, "holds": 24, "seems to hold": 8, …}},
            "claims": [{"id": "sc-12-ours", "at": "…", "says": "…", "state": "holds", "seeds": [1],
                        "levels": ["messages"],
                        "cases": [{"name": "", "paper": "10.8, …", "ours": "10.8, …", "holds": true, "miss": ""}]}],

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from topicweave.blocks.membership import Membership
 from topicweave.cli.failures import debugging
 from topicweave.runs.processes import each
 from topicweave.systems.registry import find_system
-from topicweave.testing import ScenarioFile, Verdict, draw_scenario, run_scenario
+from topicweave.testing import Scenario, ScenarioFile, Verdict, draw_scenario, run_scenario
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,26 @@ class Job:
     nodes: int | None
     scenario: ScenarioFile | None = None
     """Drawn at random, if there is none."""
+    membership: str | None = None
+    """That of the scenario, if this says nothing."""
 
     def __call__(self, seed: int) -> Verdict:
         system = find_system(self.system)
         try:
-            draw = draw_scenario if self.scenario is None else self.scenario.draw
-            return run_scenario(system, draw(seed, self.nodes), system.settings(**self.changes))
+            return run_scenario(system, self._draw(seed), system.settings(**self.changes))
         except Exception as error:
             # A node that breaks down is a finding like any other; a replay with TOPICWEAVE_DEBUG=1 shows where.
             if debugging():
                 raise
             return Verdict(seed, (f"raised {type(error).__name__}: {error}",), events=0, deliveries=0)
+
+    def _draw(self, seed: int) -> Scenario:
+        if self.scenario is None:
+            return draw_scenario(seed, self.nodes, self.membership)
+        drawn = self.scenario.draw(seed, self.nodes)
+        return (
+            drawn if self.membership is None else replace(drawn, membership=Membership.parse(self.membership))
+        )
 
 
 def run_seeds(job: Job, seeds: Sequence[int], workers: int | None) -> Iterator[Verdict]:

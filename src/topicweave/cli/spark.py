@@ -101,6 +101,7 @@ def in_catalog(spark: SparkSession, folder: Path, name: str | None, overwrite: b
         return
     from topicweave.pipeline import catalog
 
+    catalog.refuse_forgetful(spark, name)
     for table, rows in catalog.save(spark, folder, name, overwrite).items():
         typer.echo(f"{table}: {rows:,} rows", err=True)
 

@@ -64,10 +64,11 @@ class RemoteNode:
     """A client of one node, for the length of an `async with` block. The first connection must succeed. Later
     ones are retried without end.
 
-    address   the node's HTTP address, as the node prints it; `https://…` if a proxy adds TLS on_gap    called
-    with events that will not come; the reason `unread` means events beyond `most_unread` that the program did
-    not read on_incomplete  called with patterns some of whose topics are unknown on_state  called when the
-    connection comes (True) and goes (False), with the reason
+    address         the node's HTTP address, as the node prints it; `https://…` if a proxy adds TLS
+    on_gap          called with events that will not come; the reason `unread` means events beyond `most_unread`
+                    that the program did not read
+    on_incomplete   called with patterns some of whose topics are unknown
+    on_state        called when the connection comes (True) and goes (False), with the reason
     """
 
     def __init__(

@@ -1,4 +1,9 @@
-"""OPML folders: one file per reader, one outline with an `xmlUrl` per feed it subscribes to."""
+"""OPML folders: one file per reader, one outline with an `xmlUrl` per feed it subscribes to.
+
+The standard library reads them, in a few lines. listparser, the library for such lists, reads a broken file as a
+browser reads a page: of one that was cut in half it gives half of the feeds without a word. Here a broken file is
+named, with the line; and nothing in a file is ever fetched.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The designs compiled with Numba: whole networks of tens of thousands of nodes.
 
-Theory of operation ------------------- Weights only ever fall: taking an edge joins components, and no edge
+Theory of operation
+-------------------
+Weights only ever fall: taking an edge joins components, and no edge
 joins more than before. So a greatest weight once seen is an upper bound for ever, and need not be looked at
 again until it is the greatest of all bounds.
 

@@ -114,9 +114,8 @@ class FeedReader:
         self._rotas = {url: self._rota() for url in self.urls}
         self._busy: set[str] = set()
         self._strikes: dict[str, int] = {}
-        self._recent: dict[
-            tuple[str, str], dict[str, FeedItem]
-        ] = {}  # feed, poller -> told since its last poll
+        # Feed, poller -> told since its last poll.
+        self._recent: dict[tuple[str, str], dict[str, FeedItem]] = {}
         self._changed = True
         self._pool = ThreadPoolExecutor(THREADS, "feeds")
         self._tasks: set[asyncio.Task[None]] = set()

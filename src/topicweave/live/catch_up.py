@@ -40,7 +40,7 @@ from topicweave.live.catch_up_messages import (
     History,
     Inventory,
     Measured,
-    MissedRun,
+    MissedRange,
     Summary,
     TopicDigest,
     Wanted,
@@ -72,11 +72,11 @@ HISTORY_LOOKS = 20
 class _Asked:
     """What was asked of one peer."""
 
-    __slots__ = ("events", "given", "runs", "since")
+    __slots__ = ("events", "given", "ranges", "since")
 
     def __init__(self, look: int) -> None:
         self.events: dict[EventId, None] = {}
-        self.runs: tuple[MissedRun, ...] = ()
+        self.ranges: tuple[MissedRange, ...] = ()
         self.given = 0
         self.since = look
 
@@ -116,9 +116,8 @@ class CatchUpService:
         self._asked: dict[NodeId, _Asked] = {}
         self._distrusted: dict[NodeId, tuple[int, int]] = {}
         self._histories: dict[TopicId, tuple[History, int]] = {}
-        self._publishers: dict[
-            NodeId, int
-        ] = {}  # those that were asked as such, until which look they are listened to
+        # Those that were asked as publishers, and until which look they are listened to.
+        self._publishers: dict[NodeId, int] = {}
         self._looks = 0
         self._reading: set[asyncio.Task[None]] = set()
 
@@ -195,10 +194,10 @@ class CatchUpService:
         if not missing or not free:
             return
         peer = free[self._looks % len(free)]
-        runs = tuple(MissedRun(*stream, first, last) for stream, first, last in missing)
+        ranges = tuple(MissedRange(*stream, first, last) for stream, first, last in missing)
         asked = self._asked[peer] = _Asked(self._looks)
-        asked.runs = runs
-        self._send(peer, Wanted(runs))
+        asked.ranges = ranges
+        self._send(peer, Wanted(ranges))
 
     def _account(self) -> None:
         now = EVENT_ID * sum(len(asked.events) for asked in self._asked.values())
@@ -233,7 +232,7 @@ class CatchUpService:
             case Fetch():
                 self._give(sender, message.events[:MOST_IDS])
             case Wanted():
-                self._give_runs(sender, message.runs)
+                self._give_ranges(sender, message.ranges)
             case History():
                 self._name_history(sender, message)
 
@@ -255,14 +254,14 @@ class CatchUpService:
         if event.id in asked.events:
             del asked.events[event.id]
         elif not any(
-            (run.publisher, run.topic, run.epoch) == event.id[:3] and run.first <= event.sequence <= run.last
-            for run in asked.runs
+            (one.publisher, one.topic, one.epoch) == event.id[:3] and one.first <= event.sequence <= one.last
+            for one in asked.ranges
         ):
             return
         asked.given += 1
         if self._take(event, message.hops):
             self.changed(event.topic)
-        if not asked.events and not asked.runs:
+        if not asked.events and not asked.ranges:
             del self._asked[sender]
 
     def _receive_summary(self, sender: NodeId, message: Summary) -> None:
@@ -341,28 +340,28 @@ class CatchUpService:
             if self._may_have(peer, event_id.topic):
                 self._send(peer, CatchUp(logged.event, logged.hops + 1))
         if elsewhere and self._gate.disk is not None:
-            self._give_runs(peer, _runs_of(elsewhere))
+            self._give_ranges(peer, _in_ranges(elsewhere))
 
-    def _give_runs(self, peer: NodeId, runs: Sequence[MissedRun]) -> None:
+    def _give_ranges(self, peer: NodeId, ranges: Sequence[MissedRange]) -> None:
         disk = self._gate.disk
-        allowed = [run for run in runs if self._may_have(peer, run.topic)]
+        allowed = [one for one in ranges if self._may_have(peer, one.topic)]
         if disk is not None:
-            self._spawn(self._read_runs(peer, allowed))
+            self._spawn(self._read_ranges(peer, allowed))
             return
         numbers = [
-            EventId(run.publisher, run.topic, run.epoch, number)
-            for run in allowed
-            for number in range(run.first, min(run.last, run.first + MOST_IDS) + 1)
+            EventId(one.publisher, one.topic, one.epoch, number)
+            for one in allowed
+            for number in range(one.first, min(one.last, one.first + MOST_IDS) + 1)
         ]
         self._give(peer, [event for event in numbers if event in self._log][:MOST_IDS])
 
-    async def _read_runs(self, peer: NodeId, runs: Sequence[MissedRun]) -> None:
+    async def _read_ranges(self, peer: NodeId, ranges: Sequence[MissedRange]) -> None:
         disk = self._gate.disk
         assert disk is not None
         left, size = MOST_IDS, 0
-        for run in runs:
-            key = (run.publisher, run.topic, run.epoch, run.first, run.last)
-            for event, hops, arrived, _ in await disk.read(disk.store.run_of, key, left):
+        for one in ranges:
+            key = (one.publisher, one.topic, one.epoch, one.first, one.last)
+            for event, hops, arrived, _ in await disk.read(disk.store.within, key, left):
                 left -= 1
                 size += len(event.payload)
                 if event.id not in self._log:
@@ -425,17 +424,17 @@ class CatchUpService:
             self._send(peer, Summary(tuple(digests), answer))
 
 
-def _runs_of(events: Iterable[EventId]) -> list[MissedRun]:
+def _in_ranges(events: Iterable[EventId]) -> list[MissedRange]:
     """Consecutive numbers together.
 
-    >>> [(run.first, run.last) for run in _runs_of(EventId(1, 2, 3, n) for n in (4, 5, 6, 9))]
+    >>> [(one.first, one.last) for one in _in_ranges(EventId(1, 2, 3, n) for n in (4, 5, 6, 9))]
     [(4, 6), (9, 9)]
     """
-    runs: list[MissedRun] = []
+    ranges: list[MissedRange] = []
     for event in sorted(events):
-        last = runs[-1] if runs else None
+        last = ranges[-1] if ranges else None
         if last is not None and (last.publisher, last.topic, last.epoch, last.last + 1) == tuple(event):
-            runs[-1] = MissedRun(*event[:3], last.first, event.sequence)
+            ranges[-1] = MissedRange(*event[:3], last.first, event.sequence)
         else:
-            runs.append(MissedRun(*event[:3], event.sequence, event.sequence))
-    return runs
+            ranges.append(MissedRange(*event[:3], event.sequence, event.sequence))
+    return ranges

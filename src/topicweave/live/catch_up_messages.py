@@ -54,7 +54,7 @@ class Fetch(Message, frozen=True, array_like=True, tag="catchup.fetch"):
     events: tuple[EventId, ...]
 
 
-class MissedRun(msgspec.Struct, frozen=True, array_like=True):
+class MissedRange(msgspec.Struct, frozen=True, array_like=True):
     """Consecutive events of one publisher on one topic."""
 
     publisher: Point
@@ -67,7 +67,7 @@ class MissedRun(msgspec.Struct, frozen=True, array_like=True):
 class Wanted(Message, frozen=True, array_like=True, tag="catchup.wanted"):
     """Give me what you have of these."""
 
-    runs: Annotated[tuple[MissedRun, ...], msgspec.Meta(max_length=64)]
+    ranges: Annotated[tuple[MissedRange, ...], msgspec.Meta(max_length=64)]
 
 
 class History(Message, frozen=True, array_like=True, tag="catchup.history"):

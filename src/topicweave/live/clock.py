@@ -11,8 +11,8 @@ from collections.abc import Callable
 from topicweave.model.ids import NodeId
 
 LATE, GIVE_WAY = 0.02, 0.001
-"""Whoever looks at the time so late was held up, and what it waits for may have come meanwhile: it lets the
-event loop read what waits in the sockets first.
+"""A reader of the clock that is so late was held up. What it waits for may have come meanwhile, so it lets the
+event loop read the sockets first.
 """
 JUMPED = 60.0
 """Seconds by which the wall clock may drift from the monotonic one before that is reported."""
@@ -29,8 +29,8 @@ class Clock:
     monotonic clock.
 
     So a wall clock that is set back, between two lives or during one, does not bring the node's order into
-    disorder. What is in force is asked of `trusted`: the wall clock as it is at the moment, corrected by what
-    most neighbours say. A stored time far ahead has no say in that.
+    disorder. `trusted` is asked whether something is in force: the wall clock at the moment, corrected by
+    what most neighbours say. A stored time far ahead has no say in that.
     """
 
     def __init__(self, not_before: float = 0.0, wall: Callable[[], float] | None = None) -> None:

@@ -30,7 +30,7 @@ MEANINGS = {
     "protocol_errors": "connections ended because what came made no sense",
     "publishes": "events published by this node",
     "rate_limited": "times that a peer was not read from because it was over its allowance",
-    "receptions_unwanted": "events that came though this node does not want their topic: noise",
+    "receptions_unwanted": "events that came though this node does not want their topic, repetitions included",
     "receptions_wanted": "events that came on topics that this node wants, repetitions included",
     "refused_by_peers": "events of this node that neighbours refused; health tells why",
     "refused_events": "events that this node refused, with the reason told to their sender",

@@ -27,9 +27,7 @@ Write = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class Disk:
-    """Made in a running event loop. `failed(reason)` and `recovered()` are told when the disk stops and
-    starts to take what it is given.
-    """
+    """Made in a running event loop. `failed(reason)` is called each time the disk refuses a batch."""
 
     def __init__(self, store: Store, counters: Counters, failed: Callable[[str], None]) -> None:
         self.store = store

@@ -233,10 +233,10 @@ def _in_words(stream: EventStream, piece: _Piece, base: int, highest: int) -> It
         yield Missed(stream, first, last, "told")
 
 
-def _carried_over(old: list[_Piece], runs: Sequence[tuple[int, int]], now: float) -> list[_Piece]:
-    """The runs that are missing now, cut where it matters since when they are known to be."""
+def _carried_over(old: list[_Piece], ranges: Sequence[tuple[int, int]], now: float) -> list[_Piece]:
+    """The ranges that are missing now, cut where it matters since when they are known to be."""
     pieces: list[_Piece] = []
-    for first, last in runs:
+    for first, last in ranges:
         at = first
         for piece in old:
             if piece.last < at or piece.first > last:

@@ -91,7 +91,7 @@ class Gate:
         """Those of whom events came, by topic: whose heads there are to tell."""
         self.epochs: OrderedDict[NodeId, int] = OrderedDict()
         self._arrived: list[tuple[Sequence[Event], int]] = []
-        """Runs of events, and their hops."""
+        """Bursts of events, and their hops."""
         self._waiting: dict[EventId, Event] = {}
         """Not permanent yet."""
         self._waiting_bytes = 0
@@ -141,7 +141,7 @@ class Gate:
             self._waiting_bytes += len(event.payload)
         return True
 
-    def take_run(self, events: Sequence[Event], hops: int) -> None:
+    def take_burst(self, events: Sequence[Event], hops: int) -> None:
         """The same for consecutive events of one stream."""
         if self._full or self.disk is not None or not self.seen.follows(events[0], events[-1].sequence):
             for event in events:
@@ -162,8 +162,8 @@ class Gate:
         arrived, self._arrived = self._arrived, []
         if not arrived:
             return
-        events = [event for run, _ in arrived for event in run]
-        streams = {(run[0].publisher, run[0].topic): run[0].epoch for run, _ in arrived}
+        events = [event for burst, _ in arrived for event in burst]
+        streams = {(burst[0].publisher, burst[0].topic): burst[0].epoch for burst, _ in arrived}
         for (publisher, topic), epoch in streams.items():
             self._note_stream(publisher, topic, epoch)
         self._log_events(arrived)
@@ -252,20 +252,20 @@ class Gate:
     # The log.
 
     def _log_events(self, arrived: list[tuple[Sequence[Event], int]]) -> None:
-        """Of a burst, only as many events of a topic as its log holds."""
+        """Of what came, only as many events of a topic as its log holds."""
         room: dict[TopicId, int] = {}
         kept = []
-        for run, hops in reversed(arrived):
-            topic = run[0].topic
+        for burst, hops in reversed(arrived):
+            topic = burst[0].topic
             left = room[topic] if topic in room else self._depth(topic)
             if left:
-                kept.append((run[-left:], hops))
-            room[topic] = max(0, left - len(run))
-        for run, hops in reversed(kept):
-            if self.disk is None and self._log.size_of(run[0].topic) and not len(self.ages):
-                self._log.extend(run, hops)
+                kept.append((burst[-left:], hops))
+            room[topic] = max(0, left - len(burst))
+        for burst, hops in reversed(kept):
+            if self.disk is None and self._log.size_of(burst[0].topic) and not len(self.ages):
+                self._log.extend(burst, hops)
                 continue
-            for event in run:
+            for event in burst:
                 self.log(event, hops)
 
     def _depth(self, topic: TopicId) -> int:

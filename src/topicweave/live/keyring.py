@@ -52,7 +52,7 @@ PROOF = KEY_ID + 4 + SIGNATURE
 """Bytes of a proof of what a node said."""
 MOST_VERIFIED = 16_384
 MOST_SIGNATURES = 8192
-"""Of its own events a node remembers so many: who lacks some is sent them without another signing."""
+"""Of its own events that a node remembers: it sends them again without signing them again."""
 _PROVEN: OrderedDict[bytes, None] = OrderedDict()
 """Digests of what was verified lately: key, signature and signed bytes. That one fits the others is a fact,
 not an opinion, so all nodes of a process share it: of a swarm in one process one node does the arithmetic.

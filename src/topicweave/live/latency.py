@@ -63,9 +63,9 @@ class LatencySamples:
         born = self._born.get(event)
         return None if born is None else self._now() - born
 
-    def among(self, run: Sequence[Event]) -> list[EventId]:
-        """The samples that came in a run of consecutive events of a stream."""
-        first, last = run[0].id, run[-1].sequence
+    def among(self, burst: Sequence[Event]) -> list[EventId]:
+        """The samples that came in a burst."""
+        first, last = burst[0].id, burst[-1].sequence
         return [one for one in self._born if one[:3] == first[:3] and first.sequence <= one.sequence <= last]
 
     def handed_over(self, events: Iterable[Event]) -> None:

@@ -142,7 +142,7 @@ class LivePatterns:
         self._turning = self._loop.call_later(KEPT / 2, self._turn)
         self._doubted_at = self._node.clock.now + KEPT
         for pattern, since in self._own.items():
-            # What came while this node was away is asked for, too.
+            # Ask for what came while this node was away, too.
             since = None if since is None else since - OVERLAP
             await self.take([pattern], since=since, lasting=False)
 

@@ -65,8 +65,8 @@ class Publisher:
         self._watches: dict[EventId, _Watch] = {}
         self.refusals: Counter[str] = Counter()
         """What neighbours refused of this node's events, by reason."""
-        world = owner.world
-        world.on_sent, world.on_refused, world.on_judged = self._note_sent, self._note_refused, self._judged
+        own = owner.world.own
+        own.on_sent, own.on_refused, own.on_judged = self._note_sent, self._note_refused, self._judged
 
     async def publish(
         self, topic: TopicId, payload: bytes, wait_for: int, timeout: float, retain: bool
@@ -80,7 +80,7 @@ class Publisher:
             await asyncio.sleep(0)
         owner = self._owner
         if not wait_for and not retain and owner.recorder is None:
-            quick = owner.world.publish_quickly(topic, payload)
+            quick = owner.world.own.publish_quickly(topic, payload)
             if quick is not None:
                 self._counters.publishes += 1
                 event, taken = quick
@@ -89,7 +89,7 @@ class Publisher:
             owner.world.retained.add(topic)
         sent = self._sent = []
         self._refused = 0
-        told, permanent = owner.world.publish(
+        told, permanent = owner.world.own.publish(
             topic, payload if owner.keyring is None else SEAL_ROOM + payload
         )
         event = told.event

@@ -50,7 +50,7 @@ class Recorder:
         names = _Names(node.name_of_node), _Names(node.topics.of)
         swarm = node.settings.swarm
         self._telemetry = PartsTelemetry(self._folder, swarm, *names, writer=f"{swarm}.{node.name}")
-        # What it wanted in an earlier life, and may not want any more, is over.
+        # Wishes of an earlier life are over; those that go on are told next.
         self._telemetry.wants_nothing(node.clock.now, node.id)
         self.wants(sorted(node.node.subscriptions))
         node.world.observers.append(self._received)

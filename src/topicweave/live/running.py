@@ -226,7 +226,7 @@ def _figures(nodes: list[LiveNode]) -> dict[str, str]:
         "connections": str(sum(node.transport.connections for node in nodes) // 2),
         "published": str(sum(count.publishes for count in counts)),
         "delivered": str(sum(count.deliveries for count in counts)),
-        "noise": f"{unwanted / receptions:.1%}" if receptions else "-",
+        "noise_all": f"{unwanted / receptions:.1%}" if receptions else "-",
         "events dropped": str(sum(count.events_dropped for count in counts)),
         "node failures": str(sum(count.node_errors for count in counts)),
     }

@@ -116,11 +116,11 @@ class Sender:
         self.unflushed += len(encoded)
         return taken + otherwise
 
-    def send_run(self, to: NodeId, messages: Sequence[EventMessage]) -> None:
+    def send_burst(self, to: NodeId, messages: Sequence[EventMessage]) -> None:
         """`send_event` for each of several messages."""
         self.passed_on += len(messages)
         peer = self._owner.peers.get(to)
-        encoded, size = self._codec.encode_run(messages)
+        encoded, size = self._codec.encode_burst(messages)
         if peer is None or not peer.outbox.put_events(encoded, size):
             for message in messages:
                 self.send_event(to, message)
@@ -221,7 +221,7 @@ class Sender:
             self._congested(self.congestion.drained(peer.id, self._loop.time()))
 
     def _frame(self, messages: list[bytes]) -> bytes:
-        """What goes to several peers alike is put together once; the messages are the same objects, so
+        """A frame that goes to several peers is put together once. Its messages are the same objects, so
         comparing takes no time.
         """
         if messages != self._last_messages:

@@ -2,8 +2,8 @@
 
 Rules kept
 ----------
-1. What must not be forgotten is committed before it has an effect: a sequence number before its event is
-   sent, and the fact that an event was seen before the application gets it. So a killed process never uses a
+1. The folder commits what must not be forgotten before that has an effect: a sequence number before its event
+   is sent, and the fact that an event was seen before the application gets it. So a killed process never uses a
    number twice and never hands an event over twice.
 2. One process at a time: the folder is locked.
 3. The write-ahead log survives a killed process. After a power failure the last moments may be missing
@@ -188,9 +188,9 @@ class Store:
         for *row, hops, arrived in rows:
             yield Logged(_event(row), hops, arrived)
 
-    def run_of(self, run: tuple[NodeId, TopicId, int, int, int], most: int) -> list[Logged]:
+    def within(self, missed: tuple[NodeId, TopicId, int, int, int], most: int) -> list[Logged]:
         """Events of a stream: publisher, topic, epoch, first and last number."""
-        publisher, topic, epoch, first, last = run
+        publisher, topic, epoch, first, last = missed
         rows = self._db.execute(
             "SELECT publisher, topic, epoch, sequence, payload, hops, arrived FROM events"
             " WHERE publisher = ? AND topic = ? AND epoch = ? AND sequence BETWEEN ? AND ? ORDER BY sequence LIMIT ?",
@@ -261,15 +261,11 @@ class Store:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
-    def limit_pages(self, most: int) -> None:
-        """As if the disk held no more; 0 for as much as there is. For experiments."""
-        self._db.execute(f"PRAGMA max_page_count={most or 1 << 30}")
-
     def copy_to(self, file: Path) -> None:
         """All that is committed, as a data folder's file of its own; but not where the numbering stands.
 
-        Whoever goes on from a copy has forgotten what it published since: it must number in a new epoch, or
-        others take its events for ones they have.
+        A node that goes on from a copy has forgotten what it published since. It must number in a new epoch,
+        or others take its events for ones they have.
         """
         self._db.execute("VACUUM INTO ?", (str(file),))
         with contextlib.closing(sqlite3.connect(file)) as copy, copy:

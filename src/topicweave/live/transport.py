@@ -10,7 +10,7 @@ Rules kept
    the peer lost.
 4. Silence is asked after, and ends a connection when it lasts; so does a peer that takes nothing for as long,
    and a certificate that ends or is revoked.
-5. What peers can make this hold is bounded: connections, half-open ones, waiting bytes, addresses. Those who
+5. Peers can make this hold only so much: connections, half-open ones, waiting bytes, addresses. Those who
    do wrong are banned for a while.
 """
 
@@ -469,7 +469,7 @@ class Transport:
                 link.ping()
 
     def check_certificates(self) -> None:
-        """What is not in force any more opens no doors, and keeps none open: neither the peer's nor our own."""
+        """End links whose certificate, the peer's or our own, is not in force any more."""
         if self.keyring is None or self.closed:
             return
         wall = self.clock.trusted()

@@ -43,7 +43,7 @@ class Deferred:
 
 
 class LinkTurns:
-    """One node's. Who has had a portion falls behind, and is called in another turn."""
+    """One node's. A link that has had a portion falls behind, and is called in another turn."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, portion: int) -> None:
         self._loop = loop

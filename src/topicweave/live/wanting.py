@@ -112,7 +112,7 @@ class Wanting:
         node, catch_up = self._node, self._node.world.catch_up
         new = [topic for topic in dict.fromkeys(topics) if topic not in node.node.subscriptions]
         if new:
-            node.world.settle()
+            node.world.own.settle()
             node.node.subscribe_all(new)
             if node.recorder is not None:
                 node.recorder.wants(new)
@@ -125,11 +125,11 @@ class Wanting:
     async def _end(self, topics: Sequence[TopicId]) -> None:
         node = self._node
         for number, topic in enumerate(topics, start=1):
-            node.world.settle()
+            node.world.own.settle()
             node.node.unsubscribe(topic)
             if node.recorder is not None:
                 node.recorder.wants([topic], False)
-            # Who wants a retained value again is to get it again.
+            # A later subscription gets the retained value again.
             node.world.gate.forget(topic, unseen=node.topics.of(topic).startswith(RETAINED))
             if number % CHUNK == 0:
                 await asyncio.sleep(0)

@@ -1,7 +1,7 @@
 """What frames hold: the hello, and messages in batches. See docs/wire-format.md.
 
-Everything is MessagePack, decoded into typed structs by msgspec; nothing is ever unpickled. What does not decode is a
-`ProtocolError` of the link it came over.
+Everything is MessagePack, decoded into typed structs by msgspec; nothing is ever unpickled. A frame that
+does not decode is a `ProtocolError` of its link.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.port import EventMessage, Message
 
 MAGIC = "topicweave"
-VERSIONS = (5, 6, 7)
+VERSIONS = (5, 6, 7, 8)
 """The versions of the wire format that this code speaks."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -242,8 +242,8 @@ class Codec:
         # A broadcast sends one object many times; it is encoded once.
         self._last: Message | None = None
         self._last_bytes = b""
-        self._last_run: Sequence[Message] = ()
-        self._last_run_bytes: tuple[list[bytes], int] = ([], 0)
+        self._last_burst: Sequence[Message] = ()
+        self._last_burst_bytes: tuple[list[bytes], int] = ([], 0)
         self._last_short: Message | None = None
         self._last_short_bytes = b""
 
@@ -252,12 +252,12 @@ class Codec:
             self._last, self._last_bytes = message, _encode(message)
         return self._last_bytes
 
-    def encode_run(self, messages: Sequence[Message]) -> tuple[list[bytes], int]:
+    def encode_burst(self, messages: Sequence[Message]) -> tuple[list[bytes], int]:
         """Several messages, and how many bytes they are together; what goes to several peers is encoded once."""
-        if messages is not self._last_run:
+        if messages is not self._last_burst:
             encoded = [_encode(message) for message in messages]
-            self._last_run, self._last_run_bytes = messages, (encoded, sum(map(len, encoded)))
-        return self._last_run_bytes
+            self._last_burst, self._last_burst_bytes = messages, (encoded, sum(map(len, encoded)))
+        return self._last_burst_bytes
 
     def mentioned(self, message: Message) -> dict[bytes, NamedInterest]:
         """The interests in a message that may go by their names."""

@@ -1,8 +1,7 @@
 """The live world of one node: implements `port.World` on the transport, the event loop and the data folder.
 
-Whatever arrives is looked at here before the node sees it: signed by its publisher, allowed by its
-certificate, of its publisher's latest life. What the node hands over goes to the application through the
-`gate`.
+Whatever arrives is looked at by `acceptance` before the node sees it. What the node hands over goes to the
+application through the `gate`. What it publishes leaves through `own_events`.
 """
 
 from __future__ import annotations
@@ -12,53 +11,41 @@ import logging
 import random
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from topicweave.live import catch_up_messages
+from topicweave.live.acceptance import Acceptance
+from topicweave.live.bursts import burst_from
 from topicweave.live.catch_up import Around, CatchUpService
-from topicweave.live.catch_up_messages import Aged, CatchUp, Measured
+from topicweave.live.catch_up_messages import Aged, Measured
 from topicweave.live.clock import Clock
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog
-from topicweave.live.gate import Gate, Refusal
+from topicweave.live.gate import Gate
 from topicweave.live.memory import Memory
 from topicweave.live.names import TopicNames
+from topicweave.live.own_events import OwnEvents
 from topicweave.live.receiving import Events
-from topicweave.live.runs import run_from
 from topicweave.live.settings import LogLimits, Settings
 from topicweave.live.transport import Transport
 from topicweave.live.turns import Deferred
 from topicweave.live.vouching import Vouching
-from topicweave.live.wire import VerdictOn, verdicts_frame
+from topicweave.live.wire import VerdictOn
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId, ring_id
-from topicweave.port import EventMessage, InFormat, Message, Node, Published, TimerKey
+from topicweave.port import EventMessage, InFormat, Message, Node, TimerKey
 
 if TYPE_CHECKING:
     from topicweave.live.disk import Disk
     from topicweave.live.gaps import Missed
-    from topicweave.live.keyring import Keyring, Verdict
+    from topicweave.live.keyring import Keyring
 
 log = logging.getLogger("topicweave.live")
 
 LOOK_EVERY = 0.5
 """Seconds between looks for new neighbours to catch up with."""
 
-MOST_QUICK = 1024
-"""Events are published quickly before the node is told of them: no more than its caches hold."""
-MOST_HOPS = 10_000
-"""An event that has crossed more links is dropped, not held against the neighbour it came from: that one
-counted on honestly from what it was told, and what it sends must stay within what decodes.
-"""
-FURTHEST_EPOCH = int(10 * 365 * 86_400 * 1e6)
-"""An epoch further ahead than ten years is nobody's clock."""
-
 _CATCH_UP = frozenset(catch_up_messages.TYPES)
-
-Observer = Callable[[NodeId, EventMessage, bool], None]
-"""Told of every arriving message that carries an event: sender, message, whether its topic is wanted."""
 
 
 class LiveWorld(Vouching, Events):
@@ -80,19 +67,11 @@ class LiveWorld(Vouching, Events):
         self.random = rng
         self.node: Node | None = None
         self.keyring, self._unproven = keyring, settings.unproven_contacts
-        self.observers: list[Observer] = []
-        self.on_sent: Callable[[NodeId, EventMessage], None] | None = None
-        """Told when an event message of this node's own was taken for a peer."""
-        self.on_refused: Callable[[NodeId, EventMessage], None] | None = None
-        self.on_judged: Callable[[NodeId, VerdictOn], None] | None = None
-        """Told what became of this node's own events elsewhere."""
         self.control: dict[str, list[int]] | None = None
         """Messages and bytes sent by kind since somebody looks, if somebody does."""
         self.last_error, self.last_error_at = "", 0.0
         self.contacts: Callable[[], Collection[NodeId]] = tuple
         """Peers with whom membership keeps in touch."""
-        self.own_epoch = 0
-        """Of the events that this node publishes."""
         self._settings, self._clock = settings, clock
         self._loop = asyncio.get_running_loop()
         self._announce = announce
@@ -110,6 +89,12 @@ class LiveWorld(Vouching, Events):
             self.retained.__contains__,
         )
         self.gate = Gate(settings, clock, self.counters, self.log, hand_out, self._log_limits, self.memory)
+        self.acceptance = Acceptance(clock, self.counters, self.gate, topics, keyring)
+        self.observers = self.acceptance.observers
+        self.own = OwnEvents(
+            *(clock, self.counters, self.gate, self.log, self.retained, keyring),
+            *(self.guarded, self._tell_sampled),
+        )
         around = Around(
             lambda: self.now,
             clock.wall,
@@ -123,13 +108,7 @@ class LiveWorld(Vouching, Events):
         self.catch_up = CatchUpService(self.log, self.gate, rng, self.memory, around)
         self._next_comparison = 0.0
         self._arriving: EventMessage | None = None
-        self._publishing = self._stopped = False
-        self._quick: list[EventMessage] = []
-        """Own events that were sent to their targets, and that the node was not told of yet."""
-        self._impermanent: set[EventId] = set()
-        self._unsent: dict[EventId, list[tuple[NodeId, EventMessage]]] = {}
-        self._last_plain: EventMessage | None = None
-        self._last_sealed: EventMessage | None = None
+        self._stopped = False
 
     # The port.
 
@@ -151,20 +130,17 @@ class LiveWorld(Vouching, Events):
                 self.counters.withheld_events += 1
                 return
             arriving = self._arriving
-            new = self._publishing or (arriving is not None and arriving.event is event)
+            new = self.own.publishing or (arriving is not None and arriving.event is event)
             if not new and (age := self.gate.ages.kept(event.id)) is not None:
                 transport.sender.send(peer, Aged(event.id, age))
-            if new and (self._publishing or len(self.gate.latency)):
-                if self._publishing and event.publisher == transport.id and self.gate.latency.due:
+            if new and (self.own.publishing or len(self.gate.latency)):
+                if self.own.publishing and event.publisher == transport.id and self.gate.latency.due:
                     self.gate.latency.begins(event.id)
                 self._tell_sampled(event.id, peer)
             if event.publisher != transport.id:
                 transport.sender.send_event(peer, message)
-            elif self.gate.disk is not None and (self._publishing or event.id in self._impermanent):
-                # Not before its number and itself are permanent: see `publish`.
-                self._unsent.setdefault(event.id, []).append((peer, message))
             else:
-                self._send_own(transport, peer, message)
+                self.own.send(peer, message)
             return
         if self.control is not None:
             tally = self.control.setdefault(str(message.__struct_config__.tag), [0, 0])
@@ -191,7 +167,7 @@ class LiveWorld(Vouching, Events):
 
     def deliver(self, event: Event) -> None:
         hops = arriving.hops if (arriving := self._arriving) is not None and arriving.event is event else 0
-        self.gate.take(self._sealed(event) if self.keyring is not None else event, hops)
+        self.gate.take(self.own.sealed(event) if self.keyring is not None else event, hops)
 
     # What the live node does.
 
@@ -199,113 +175,23 @@ class LiveWorld(Vouching, Events):
         """Bring back what an earlier life left, and begin."""
         self.node = node
         self.gate.wanted = node.subscriptions
-        self._transport = transport
+        self._transport = self.acceptance.transport = transport
         if disk is not None:
             self.gate.disk = disk
             self.gate.restore()
             for logged in disk.store.events(max(self._settings.cache, *self._cache_sizes.values(), 1)):
                 self.log.add(logged.event, logged.hops, arrived=logged.arrived)
-            epoch = disk.store.fact("epoch")
-            if isinstance(epoch, int):
-                self.own_epoch = epoch
-                node.resume(epoch, disk.store.sequences())
-        self.own_epoch = self.own_epoch or 1 + int(self.now * 1e6)
+        self.own.begin(node, transport, disk)
         self._look()
 
     def power_off(self) -> None:
         """No more timers, nothing more is sent."""
-        self.settle()
+        self.own.end()
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         self.gate.flush()
-
-    def publish_quickly(self, topic: TopicId, payload: bytes) -> tuple[Event, int] | None:
-        """Send an event straight to its targets, and tell the node of it before it is told anything else;
-        returns to how many. None: that is not enough.
-        """
-        node, transport = self.node, self._transport
-        if node is None or transport is None or self._stopped:
-            return None
-        if self.keyring is not None or self.gate.disk is not None:
-            return None
-        targets = node.targets(topic)
-        if not targets:
-            return None
-        quick = self._quick
-        samples = not quick and self.gate.latency.due
-        if not quick:
-            self._loop.call_soon(self.settle)
-        elif quick[0].event.topic != topic or len(quick) >= MOST_QUICK:
-            self.settle()
-            quick = self._quick
-        message = node.numbered(topic, payload)
-        if samples:
-            self.gate.latency.begins(message.event.id)
-            for peer in targets:
-                self._tell_sampled(message.event.id, peer)
-        quick.append(message)
-        return message.event, transport.sender.send_own(targets, message)
-
-    def settle(self) -> None:
-        """Tell the node of what was published quickly."""
-        run, self._quick = self._quick, []
-        if not run or self.node is None:
-            return
-        self.guarded(self.node.published, run)
-        gate, event = self.gate, run[0].event
-        topic, self.own_epoch = event.topic, event.epoch
-        events = [message.event for message in run]
-        if topic in gate.wanted:
-            gate.take_run(events, 0)
-            return
-        if size := self.log.size_of(topic) or int(topic in self.retained):
-            self.log.extend(events[-size:], 0)
-        gate.publishers.setdefault(topic, {})[event.publisher] = None
-        if not gate.seen.follows(event, events[-1].sequence):
-            for one in events:
-                gate.seen.first_time(one)
-            gate.seen.jumped_from = None
-
-    def publish(self, topic: TopicId, payload: bytes) -> tuple[Published, asyncio.Future[None] | None]:
-        """Let the node publish. With a data folder the event leaves when it is permanent: the future tells."""
-        assert self.node is not None
-        self.settle()
-        self._publishing = True
-        try:
-            told = self.node.publish(topic, payload)
-        finally:
-            self._publishing = False
-        return told, self._note_own(told.event)
-
-    def _note_own(self, event: Event) -> asyncio.Future[None] | None:
-        """Keep an event of this node's own for others, also on a topic that it does not want itself."""
-        self.own_epoch = event.epoch
-        gate, topic = self.gate, event.topic
-        disk = gate.disk
-        if disk is not None or self.log.size_of(topic) or topic in self.retained:
-            gate.log(self._sealed(event), 0)
-        if topic not in gate.wanted:
-            gate.publishers.setdefault(topic, {})[event.publisher] = None
-            gate.seen.first_time(event)
-            gate.seen.jumped_from = None
-        if disk is None:
-            return None
-        disk.do(disk.store.set_fact, "epoch", event.epoch)
-        disk.do(disk.store.set_sequence, event.topic, event.sequence + 1)
-        self.gate.flush()
-        promise = disk.committed()
-        self._impermanent.add(event.id)
-        promise.add_done_callback(lambda _: self._release_own(event.id))
-        return promise
-
-    def _release_own(self, event: EventId) -> None:
-        self._impermanent.discard(event)
-        waiting = self._unsent.pop(event, ())
-        if self._transport is not None and not self._stopped:
-            for peer, message in waiting:
-                self._send_own(self._transport, peer, message)
 
     @property
     def pending_timers(self) -> list[TimerKey]:
@@ -313,8 +199,7 @@ class LiveWorld(Vouching, Events):
 
     def guarded(self, action: Callable[..., object], *arguments: object) -> None:
         """Call into the node; whatever goes wrong there is counted, logged and shown, and does not stop the rest."""
-        if self._quick:
-            self.settle()
+        self.own.settle()
         try:
             action(*arguments)
         except Exception as error:
@@ -335,11 +220,10 @@ class LiveWorld(Vouching, Events):
     # Told by the transport.
 
     def received(self, sender: NodeId, messages: Sequence[Message]) -> None:
-        """One after the other, runs of events at once. Whatever one of them does to the node, the others are
+        """One after the other, bursts of events at once. Whatever one of them does to the node, the others are
         served on; the link it came over is not.
         """
-        if self._quick:
-            self.settle()
+        self.own.settle()
         at = 0
         while at < len(messages):
             node = self.node
@@ -348,9 +232,9 @@ class LiveWorld(Vouching, Events):
             message = messages[at]
             end = at + 1
             if isinstance(message, EventMessage) and end < len(messages):
-                run = run_from(messages, at)
-                end = at + len(run)
-                if end > at + 1 and self._take_run(node, sender, run):
+                burst = burst_from(messages, at)
+                end = at + len(burst)
+                if end > at + 1 and self._take_burst(node, sender, burst):
                     at = end
                     continue
             for one in messages[at:end]:
@@ -360,7 +244,7 @@ class LiveWorld(Vouching, Events):
     def _receive(self, node: Node, sender: NodeId, message: Message) -> None:
         try:
             if isinstance(message, EventMessage):
-                if not self._admits(node, sender, message):
+                if not self.acceptance.admits(sender, message, message.event.topic in node.subscriptions):
                     return
                 self._arriving = message
             if type(message) in _CATCH_UP:
@@ -373,48 +257,34 @@ class LiveWorld(Vouching, Events):
         finally:
             self._arriving = None
 
-    def _take_run(self, node: Node, sender: NodeId, run: Sequence[EventMessage]) -> bool:
-        """Whether all of a run could be taken at once: nothing about it calls for a closer look, and the
+    def _take_burst(self, node: Node, sender: NodeId, burst: Sequence[EventMessage]) -> bool:
+        """Whether all of a burst could be taken at once: nothing about it calls for a closer look, and the
         system does so.
         """
-        first, transport = run[0], self._transport
+        first, transport = burst[0], self._transport
         event = first.event
-        if transport is None or type(first) in _CATCH_UP or first.hops > MOST_HOPS:
+        if transport is None or type(first) in _CATCH_UP or not self.acceptance.is_plain(burst):
             return False
-        if event.publisher == transport.id or event.epoch < self.gate.epochs.get(event.publisher, 0):
-            return False
-        if self.keyring is not None:
-            wall = self._clock.trusted()
-            if not all(self._verdict(self.keyring, message.event, wall) == "good" for message in run):
-                return False
         try:
-            onward = node.receive_run(sender, run)
+            onward = node.receive_run(sender, burst)
         except Exception as error:
-            self._failed_on(sender, run, error)
+            self._failed_on(sender, burst, error)
             return True
         if onward is None:
             return False
         wanted = event.topic in node.subscriptions
-        for observer in self.observers:
-            for message in run:
-                observer(sender, message, wanted)
+        self.acceptance.note(sender, burst, wanted)
+        events = [message.event for message in burst]
         if wanted:
-            self.counters.receptions_wanted += len(run)
-            self.gate.take_run([message.event for message in run], first.hops)
-        else:
-            self.counters.receptions_unwanted += len(run)
-            if sender == event.publisher:
-                self.gate.relayed(run[-1].event)
-        samples = (
-            self.gate.latency.among([message.event for message in run]) if len(self.gate.latency) else ()
-        )
+            self.gate.take_burst(events, first.hops)
+        samples = self.gate.latency.among(events) if len(self.gate.latency) else ()
         for peer in onward.peers:
             if self.may_have(peer, event.topic):
                 for sample in samples:
                     self._tell_sampled(sample, peer)
-                transport.sender.send_run(peer, onward.messages)
+                transport.sender.send_burst(peer, onward.messages)
             else:
-                self.counters.withheld_events += len(run)
+                self.counters.withheld_events += len(burst)
         return True
 
     def _failed_on(self, sender: NodeId, messages: Sequence[Message], error: Exception) -> None:
@@ -425,29 +295,6 @@ class LiveWorld(Vouching, Events):
         if self._transport is not None:
             self._transport.fault(sender, "made the node fail")
             self._transport.close_link(sender)
-
-    def _admits(self, node: Node, sender: NodeId, message: EventMessage) -> bool:
-        """Whether the node may see an event; in any case somebody may have to know that it came."""
-        event, counters = message.event, self.counters
-        if message.hops > MOST_HOPS:
-            counters.far_travelled += 1
-            return self._refuse(sender, event, "far-travelled")
-        if self.keyring is not None and not self._authentic(self.keyring, sender, event):
-            return False
-        wanted = event.topic in node.subscriptions
-        if sender == event.publisher:
-            if event.epoch < self.gate.epochs.get(sender, 0):
-                return self._refuse(sender, event, "old-epoch")
-            if not wanted:
-                self.gate.relayed(event)
-        if wanted:
-            counters.receptions_wanted += 1
-        else:
-            counters.receptions_unwanted += 1
-        if self.observers:
-            for observer in self.observers:
-                observer(sender, message, wanted)
-        return True
 
     def lost(self, peer: NodeId) -> None:
         if self.node is not None and not self._stopped:
@@ -460,105 +307,21 @@ class LiveWorld(Vouching, Events):
         return any(link.peer == peer for link in self.node.links()) or peer in self.contacts()
 
     def asked(self, peer: NodeId, events: Sequence[EventId]) -> None:
-        """Answer what is known; what depends on the disk when that is known."""
-        known = {event: self.gate.verdict(event) for event in events if event.publisher == peer}
-        self._tell_verdicts(
-            peer, [(event, verdict) for event, verdict in known.items() if verdict is not None]
-        )
-        later = [event for event, verdict in known.items() if verdict is None]
-        if later:
-            for promise in self.gate.permanent():
-                promise.add_done_callback(lambda _: self.asked(peer, later))
+        self.acceptance.asked(peer, events)
 
     def judged(self, peer: NodeId, verdicts: Sequence[VerdictOn]) -> None:
-        for verdict in verdicts:
-            if verdict.refusal:
-                self.counters.refused_by_peers += 1
-                if verdict.refusal == "old-epoch":
-                    self.epoch_told(verdict.epoch)
-            if self.on_judged is not None:
-                self.on_judged(peer, verdict)
+        self.own.judged(peer, verdicts)
 
     def epoch_of(self, peer: NodeId) -> int:
         return self.gate.epoch_of(peer)
 
     def epoch_told(self, epoch: int) -> None:
-        """An earlier life of this node had a clock ahead of this one: its events would be taken for old ones,
-        so go on above that.
-        """
-        if (
-            self.node is None
-            or not self.own_epoch < epoch < int(self._clock.trusted() * 1e6) + FURTHEST_EPOCH
-        ):
-            return
-        log.warning(
-            "an earlier life of this node had a clock ahead of this one; numbering goes on from there"
-        )
-        self.own_epoch = epoch + 1
-        self.node.resume(self.own_epoch, {})
+        self.own.epoch_told(epoch)
 
     # Events.
 
     def _log_limits(self, topic: TopicId) -> tuple[LogLimits, bool]:
         return self._logs.get(topic, self._settings.log), topic in self.retained
-
-    def _send_own(self, transport: Transport, peer: NodeId, message: EventMessage) -> None:
-        if self.keyring is not None and not isinstance(message, CatchUp):
-            message = self._sealed_message(message)
-        told = self.on_sent if transport.sender.send_event(peer, message) else self.on_refused
-        if told is not None:
-            told(peer, message)
-
-    def _sealed(self, event: Event) -> Event:
-        own = self._transport is not None and event.publisher == self._transport.id
-        return self.keyring.sign(event) if own and self.keyring is not None else event
-
-    def _sealed_message(self, message: EventMessage) -> EventMessage:
-        # A broadcast sends one object many times: give the encoder one object, too.
-        if message is not self._last_plain or self._last_sealed is None:
-            self._last_plain = message
-            self._last_sealed = msgspec.structs.replace(message, event=self._sealed(message.event))
-        return self._last_sealed
-
-    def _authentic(self, keyring: Keyring, sender: NodeId, event: Event) -> bool:
-        assert self._transport is not None
-        verdict = self._verdict(keyring, event, self._clock.trusted())
-        if verdict == "good":
-            return True
-        if verdict == "forged":
-            # Honest peers verify before they pass on: who sent this is not one.
-            self.counters.forged_events += 1
-            log.warning("%s: an event with a forged signature", self._transport.name)
-            self._transport.fault(sender, "forged an event")
-            self._transport.close_link(sender)
-        elif verdict != "not-permitted":
-            self.counters.unverifiable_events += 1
-            if verdict == "unknown-key":
-                self._transport.ask_for_credential(sender, event.publisher, event.payload[:8])
-        return self._refuse(sender, event, verdict)
-
-    def _verdict(self, keyring: Keyring, event: Event, wall: float) -> Verdict | Literal["not-permitted"]:
-        verdict = keyring.verify(event, wall)
-        if verdict != "good":
-            return verdict
-        credential = keyring.credential(event.publisher, event.payload[:8])
-        name = self._topics.known(event.topic)
-        if name is None or credential is None or credential.permissions.may_publish(name):
-            return "good"
-        return "not-permitted"
-
-    def _refuse(self, sender: NodeId, event: Event, reason: Refusal) -> bool:
-        """Note it; the publisher, if it handed the event over itself, is told."""
-        self.gate.refuse(event.id, reason)
-        if sender == event.publisher:
-            self._tell_verdicts(sender, [(event.id, reason)])
-        return False
-
-    def _tell_verdicts(self, peer: NodeId, verdicts: Sequence[tuple[EventId, str]]) -> None:
-        link = self._transport.link_to(peer) if self._transport is not None else None
-        if link is not None and verdicts:
-            epoch = self.gate.epoch_of(peer)
-            link.write(verdicts_frame([VerdictOn(event, verdict, epoch) for event, verdict in verdicts]))
 
     def _take_caught_up(self, event: Event, hops: int) -> bool:
         new = self.gate.take(event, hops)

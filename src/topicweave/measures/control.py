@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +56,11 @@ def control_measures(
     `node_seconds` is the time that nodes were up in (start, end], summed over nodes: nodes times seconds when
     nobody comes or goes.
     """
-    by_kind = traffic_by_kind(control, start=start, end=end)
+    return control_rates(traffic_by_kind(control, start=start, end=end), node_seconds)
+
+
+def control_rates(by_kind: Mapping[str, ControlTraffic], node_seconds: float) -> dict[str, float]:
+    """As `control_measures`, of traffic that is added up."""
     rates = {"": total(by_kind.values()).per(node_seconds)}
     rates |= {f".{kind}": traffic.per(node_seconds) for kind, traffic in by_kind.items()}
     return {f"control_messages{kind}": rate.messages for kind, rate in rates.items()} | {

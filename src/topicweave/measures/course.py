@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from topicweave.measures.delivery import Receptions, hit_ratio
 from topicweave.measures.interests import Interests
-from topicweave.measures.traffic import hops_measures, noise, noise_all
 from topicweave.measures.uptime import Uptime
 from topicweave.telemetry.tables import Tables
 
@@ -30,13 +29,14 @@ def course(
     for begin, end in pairwise(edges):
         chosen = tables.publishes.filter(pc.and_(pc.greater_equal(when, begin), pc.less(when, end)))
         receptions = Receptions.of(chosen, tables.deliveries)
+        sums = receptions.traffic.sums
         parts.append(
             {
                 "start": begin,
                 "hit_ratio": hit_ratio(receptions, interests, uptime, grace=grace, window=window),
-                "noise": noise(receptions.traffic),
-                "noise_all": noise_all(receptions.traffic),
-                **hops_measures(receptions.traffic),
+                "noise": sums.noise,
+                "noise_all": sums.noise_all,
+                **sums.hops_measures,
             }
         )
     return parts

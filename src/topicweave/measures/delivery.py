@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from topicweave.measures.columns import codes, distinct, numbers, percentile, ratio
+from topicweave.measures.correlation import Moments
 from topicweave.measures.expansion import expansion, pieces
 from topicweave.measures.interests import Interests
 from topicweave.measures.traffic import Traffic
@@ -92,6 +94,22 @@ class Receptions:
         )
 
 
+class Delivered(NamedTuple):
+    """How many deliveries happened, of how many that were expected.
+
+    >>> Delivered(hits=3, expected=4).hit_ratio
+    0.75
+    """
+
+    hits: int
+    expected: int
+
+    @property
+    def hit_ratio(self) -> float:
+        """The share that happened (Vitis §IV); nan if none was expected."""
+        return ratio(self.hits, self.expected)
+
+
 def hit_ratio(
     receptions: Receptions,
     interests: Interests,
@@ -100,8 +118,8 @@ def hit_ratio(
     grace: float = 0.0,
     window: float = math.inf,
 ) -> float:
-    """The share of expected deliveries that happened (Vitis §IV). nan if none was expected; see `deliveries`."""
-    return ratio(*deliveries(receptions, interests, uptime, grace=grace, window=window))
+    """Of the `deliveries`."""
+    return deliveries(receptions, interests, uptime, grace=grace, window=window).hit_ratio
 
 
 def deliveries(
@@ -111,10 +129,8 @@ def deliveries(
     *,
     grace: float = 0.0,
     window: float = math.inf,
-) -> tuple[int, int]:
-    """How many deliveries happened, of how many that were expected.
-
-    Expected is every pair of an event and a subscriber of its topic other than its publisher; it happened if the
+) -> Delivered:
+    """Expected is every pair of an event and a subscriber of its topic other than its publisher; it happened if the
     subscriber received the event at most `window` seconds after it was published. With `uptime` (made for
     `interests.nodes`) only subscribers count that were up without interruption from `grace` seconds before the
     event was published until `window` seconds after: newcomers are given time to settle, and nobody is blamed
@@ -128,14 +144,13 @@ def deliveries(
     in_time = receptions.first & (receptions.time <= last[receptions.event])
     event, node = receptions.event[in_time], to_interests[receptions.node[in_time]]
     hit = interests.find(topic[event], node) >= 0
-    published = np.flatnonzero(topic >= 0)  # The others have no subscriber.
-    audience = interests.subscribers[topic[published]]
     if uptime is None:
-        own = interests.find(topic, publisher) >= 0
-        return int(hit.sum()), int(audience.sum() - own.sum())
+        return Delivered(int(hit.sum()), expected_deliveries(interests, topic, publisher))
 
     event, node = event[hit], node[hit]
     hits = int(uptime.throughout(node, first[event], last[event]).sum())
+    published = np.flatnonzero(topic >= 0)  # The others have no subscriber.
+    audience = interests.subscribers[topic[published]]
     expected = 0
     for piece in pieces(audience):
         owner, place = expansion(audience[piece])
@@ -143,7 +158,17 @@ def deliveries(
         node = interests.node[interests.offsets[topic[event]] + place]
         up = uptime.throughout(node, first[event], last[event])
         expected += int((up & (node != publisher[event])).sum())
-    return hits, expected
+    return Delivered(hits, expected)
+
+
+def expected_deliveries(interests: Interests, topic: IntArray, publisher: IntArray) -> int:
+    """Of events, where everybody is there: pairs of an event and a subscriber of its topic other than its publisher.
+
+    Topics and publishers as codes into `interests`; -1 for a topic that nobody wants, or a node that wants nothing.
+    """
+    audience = interests.subscribers[topic[topic >= 0]]
+    own = interests.find(topic, publisher) >= 0
+    return int(audience.sum() - own.sum())
 
 
 def of_those_there(receptions: Receptions, everyone: pa.Array, uptime: Uptime, grace: float) -> Receptions:
@@ -185,15 +210,9 @@ def fairness(receptions: Receptions, interests: Interests) -> float:
     topic = codes(receptions.topics, interests.topics)[receptions.event_topic]
     events = np.bincount(topic[topic >= 0], minlength=len(interests.topics))
     subscriber = codes(interests.nodes, nodes)[interests.node]
-    demand = np.zeros(len(nodes))
+    demand = np.zeros(len(nodes), np.int64)
     np.add.at(demand, subscriber, events[interests.topic])
     publisher = codes(receptions.nodes, interests.nodes)[receptions.event_node]
     own = interests.find(topic, publisher) >= 0
     demand -= np.bincount(here[receptions.event_node[own]], minlength=len(nodes))
-    return _correlation(traffic.astype(np.float64), demand)
-
-
-def _correlation(one: FloatArray, other: FloatArray) -> float:
-    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
-        return math.nan
-    return float(np.corrcoef(one, other)[0, 1])
+    return Moments.of(traffic, demand).correlation

@@ -1,6 +1,6 @@
 """Whole distributions of what became of published events, for figures: what a mean or a percentile hides.
 
-All are over wanted first receptions, as `hops_measures` and `latency_measures` are.
+All are over wanted first receptions, as `TrafficSums.hops_measures` and `latency_measures` are.
 """
 
 from __future__ import annotations

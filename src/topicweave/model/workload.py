@@ -211,6 +211,20 @@ class Workload:
             f"changes={self.churn.size}, hosts={self.hosts is not None})"
         )
 
+    def _repr_html_(self) -> str:
+        from topicweave.model.notebook import facts_markup
+
+        facts = {
+            "nodes": f"{self.nodes:,}",
+            "topics": f"{self.topics:,}",
+            "subscriptions": f"{self.topic_index.size:,}",
+            "topics per node": f"{self.topic_index.size / self.nodes:.1f}",
+            "subscribers per topic": f"{self.topic_index.size / max(self.topics, 1):.1f}",
+            "joins and leaves": f"{self.churn.size:,}",
+            "places of hosts": "no" if self.hosts is None else "yes",
+        }
+        return facts_markup("Workload", facts)
+
 
 def _named(index: npt.NDArray[Any], names: Iterable[str]) -> Any:
     return pa.DictionaryArray.from_arrays(index.astype(np.int32), pa.array(names, pa.string()))

@@ -1,24 +1,26 @@
-"""All studies by name. A new paper adds its module here."""
+"""All studies by name, paper by paper as the registry of runs has them."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from importlib import import_module
 
 from topicweave.errors import UnknownName
-from topicweave.papers import agreement, magnet, omen, rappel, spidercast, vitis
+from topicweave.papers import agreement
 from topicweave.papers.study import Study
+from topicweave.runs.registry import PAPERS
+
+
+def _studies_of(paper: str) -> list[Study]:
+    found: list[Study] = import_module(f"topicweave.papers.{paper}").STUDIES
+    return found
+
 
 STUDIES: dict[str, Study] = {
     study.name: study
-    for study in (
-        *spidercast.STUDIES,
-        *omen.STUDIES,
-        *vitis.STUDIES,
-        *magnet.STUDIES,
-        *rappel.STUDIES,
-        *agreement.STUDIES,
-    )
+    for study in (*itertools.chain.from_iterable(map(_studies_of, PAPERS)), *agreement.STUDIES)
 }
 
 

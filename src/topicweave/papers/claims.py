@@ -3,27 +3,27 @@
 Each paper's claims stand in a `claims.toml` beside its studies. A claim names rows of a study's results
 (`study`, `measure`, `where`, `part`), along an axis (`by`) if it is on a curve, maybe set against other rows
 (`against`, `how`), and says how they are judged: by one of `paper`, `range`, `below`, `above`, `trend`,
-`peak`, `alike` and `fits`. What differs between the settings that it is held in stands in its `cases`; it
-holds if it holds in all of them.
+`peak`, `valley`, `alike` and `fits`, or that they are only shown (`beside`). What differs between the
+settings that it is held in stands in its `cases`; it holds if it holds in all of them.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any, Literal
 
 import msgspec
 
 from topicweave.errors import BadInput
+from topicweave.runs.registry import PAPERS
 
-PAPERS = ("spidercast", "rappel", "vitis", "magnet", "omen")
 WITHIN = 0.15
 """How far a number may be from the paper's."""
 FIT = 0.95
 """How much of what points differ in a line must explain."""
-JUDGEMENTS = ("paper", "range", "below", "above", "trend", "peak", "valley", "alike", "fits")
+JUDGEMENTS = ("paper", "range", "below", "above", "trend", "peak", "valley", "alike", "fits", "beside")
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +47,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     part: int = 0
     """Which number, if a row holds several; 0 if it holds one."""
     by: str = ""
-    """The axis of a curve: what its points differ in. `part`: the numbers of one row."""
+    """The axis of a curve: what its points differ in. `part`: the numbers of one row; `seed`: each seed by itself."""
     labels: list[Any] = []
     """What the numbers of one row stand for."""
     axis: str = ""
@@ -73,10 +73,12 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     valley: Any = None
     """Falls down to this point, then rises."""
     alike: float | None = None
-    """No two points differ by more than this share of the larger."""
+    """No two points differ by more than this share of the larger; of shares above 0.9, of what is missing to 1."""
 
     fits: Literal["", "log"] = ""
     """The points lie on a line over the axis' logarithm: R² is at least `FIT`."""
+    beside: Literal[True] | None = None
+    """Not judged: numbers of ours that help to read the others."""
 
     @property
     def judgement(self) -> str:
@@ -124,7 +126,7 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[Choice, ...]
 
 
-def load_papers(names: tuple[str, ...] = PAPERS) -> list[Paper]:
+def load_papers(names: Iterable[str] = PAPERS) -> list[Paper]:
     return [
         parse(name, (files("topicweave.papers") / name / "claims.toml").read_text("utf-8")) for name in names
     ]

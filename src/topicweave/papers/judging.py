@@ -15,8 +15,17 @@ from topicweave.measures.intervals import half_width, mean
 from topicweave.papers.claims import FIT, Case, Claim
 from topicweave.papers.results import REPLICATIONS, Number, text
 
-State = Literal["holds", "does not hold", "cannot be tested here", "not run yet"]
-STATES: tuple[State, ...] = ("holds", "does not hold", "cannot be tested here", "not run yet")
+State = Literal["holds", "seems to hold", "does not hold", "cannot be tested here", "not run yet"]
+STATES: tuple[State, ...] = (
+    "holds",
+    "seems to hold",
+    "does not hold",
+    "cannot be tested here",
+    "not run yet",
+)
+TRENDS = ("trend", "peak", "valley", "fits")
+"""Judgements that chance can bring about: they hold with `ENOUGH` seeds, and with fewer seem to."""
+ENOUGH = 3
 
 
 class Value(NamedTuple):
@@ -40,6 +49,8 @@ class Judged(msgspec.Struct, frozen=True):
     holds: bool
     miss: str
     """How it misses; empty if it holds."""
+    beside: bool = False
+    """Only shown beside the others."""
 
 
 class ClaimVerdict(msgspec.Struct, frozen=True):
@@ -57,19 +68,25 @@ class ClaimVerdict(msgspec.Struct, frozen=True):
 
 
 def judge(claim: Claim, numbers: Sequence[Number]) -> ClaimVerdict:
-    """All cases must hold; a claim of which only a part was run, and holds so far, is not run yet."""
+    """All cases must hold; a claim of which only a part was run, and holds so far, is not run yet. A trend
+    that shows with too few seeds only seems to hold.
+    """
     if claim.cannot:
         return ClaimVerdict(claim, "cannot be tested here")
-    judged, used = [], []
+    judged, used, found = [], [], []
     for case in claim.cases:
         rows = _select(case, case.study, case.measure, case.where, case.part, numbers)
         values = _values(claim, case, rows, numbers)
         if values:
             judged.append(_judge(case, values, claim.better))
             used.append((rows, values))
+            found.append((case, values))
     whole = bool(claim.cases) and len(judged) == len(claim.cases)
     missed = any(not one.holds for one in judged)
-    state: State = "does not hold" if missed else "holds" if whole else "not run yet"
+    few = any(case.judgement in TRENDS and value.seeds < ENOUGH for case, values in found for value in values)
+    state: State = "seems to hold" if few else "holds"
+    if missed or not whole:
+        state = "does not hold" if missed else "not run yet"
     seeds = tuple(sorted({value.seeds for _, values in used for value in values}))
     rows_used = [row for rows, _ in used for row in rows]
     return ClaimVerdict(
@@ -107,6 +124,8 @@ def _points(claim: Claim, case: Case, order: Sequence[str], rows: Iterable[Numbe
         at = row.point().get(case.by, "")
         if case.by == "part":
             at = text(case.labels[row.part - 1]) if case.labels else str(row.part)
+        elif case.by == "seed":
+            at = str(row.seed)
         if not order or at in order:
             by_point.setdefault(at, []).append(row)
     values = {at: _value(claim, case.by, at, mine) for at, mine in by_point.items() if at or not case.by}
@@ -196,7 +215,11 @@ def _made(a: float, b: float, how: str) -> float:
 
 def _judge(case: Case, values: list[Value], better: str) -> Judged:
     wanted, misses = _JUDGES[case.judgement](case, values, better)
-    return Judged(case.name, wanted, _listed(values), not misses, misses)
+    return Judged(case.name, wanted, _listed(values), not misses, misses, bool(case.beside))
+
+
+def _beside(_case: Case, _values: list[Value], _better: str) -> tuple[str, str]:
+    return "", ""
 
 
 def _close(case: Case, values: list[Value], better: str) -> tuple[str, str]:
@@ -290,10 +313,10 @@ def _turn(case: Case, values: list[Value], better: str) -> tuple[str, str]:
 
 def _alike(case: Case, values: list[Value], better: str) -> tuple[str, str]:
     low, high = min(value.mean for value in values), max(value.mean for value in values)
-    share = case.alike or 0.0
-    return f"the same within {share:.0%}", "" if high - low <= share * abs(
-        high
-    ) else f"differ by {1 - low / high:.0%}"
+    share, told = case.alike or 0.0, f"the same within {case.alike or 0.0:.0%}"
+    if 0.9 < low <= high <= 1:  # shares: by what is missing
+        low, high, told = 1 - high, 1 - low, f"{told} of what is missing to 1"
+    return told, "" if high - low <= share * abs(high) else f"differ by {1 - low / high:.0%}"
 
 
 def _fits(case: Case, values: list[Value], better: str) -> tuple[str, str]:
@@ -319,6 +342,7 @@ _JUDGES: dict[str, Callable[[Case, list[Value], str], tuple[str, str]]] = {
     "valley": _turn,
     "alike": _alike,
     "fits": _fits,
+    "beside": _beside,
 }
 
 

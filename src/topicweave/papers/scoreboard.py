@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from topicweave.papers.claims import PAPERS, Paper, load_papers
+from topicweave.papers.claims import Paper, load_papers
 from topicweave.papers.judging import STATES, ClaimVerdict, State, judge
 from topicweave.papers.results import Number
+from topicweave.runs.registry import PAPERS
 
 
 class PaperBoard(msgspec.Struct, frozen=True):
@@ -33,7 +34,7 @@ def scoreboard(
 ) -> list[PaperBoard]:
     """All claims of these papers, judged on what was run at this scale."""
     boards = []
-    for paper in load_papers(tuple(papers)):
+    for paper in load_papers(papers):
         mine = tuple(
             number for number in numbers if number.scale == scale and number.study.split("/")[0] == paper.name
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topicweave.papers.judging import STATES, ClaimVerdict
@@ -9,31 +10,47 @@ from topicweave.papers.results import Number
 from topicweave.papers.scoreboard import PaperBoard
 from topicweave.papers.smoke import Check
 
-_SIGNS = {"holds": "✓", "does not hold": "✗", "cannot be tested here": "–", "not run yet": "…"}
+_SIGNS = {
+    "holds": "✓",
+    "seems to hold": "(✓) too few seeds.",
+    "does not hold": "✗",
+    "cannot be tested here": "–",
+    "not run yet": "…",
+}
+WIDTH = 119
+"""Of a line of prose."""
 _LEGEND = """\
-This page lists every claim of the five papers, the number that we got, and whether the claim holds. `topicweave scoreboard` writes it. All
-numbers come from the [results](results), which `topicweave reproduce` continues. Claims are in `src/topicweave/papers/*/claims.toml`, each once
-and in our words, with our choices and with what is known about a miss. These words are written by hand.
+This page lists every claim of the five papers, the number that we got, and whether the claim holds.
+`topicweave scoreboard` writes it. All numbers come from the [results](results), which `topicweave reproduce`
+continues. Claims are in `src/topicweave/papers/*/claims.toml`, each once and in our words, with our choices
+and with what is known about a miss. These words are written by hand.
 
 How a claim is judged:
 
-- A claim on a curve is one claim, judged at all its points. A claim in several settings holds only if it holds in all of them.
-- A number holds if it is within 15 % of the paper's. For a share above 0.9 that is 15 % of what is missing to 1; zero has a bound of its own.
-  If the paper gives a range or a bound, that counts instead.
-- A trend must show at every step. From three seeds on, a step back within the 95 % intervals is forgiven, and the whole way must be longer than
-  they are. With fewer seeds nothing is known of chance. The column *seeds* says how many there are (samples of a graph count as seeds).
+- A claim on a curve is one claim, judged at all its points. A claim in several settings holds only if it
+  holds in all of them.
+- A number holds if it is within 15 % of the paper's. For a share above 0.9 that is 15 % of what is missing to
+  1; zero has a bound of its own. If the paper gives a range or a bound, that counts instead. "The same" is
+  within 15 %, too, and above 0.9 by what is missing to 1.
+- A trend must show at every step. From three seeds on, a step back within the 95 % intervals is forgiven, and
+  the whole way must be longer than they are. With fewer seeds nothing is known of chance: such a trend only
+  seems to hold, and is counted by itself. The column *seeds* says how many there are (samples of a graph count
+  as seeds).
 - "Grows with log(x)" holds if a line over log(x) explains 95 % of the variance.
 
-✓ holds; ✗ does not hold, with the miss; – cannot be tested here, with the reason; … has not been run.
+✓ holds; (✓) seems to hold: a trend that shows, with fewer than three seeds; ✗ does not hold, with the miss;
+– cannot be tested here, with the reason; … has not been run.
 
-*Level* says how the runs were made: `messages`, every message simulated; `bulk`, whole networks as arrays; `data`, no network at all. Numbers
-of 2026-11-15 are of version 0.1.0. The last table of each paper says which code made the numbers of each study, and in which world.
+*Level* says how the runs were made: `messages`, every message simulated; `bulk`, whole networks as arrays;
+`data`, no network at all. Numbers of 2026-11-15 are of version 0.1.0. The last table of each paper says which
+code made the numbers of each study, and in which world.
 
-*Later code at smoke scale*: most results come from other code than the present. For each such study `topicweave reproduce --check` ran the smoke
-scale with the present code, whose fingerprint and day are in brackets, and compared it with what the results' code gives there. "The same" means
-that small runs give the same numbers (they differ by at most a millionth). It does not prove that paper scale does, because large runs may take
-other branches of the code. If numbers differ, the study has to run again. "Not measured here": the study has other rows with the present code.
-Processor times differ with every run and are not compared."""
+*Later code at smoke scale*: most results come from other code than the present. For each such study
+`topicweave reproduce --check` ran the smoke scale with the present code, whose fingerprint and day are in
+brackets, and compared it with what the results' code gives there. "The same" means that small runs give the
+same numbers (they differ by at most a millionth). It does not prove that paper scale does, because large runs
+may take other branches of the code. If numbers differ, the study has to run again. "Not measured here": the
+study has other rows with the present code. Processor times differ with every run and are not compared."""
 
 
 def markdown(boards: Sequence[PaperBoard], checks: Mapping[str, Check]) -> str:
@@ -105,7 +122,7 @@ def _table(verdicts: Sequence[ClaimVerdict]) -> Iterator[str]:
 def _cells(verdict: ClaimVerdict) -> tuple[str, ...]:
     claim = verdict.claim
     data = f" On {claim.data}." if claim.data else ""
-    papers = list(dict.fromkeys(one.paper for one in verdict.judged))
+    papers = list(dict.fromkeys(one.paper for one in verdict.judged if not one.beside))
     several = len(verdict.judged) > 1
     named = [f"{one.name}: " if several and one.name else "" for one in verdict.judged]
     same = len(papers) == 1
@@ -113,7 +130,9 @@ def _cells(verdict: ClaimVerdict) -> tuple[str, ...]:
         f"**{claim.id}** ({claim.at}) {claim.says}{data}",
         papers[0]
         if same
-        else "<br>".join(name + one.paper for name, one in zip(named, verdict.judged, strict=True)),
+        else "<br>".join(
+            name + one.paper for name, one in zip(named, verdict.judged, strict=True) if not one.beside
+        ),
         "<br>".join(
             name + one.ours + (" ✗" if several and not one.holds else "")
             for name, one in zip(named, verdict.judged, strict=True)
@@ -141,8 +160,9 @@ def _remark(verdict: ClaimVerdict) -> str:
     missed = [one for one in verdict.judged if not one.holds]
     if missed:
         said.append(f"{_misses([one.miss for one in missed])}.")
-    if len(missed) < len(verdict.judged) and missed:
-        said.append(f"Holds in {len(verdict.judged) - len(missed)} of {len(verdict.judged)} settings.")
+    settings = sum(not one.beside for one in verdict.judged)
+    if 0 < len(missed) < settings:
+        said.append(f"Holds in {settings - len(missed)} of {settings} settings.")
     if verdict.state == "not run yet" and claim.cases:
         said.append("Only in part." if verdict.judged else "The study is there.")
     if claim.cannot:
@@ -165,7 +185,10 @@ def _choices(board: PaperBoard) -> Iterator[str]:
     """What was decided after numbers were seen, and which claims that touches."""
     for choice in board.paper.choices:
         touched = [verdict.claim.id for verdict in board.verdicts if choice.name in verdict.claim.choices]
-        yield f"- **Choice: {choice.name}.** {choice.what} Otherwise: {choice.otherwise} Touches {', '.join(touched)}."
+        said = f"- **Choice: {choice.name}.** {choice.what} Otherwise: {choice.otherwise} Touches {', '.join(touched)}."
+        yield from textwrap.wrap(
+            said, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
     if board.paper.choices:
         yield ""
 

@@ -15,6 +15,7 @@ from topicweave.runs.runner import Executor, Progress, run_all
 
 Scale = Literal["smoke", "tenth", "paper"]
 """Small, to see that it works; a tenth of the paper's size, where a study has that; the paper's own size."""
+Level = Literal["messages", "bulk", "messages and bulk", "data"]
 Where = Mapping[str, Any]
 """Names a point of a study: system, nodes, topics, workload, …"""
 Results = Mapping[Any, Result]
@@ -53,7 +54,7 @@ class Study:
     source: str
     plan: Callable[[Scale, int], Plan]
     scales: tuple[Scale, ...] = ("smoke", "paper")
-    level: Literal["messages", "bulk", "data"] = "messages"
+    level: Level = "messages"
     """How its runs are carried out, where a row does not say it; `data`: no network is built."""
     oracle: str = ""
     """What its nodes know at once that the paper's have to find out."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from topicweave.data.places import Place
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline.frames import tables_in
+from topicweave.pipeline.session import TEMPORARY
 from topicweave.pipeline.workers import described
 
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ def check_name(spark: SparkSession, name: str) -> None:
     if database and not spark.catalog.databaseExists(database):
         raise BadInput(
             f"--table {name}: there is no database {database!r}; make it with CREATE DATABASE {database}"
+        )
+
+
+def refuse_forgetful(spark: SparkSession, name: str) -> None:
+    """Raise if a table of this name would end with the session."""
+    ours = spark.conf.get("spark.sql.defaultCatalog", "spark_catalog") == "spark_catalog"
+    warehouse = str(spark.conf.get("spark.sql.warehouse.dir", ""))
+    if ours and name.count(".") < 2 and warehouse.rpartition("/")[2].startswith(TEMPORARY):
+        raise BadInput(
+            f"--table {name}: this Spark's catalog ends with the command; give it one that lasts "
+            "(--conf spark.sql.catalogImplementation=hive), or a folder for its tables "
+            "(--conf spark.sql.warehouse.dir=DIR)"
         )
 
 

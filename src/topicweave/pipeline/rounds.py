@@ -92,9 +92,8 @@ def spread(
     if tasks == 1:
         yield Letter(round_, 0, kind, columns, rank)
         return
-    task = (key.view(np.uint64) % np.uint64(tasks)).astype(
-        np.uint16
-    )  # of 16 bits: then it is sorted by counting
+    # A task of 16 bits is sorted by counting.
+    task = (key.view(np.uint64) % np.uint64(tasks)).astype(np.uint16)
     order = np.argsort(task, kind="stable")
     ends = np.cumsum(np.bincount(task, minlength=tasks))
     laid_out = {name: column[order] for name, column in columns.items()}

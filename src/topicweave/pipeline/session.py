@@ -53,6 +53,10 @@ _ALWAYS = {
     # Falling back to pickled rows would hide a type that Arrow cannot carry; better to hear of it.
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
 }
+_WAREHOUSE = "spark.sql.warehouse.dir"
+TEMPORARY = "warehouse-"
+"""How the names of folders begin that hold the tables of one session."""
+
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 MOST_ATTEMPTS = 11
@@ -137,7 +141,12 @@ def _started(master: str | None, app: str, wanted: Mapping[str, str]) -> "Iterat
     local = is_local(master)
     settings = _settings(master, app, given, wanted)
     known = {**given, **settings}
-    with _environment(_variables(local, submitted, known)), _quiet(VERBOSE in settings):
+    with (
+        _environment(_variables(local, submitted, known)),
+        _quiet(VERBOSE in settings),
+        _warehouse(known) as place,
+    ):
+        settings |= place
         java = _JavaSide.running(settings)
         before = signal.getsignal(signal.SIGINT)
         try:
@@ -157,6 +166,30 @@ def _started(master: str | None, app: str, wanted: Mapping[str, str]) -> "Iterat
                 raise TopicweaveError(java.ended()) from error
             finally:
                 _stop(spark)
+
+
+def keeps_tables(settings: Mapping[str, str]) -> bool:
+    """Whether tables that are saved by name last longer than the session."""
+    return (
+        _WAREHOUSE in settings or settings.get("spark.sql.catalogImplementation", "in-memory") != "in-memory"
+    )
+
+
+@contextmanager
+def _warehouse(known: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Where tables go that end with the session: not into the user's folder, as Spark would have it."""
+    if keeps_tables(known):
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=_folder(), ignore_cleanup_errors=True) as place:
+        yield {_WAREHOUSE: place}
+
+
+def _folder() -> Path:
+    """For this user's temporary files."""
+    folder = Path(tempfile.gettempdir(), f"topicweave-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
 
 
 def is_local(master: str | None) -> bool:
@@ -267,9 +300,7 @@ class _JavaSide:
         from pyspark.errors import PySparkException
         from pyspark.java_gateway import launch_gateway
 
-        folder = Path(tempfile.gettempdir(), f"topicweave-{os.getuid()}")
-        folder.mkdir(mode=0o700, exist_ok=True)
-        handle, name = tempfile.mkstemp(".log", "spark-", folder)
+        handle, name = tempfile.mkstemp(".log", "spark-", _folder())
         self.log = Path(name)
         self._log = os.fdopen(handle, "r+", errors="replace")
         self._read = 0

@@ -1,8 +1,9 @@
 """Folders of tables that are there when they are whole, and gone on with where they were left.
 
-OUT/NAME.parquet/part-…     the tables' parts; which of them count is said by OUT/about.json              what
-made the folder, and of every table the parts with their rows, bytes and hashes OUT/_work/
-while it is being made: the plan, notes of finished parts and tables, what is needed on the way
+OUT/NAME.parquet/part-…     the tables' parts; which of them count is said by
+OUT/about.json              what made the folder, and of every table the parts with their rows, bytes and hashes
+OUT/_work/                  while it is being made: the plan, notes of finished parts and tables, what is needed
+                            on the way
 
 Writing about.json is the commit. Nothing is renamed, so that it holds on an object store too. Before it, a
 folder has no tables, or the old ones; after it the new ones, and what is left of the old ones is deleted. The

@@ -1,7 +1,8 @@
 """A stream's rows on their way to their windows: in files that are counted, kept until no window needs them.
 
-OUT/landed/batch=N/part-…     rows of one table, run and window each OUT/landed/batch=N/landed.json    which
-of these files count, and what is in them: written when the driver has seen them all
+OUT/landed/batch=N/part-…         rows of one table, run and window each
+OUT/landed/batch=N/landed.json    which of these files count, and what is in them: written when the driver has
+                                  seen them all
 """
 
 from __future__ import annotations

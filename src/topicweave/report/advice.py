@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from topicweave.report.columns import COLUMNS
-from topicweave.report.comparison import Comparison, Entry
+from topicweave.report.comparison import Comparison, Entry, Shown
 from topicweave.report.constraints import Constraint, complaints, fits
 from topicweave.systems.parameters import flat
 from topicweave.systems.presets import DEFAULT, PAPER
@@ -70,6 +71,18 @@ class Advice:
     def node_toml(self) -> str | None:
         """The chosen system as `topicweave node --config` takes it; None if none fits."""
         return None if self.chosen is None else node_toml(self.chosen, self.comparison.setting.preset)
+
+    def table(self, width: int | None = None) -> Shown:
+        """The evidence as text; see `Comparison.table`."""
+        return self.comparison.table(width)
+
+    def to_pandas(self) -> Any:
+        """The evidence as a DataFrame; see `Comparison.to_pandas`."""
+        return self.comparison.to_pandas()
+
+    def report(self, path: str | Path) -> Path:
+        """Write the evidence as a page, with what breaks which constraint; see `Comparison.report`."""
+        return self.comparison.report(path)
 
     def __repr__(self) -> str:
         return "\n".join(self.reasons)

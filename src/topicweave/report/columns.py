@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from topicweave.report.comparison import Entry
+from topicweave.report.comparison import OWN_BYTES, Entry
 
 Mark = Literal["best", "worst", ""]
 
@@ -88,6 +88,7 @@ COLUMNS = (
     Column("latency_p95", "latency", "p95 ms", "milliseconds until 95% of the deliveries", milliseconds),
     Column("control_messages", "control", "msg/s", "control messages per node and second", one_decimal),
     Column("control_bytes", "control", "B/s", "bytes of control messages per node and second", whole),
+    Column(OWN_BYTES, "own", "B/s", "bytes of them that the system itself sends, without membership", whole),
     Column(
         "membership_bytes",
         "membership",

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from topicweave.report.constraints import Constraint
 
 
+OWN_BYTES = "own_bytes"
+"""Control traffic without that of membership: what the system itself sends."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One system, as it was set, and what came out with each seed."""
@@ -44,10 +48,15 @@ class Entry:
         names = dict.fromkeys(
             name for result in self.results for name, value in result.items() if _is_number(value)
         )
+        if {"control_bytes", "membership_bytes"} <= names.keys():
+            names[OWN_BYTES] = None
         return {name: mean(self.replications(name)) for name in names}
 
     def replications(self, name: str) -> list[float]:
         """A measure with each seed; nan where it was not taken."""
+        if name == OWN_BYTES:
+            total, membership = self.replications("control_bytes"), self.replications("membership_bytes")
+            return [_without(*one) for one in zip(total, membership, strict=True)]
         return [float(result[name]) if _is_number(result.get(name)) else math.nan for result in self.results]
 
     def measure(self, name: str) -> float:
@@ -95,6 +104,11 @@ class Entry:
 
     def _lists(self, name: str) -> list[Sequence[float]]:
         return [result[name] for result in self.results if result.get(name)]
+
+
+def _without(total: float, part: float) -> float:
+    """A sum of parts may be a rounding error above the total."""
+    return 0.0 if part > total else total - part
 
 
 def _is_number(value: object) -> bool:

@@ -48,11 +48,6 @@ def fingerprint(run: Run) -> str:
     return _of_roots(frozenset(_roots(run)))
 
 
-def reachable(run: Run) -> set[str]:
-    """The modules that the fingerprint is made of."""
-    return _reachable(frozenset(_roots(run)))
-
-
 def fingerprint_of_all(runs: Iterable[Run]) -> str:
     """One name for the code of many runs."""
     return _digest(*sorted({fingerprint(run) for run in runs}))

@@ -1,55 +1,95 @@
-"""All run kinds and workload sources by tag: where each is found, imported when it is first asked for.
+"""All papers, and all run kinds and workload sources by tag: where each is found, imported when it is first
+asked for.
 
-A paper adds its own here; other packages add theirs as entry points of the groups `topicweave.runs` and
-`topicweave.sources`, named by tag.
+A new paper adds itself to `PAPERS`, and nowhere else. Other packages add their run kinds and workload sources
+as entry points of the groups `topicweave.runs` and `topicweave.sources`, named by tag.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from topicweave.errors import BadInput, UnknownName
 from topicweave.runs.run import Run, Source
 
+
+class Brought(NamedTuple):
+    """The run kinds and workload sources of a paper's own, by tag: module and class within its package."""
+
+    kinds: dict[str, str]
+    sources: dict[str, str]
+
+
+PAPERS = {
+    "spidercast": Brought({"like-its-largest-topic": "regular:LikeItsLargestTopic"}, {}),
+    "rappel": Brought(
+        {
+            "feeds": "feeds:Feeds",
+            "interest-locality": "basics:InterestLocality",
+            "locality-within": "why:LocalityWithin",
+            "filter-errors": "basics:FilterErrors",
+            "network-check": "basics:NetworkCheck",
+            "measured-round-trips": "basics:MeasuredRoundTrips",
+        },
+        {
+            "single-feed": "workloads:SingleFeed",
+            "feed-sample": "workloads:FeedSample",
+            "community-feeds": "workloads:CommunityFeeds",
+        },
+    ),
+    "vitis": Brought(
+        {
+            "dissemination": "dissemination:Dissemination",
+            "vitis-cycles": "runs:CycledDissemination",
+            "vitis-churn": "churned:UnderChurn",
+        },
+        {
+            "vitis-lists": "lists:CorrelatedLists",
+            "followers": "workloads:FollowersSample",
+            "followers-like": "followers_like:FollowersLike",
+            "vitis-trace": "workloads:TraceLists",
+        },
+    ),
+    "magnet": Brought(
+        {"magnet-trees": "runs:ConvergedTrees", "magnet-messages": "settled:SettledTrees"},
+        {"other-rates": "rates:OtherRates", "topic-sample": "workloads:TopicSample"},
+    ),
+    "omen": Brought(
+        {"mending": "mending:Mended", "mending-messages": "by_messages:MendedByMessages"},
+        {"omen-lists": "workloads:SyntheticLists", "social": "workloads:SocialSample"},
+    ),
+}
+"""Packages under `topicweave.papers`, in the order of the scoreboard. Each has `STUDIES` and a `claims.toml`."""
+
+
+def _of_papers(brought: Callable[[Brought], dict[str, str]]) -> dict[str, str]:
+    return {
+        tag: f"topicweave.papers.{paper}.{place}"
+        for paper, own in PAPERS.items()
+        for tag, place in brought(own).items()
+    }
+
+
 KINDS = {
     "overlay": "topicweave.runs.overlay:SettledOverlay",
     "churned": "topicweave.runs.churned:ChurnedOverlay",
-    "dissemination": "topicweave.runs.dissemination:Dissemination",
     "trial": "topicweave.runs.trial:Trial",
     "live": "topicweave.runs.live_run:LiveRun",
     "patterns": "topicweave.runs.patterned:Patterned",
     "recorded": "topicweave.runs.recorded:RecordedRun",
-    "mending": "topicweave.papers.omen.mending:Mended",
-    "mending-messages": "topicweave.papers.omen.by_messages:MendedByMessages",
-    "vitis-cycles": "topicweave.papers.vitis.runs:CycledDissemination",
-    "vitis-churn": "topicweave.papers.vitis.churned:UnderChurn",
-    "magnet-trees": "topicweave.papers.magnet.runs:ConvergedTrees",
-    "magnet-messages": "topicweave.papers.magnet.settled:SettledTrees",
-    "feeds": "topicweave.papers.rappel.feeds:Feeds",
-    "interest-locality": "topicweave.papers.rappel.basics:InterestLocality",
-    "filter-errors": "topicweave.papers.rappel.basics:FilterErrors",
-    "network-check": "topicweave.papers.rappel.basics:NetworkCheck",
-    "measured-round-trips": "topicweave.papers.rappel.basics:MeasuredRoundTrips",
+    **_of_papers(lambda own: own.kinds),
 }
 SOURCES = {
     "generated": "topicweave.runs.sources:GeneratedWorkload",
     "model": "topicweave.runs.sources:ModelWorkload",
     "stored": "topicweave.runs.sources:StoredWorkload",
-    "omen-lists": "topicweave.papers.omen.workloads:SyntheticLists",
-    "social": "topicweave.papers.omen.workloads:SocialSample",
-    "vitis-lists": "topicweave.papers.vitis.lists:CorrelatedLists",
-    "followers": "topicweave.papers.vitis.workloads:FollowersSample",
-    "vitis-trace": "topicweave.papers.vitis.workloads:TraceLists",
-    "other-rates": "topicweave.papers.magnet.rates:OtherRates",
-    "topic-sample": "topicweave.papers.magnet.workloads:TopicSample",
-    "single-feed": "topicweave.papers.rappel.workloads:SingleFeed",
-    "feed-sample": "topicweave.papers.rappel.workloads:FeedSample",
-    "community-feeds": "topicweave.papers.rappel.workloads:CommunityFeeds",
+    **_of_papers(lambda own: own.sources),
 }
 _GROUPS = {"run kind": (KINDS, "topicweave.runs"), "workload source": (SOURCES, "topicweave.sources")}
 

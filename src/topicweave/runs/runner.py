@@ -70,10 +70,11 @@ def run_all(
 ) -> dict[Label, Result]:
     """Results under the labels of their runs; equal runs are carried out once, and none whose result is in the store.
 
-    executor    by default processes, one for each core failures    a run that fails is noted here under its
-    labels, and the others go on; without, it ends the whole with its error finished    hears of each label as
-    soon as its result is there, or of its error in words record      keeps the runs' telemetry; a run without
-    it is carried out again
+    executor    by default processes, one for each core
+    failures    a run that fails is noted here under its labels, and the others go on; without, it ends the whole
+                with its error
+    finished    hears of each label as soon as its result is there, or of its error in words
+    record      keeps the runs' telemetry; a run without it is carried out again
     """
     kept = ResultStore(store)
     keys = {label: key(run) for label, run in runs.items()}

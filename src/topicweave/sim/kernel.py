@@ -3,13 +3,13 @@
 Theory of operation: everything that will happen is an entry `(time, order, action, a, b)`. `run` takes the
 earliest, sets the clock to its time and calls `action(a, b)`. Entries of equal time run in the order in which
 they were scheduled, so a run is fully determined by what is scheduled. There is no way to remove an entry:
-whoever may change its mind (a cancelled timer) checks when it is called. Two arguments, always, spare a tuple
+an action that may have been cancelled (a timer) checks when it is called. Two arguments, always, spare a tuple
 per entry: this loop runs millions of times a minute.
 
-The calendar has pages of a 64th of a second. What is scheduled for a later page is only laid there; a page is put in
-order when its time comes, which takes a fraction of what one heap of all entries would: most of a page is in order
-already, since messages that take equally long are scheduled one after another. What is scheduled for the page at hand
-goes to a small heap beside it.
+The calendar has pages of a 64th of a second. An entry for a later page is only laid there. A page is put in order when
+its time comes. That takes a fraction of what one heap of all entries would: messages that take equally long are
+scheduled one after another, so most of a page is in order already. An entry for the page at hand goes to a small heap
+beside it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Entry = tuple[float, int, Action, Any, Any]
 PAGES_PER_SECOND = 64.0
 """A power of two, so that no rounding moves an entry to another page."""
 END_OF_TIME = 1e15
-"""What is scheduled for later, for ever included, shares one page."""
+"""All later entries, for ever included, share one page."""
 _LAST_PAGE = int(END_OF_TIME * PAGES_PER_SECOND)
 
 

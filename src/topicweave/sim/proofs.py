@@ -25,7 +25,7 @@ class SimulatedProofs:
         return struct.pack(">QI", node, self._lives.get(node, 0))
 
     def renew_key(self, node: NodeId) -> None:
-        """What it vouched for by its last key counts no more."""
+        """Proofs that the node made by its last key count no more."""
         self._lives[node] = self._lives.get(node, 0) + 1
 
     def make(self, node: NodeId, statement: bytes, now: float) -> bytes:

@@ -13,8 +13,8 @@ control     `messages` messages of a `kind`, `bytes` long together, sent by `nod
             `time` (one row per message, with the period an instant, is fine too). Messages that carry events
             are not control.
 interests   `node` wants `topic` from `time` on, or (`wanted` is false) no more. With no topic ("", never
-wanted): it wants
-            nothing any more, because it went away or begins anew. A node that is killed says nothing.
+            wanted): it wants nothing any more, because it went away or begins anew. A node that is killed says
+            nothing.
 """
 
 from __future__ import annotations

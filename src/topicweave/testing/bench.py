@@ -1,11 +1,13 @@
 """A few nodes of a system on a virtual network. All see each other through one directory.
 
-bench = pair("spidercast")
-bench.run_for(5.0)
-one, other = bench.nodes.values()
-one.publish(NEWS, b"hello")
-bench.run_for(1.0)
-assert [event.payload for event in bench.delivered(other.id)] == [b"hello"]
+Example:
+
+    bench = pair("spidercast")
+    bench.run_for(5.0)
+    one, other = bench.nodes.values()
+    one.publish(NEWS, b"hello")
+    bench.run_for(1.0)
+    assert [event.payload for event in bench.delivered(other.id)] == [b"hello"]
 """
 
 from __future__ import annotations

@@ -69,8 +69,11 @@ class Verdict:
         return not self.violations
 
 
-def draw_scenario(seed: int, nodes: int | None = None) -> Scenario:
-    """A scenario from its seed; the number of nodes may be fixed, else it is 30 to 100."""
+def draw_scenario(seed: int, nodes: int | None = None, membership: str | None = None) -> Scenario:
+    """A scenario from its seed. The number of nodes may be fixed, else it is 30 to 100; so may the membership, else
+    it is `directory` or `gossip`. All else is the same with any membership, but that homes crash only where nodes
+    run the directory.
+    """
     rng = random.Random(f"scenario/{seed}")
     nodes = rng.randint(30, 100) if nodes is None else nodes
     if nodes < 2:
@@ -80,14 +83,15 @@ def draw_scenario(seed: int, nodes: int | None = None) -> Scenario:
     workload = generate(
         nodes, topics, rng.choice(sorted(MODELS)), min_size=1, max_size=longest, seed=rng.getrandbits(32)
     )
-    membership = Membership.parse(rng.choice(["directory", "gossip"]))
+    drawn = rng.choice(["directory", "gossip"])
+    known_by = Membership.parse(drawn if membership is None else membership)
     churn, faults = _draw_churn(rng, nodes), tuple(_draw_faults(rng, nodes))
-    if membership.directory:
+    if known_by.directory:
         faults += tuple(homes_crash(workload, random.Random(f"homes/{seed}")))
     return Scenario(
         seed=seed,
         workload=workload,
-        membership=membership,
+        membership=known_by,
         churn=churn,
         faults=faults,
         interest_changes=tuple(
@@ -225,8 +229,12 @@ def _publish_everywhere(simulation: Simulation, rng: random.Random) -> dict[Even
 
 
 def run_campaign(
-    system: System, seeds: Iterable[int], nodes: int | None = None, parameters: Any = None
+    system: System,
+    seeds: Iterable[int],
+    nodes: int | None = None,
+    parameters: Any = None,
+    membership: str | None = None,
 ) -> Iterator[Verdict]:
     """One verdict after another."""
     for seed in seeds:
-        yield run_scenario(system, draw_scenario(seed, nodes), parameters)
+        yield run_scenario(system, draw_scenario(seed, nodes, membership), parameters)

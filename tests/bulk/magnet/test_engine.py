@@ -4,6 +4,7 @@ messages.
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import fmean
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from topicweave.bulk.engine import run_out
 from topicweave.bulk.magnet.engine import MagnetEngine, build_overlay
 from topicweave.bulk.magnet.plan import Converged
-from topicweave.bulk.magnet.trees import RingOverlay, Trees, greedy_trees, look_at
+from topicweave.bulk.magnet.trees import RingOverlay, Trees, greedy_trees, look_at, owners, spread
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 from topicweave.papers.magnet.runs import ConvergedTrees, Rival
@@ -64,6 +65,51 @@ def test_trees_by_networkx_and_plain_routing(made: tuple[Workload, RingOverlay, 
                 route.append((route[-1] + step) % nodes)
             assert nx.shortest_path(graph, home, target) == route
     assert not wrong.any()
+
+
+def test_events_go_down_the_trees_as_a_plain_walk_says(made: tuple[Workload, RingOverlay, Trees]) -> None:
+    workload, overlay, trees = made
+    place = np.argsort(overlay.order)
+    counts, hops = np.zeros((4, workload.nodes), int), Counter[int]()
+    homes = place[owners(workload)]
+    for topic in range(workload.topics):
+        mine = trees.topic == topic
+        graph = nx.DiGraph(zip(trees.parent[mine].tolist(), trees.child[mine].tolist(), strict=True))
+        graph.add_node(int(homes[topic]))
+        wanting = place[workload.subscribers(topic)].tolist()
+        first = 0 if wanting[0] == homes[topic] else 1
+        for node, depth in nx.shortest_path_length(graph, int(homes[topic])).items():
+            if first + depth == 0:
+                continue
+            counts[2 if node in wanting else 3, node] += 1
+            if node != wanting[0]:
+                counts[0 if node in wanting else 1, node] += 1
+                hops[first + depth] += node in wanting
+    traffic = spread(workload, overlay, trees)
+    told = (traffic.first_wanted, traffic.first_unwanted, traffic.all_wanted, traffic.all_unwanted)
+    assert np.array_equal(counts, told)
+    assert {far: count for far, count in enumerate(traffic.hops.tolist()) if count} == +hops
+    assert traffic.relays == look_at(workload, overlay, trees).relays.sum() > 0
+    assert traffic.topics == workload.topics
+
+
+def test_below_a_lost_edge_nobody_is_handed_an_event(made: tuple[Workload, RingOverlay, Trees]) -> None:
+    workload, overlay, trees = made
+    lost = int(np.flatnonzero(trees.topic == 0)[0])
+    rest = Trees(*(np.delete(column, lost) for column in (trees.topic, trees.child, trees.parent)))
+    below = nx.descendants(
+        nx.DiGraph(
+            zip(
+                trees.parent[trees.topic == 0].tolist(),
+                trees.child[trees.topic == 0].tolist(),
+                strict=True,
+            )
+        ),
+        int(trees.child[lost]),
+    )
+    whole, broken = spread(workload, overlay, trees), spread(workload, overlay, rest)
+    missing = (whole.all_wanted + whole.all_unwanted) - (broken.all_wanted + broken.all_unwanted)
+    assert set(np.flatnonzero(missing).tolist()) == below | {int(trees.child[lost])}
 
 
 @pytest.mark.parametrize("damage", ["lost", "twice", "elsewhere", "circle"])
@@ -153,7 +199,10 @@ def test_by_messages_the_same_is_reached(system: Rival) -> None:
     arrays = [carry_out(ConvergedTrees(system=system, workload=workload, seed=seed)) for seed in range(4)]
     assert messages["wrong_trees"] == 0
     assert messages["hit_ratio"] == 1.0
-    for measure, share in (("relays_per_topic", 0.15), ("hops_mean", 0.1), ("overlay_degree", 0.05)):
+    # Those whom events were handed to, and those who stand in the trees, are the same.
+    relays = messages["tree_size"] - messages["subscribers_mean"]
+    assert messages["relays_per_topic"] == pytest.approx(relays, rel=1e-9)
+    for measure, share in (("relays_per_topic", 0.15), ("route_hops", 0.1), ("overlay_degree", 0.05)):
         assert messages[measure] == pytest.approx(fmean(run[measure] for run in arrays), rel=share), measure
 
 

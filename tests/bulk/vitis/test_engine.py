@@ -11,14 +11,14 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from topicweave.bulk.vitis.engine import VitisEngine, run_cycled
+from topicweave.bulk.vitis.engine import VitisEngine
 from topicweave.errors import BadInput
 from topicweave.model.ids import RING_SIZE
 from topicweave.model.workload import Workload
+from topicweave.papers.vitis.dissemination import Dissemination
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.runs import CycledDissemination
 from topicweave.runs import carry_out
-from topicweave.runs.dissemination import Dissemination
 from topicweave.systems.baselines.rvr import RVRParameters
 from topicweave.systems.vitis import VitisParameters
 
@@ -70,13 +70,14 @@ def test_clusters_are_the_components_of_a_topics_subscribers() -> None:
     workload = LISTS.load()
     overlay = VitisEngine(VitisParameters(table_size=4, rates="equal"), workload, seed=2)
     overlay.run(20.0)
-    result = run_cycled(
-        *("vitis", {"table_size": 4, "rates": "equal"}, workload),
-        settle=20.0,
-        events=None,
-        watch_every=5.0,
-        distribution=False,
-        seed=2,
+    result = carry_out(
+        CycledDissemination(
+            system="vitis",
+            parameters={"table_size": 4, "rates": "equal"},
+            workload=LISTS,
+            settle=20.0,
+            seed=2,
+        )
     )
     graph, number = nx.Graph(), overlay.number
     graph.add_nodes_from(range(workload.nodes))

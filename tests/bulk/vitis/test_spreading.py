@@ -138,7 +138,7 @@ def test_events_spread_as_a_plain_walk_and_the_measures_of_tables_say(
         for topic in [*range(workload.topics), 3, 7]
         if len(workload.subscribers(topic)) > 1
     ]
-    spread, topics = overlay.spread(events)
+    spread = overlay.spread(events)
     node_at = np.argsort(overlay.number)
     gossip, degree = overlay.gossip, overlay.gossip.degree
     links = {
@@ -163,7 +163,7 @@ def test_events_spread_as_a_plain_walk_and_the_measures_of_tables_say(
     told = [walked(workload, links, kept, asking, system, hand_on, *event) for event in events]
     receptions = as_tables(workload, events, told)
     interests = Interests.of(workload.tables()["subscriptions"], names_array(workload.node_names))
-    result = measured(spread, topics, workload)
+    result = measured(spread, events, workload)
     assert result["hit_ratio"] == delivery.hit_ratio(receptions, interests)
     assert (result["hit_ratio"] == 1.0) == (seconds == 30.0)
     expected = traffic_measures(receptions.traffic)
@@ -206,10 +206,10 @@ def test_over_the_links_of_settled_nodes_events_go_where_the_nodes_send_them(sys
         for key, hops in received.items()
         if key not in publishers and key[0] in simulation.node(key[1]).subscriptions
     }
-    spread, _ = overlay.spread(events)
+    spread = overlay.spread(events)
     counts = np.bincount(list(wanted.values()), minlength=len(spread.traffic.hops))
     assert spread.traffic.hops.tolist() == counts.tolist()
-    assert int(spread.hits.sum()) == len(wanted) == len(workload.topic_index) - len(events)
+    assert int(spread.traffic.first_wanted.sum()) == len(wanted) == len(workload.topic_index) - len(events)
     unwanted = len([key for key in received if key not in wanted and key not in publishers])
     assert int(spread.traffic.first_unwanted.sum()) == unwanted
 

@@ -284,9 +284,8 @@ def test_what_is_chosen_outlasts_the_end_of_a_recording(tmp_path: Path) -> None:
 
 def test_a_recording_of_many_nodes_in_the_dark_on_a_phone(tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
-    record(
-        file, 500, 10, quiet=600
-    )  # It must not begin anew, with no nodes at first, while keys are pressed.
+    # It must not begin anew, with no nodes at first, while keys are pressed.
+    record(file, 500, 10, quiet=600)
 
     async def test() -> None:
         phone = {

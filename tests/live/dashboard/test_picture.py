@@ -78,6 +78,18 @@ def test_figures_count_what_happened_in_whatever_order_it_is_told() -> None:
     assert shown.frame(101.0 + JUDGED_AFTER).figures[0]["hit_ratio"] == 0.5, "Eve got it, Bob did not"
 
 
+def test_noise_counts_first_copies_as_measures_do() -> None:
+    """Eve and Bob want the topic, Ann does not and gets three copies."""
+    shown = three()
+    shown.frame(100.0)
+    shown.take(tick(EVE, "eve", 100.3, hops=[hop("e", ANN, EVE, 100.2)]))
+    shown.take(tick(BOB, "bob", 100.3, hops=[hop("e", ANN, BOB, 100.2)]))
+    copies = [hop("e", BOB, ANN, 100.2, wanted=False, first=number == 0) for number in range(3)]
+    shown.take(tick(ANN, "ann", 100.3, hops=copies))
+    figures = shown.frame(101.0).figures[0]
+    assert (figures["noise"], figures["relays"], figures["duplicates"]) == (1 / 3, 1.0, 1.0)
+
+
 def test_what_was_left_out_is_not_taken_for_missed() -> None:
     shown = three()
     shown.frame(100.0)

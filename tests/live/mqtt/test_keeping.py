@@ -25,6 +25,7 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
+from topicweave.testing.full_disk import limit_pages
 
 STAYS = {"session_expiry": 1000}
 
@@ -144,7 +145,7 @@ def test_what_the_disk_does_not_take_is_not_acknowledged(version: int, tmp_path:
         async with doors(1, data=str(tmp_path)) as (node,), Raw(node, version) as client:
             await client.ask(Connect("c", version))
             assert node.disk is not None
-            await node.disk.read(node.disk.store.limit_pages, 1)
+            await node.disk.read(limit_pages, node.disk.store, 1)
             for number in range(1, 100):
                 answer = await client.ask(Publish("t", bytes(8000), 1, packet_id=number))
                 if not isinstance(answer, Puback) or answer.reason not in (0, Reason.NO_SUBSCRIBERS):
@@ -153,7 +154,7 @@ def test_what_the_disk_does_not_take_is_not_acknowledged(version: int, tmp_path:
                 assert answer == Puback(number, Reason.QUOTA)
             else:
                 assert answer is None, "3.1.1 cannot say no: the connection ends"
-            await node.disk.read(node.disk.store.limit_pages, 0)
+            await node.disk.read(limit_pages, node.disk.store, 0)
 
     run(test)
 

@@ -15,6 +15,7 @@ from topicweave.sim.faults import Partition
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.baselines.ring_per_topic import NAME_LASTS, RingNode, ring_neighbours
 from topicweave.systems.registry import find_system
+from topicweave.testing import NEWS, Bench
 from topicweave.workloads import generate
 
 IDS = st.integers(0, RING_SIZE - 1)
@@ -85,15 +86,29 @@ def test_by_gossip_the_rings_come_about_as_well() -> None:
     assert_rings(settle("ring-per-topic", workload, 6, until=60.0, membership="gossip"))
 
 
-def test_a_name_that_a_full_node_cannot_call_is_forgotten() -> None:
-    """Somebody named one that is gone by now; the node has all the links that it may have, so it never finds out."""
+def test_a_full_node_calls_who_is_named_and_forgets_one_that_is_gone() -> None:
+    """One that comes between may have all the links that it needs as well: nobody else would join the rings."""
     simulation = settle("ring-per-topic", generate(5, 1, min_size=1, max_size=1, seed=1), 1, until=30.0)
     node = simulation.node(0)
     assert isinstance(node, RingNode)
+    assert node.degree == node._ring.limit() == 2
     gone = node.id + 1
-    node._ring.name(simulation.workload.topic_ids[0], gone)
-    simulation.run(40.0)
+    node._introduced(simulation.workload.topic_ids[0], gone, gone)
+    assert node._ring.limit() == 3
+    simulation.run(30.1)
     assert gone in node.known_peers()
-    simulation.run(30.0 + NAME_LASTS + 6.0)
+    simulation.run(40.0)
     assert gone not in node.known_peers()
+    assert node.degree == node._ring.limit() == 2
     assert_rings(simulation)
+
+
+def test_a_name_is_forgotten_after_a_while() -> None:
+    """Its bearer may refuse for ever."""
+    bench = Bench[RingNode]("ring-per-topic")
+    node = bench.add(5, NEWS)
+    node._ring.name(NEWS, 7)
+    assert node._ring.named == {7}
+    bench.now += NAME_LASTS + 1.0
+    assert node._ring.lacking() == 0
+    assert node._ring.named == set()

@@ -65,9 +65,8 @@ def test_publisher_restart(keeps_memory: bool) -> None:
     lab.sim.run(SETTLED + 60 + HEALED)
     assert lab.tree(0).is_root
     assert lab.wrong() == []
-    assert (
-        lab.without(first) == []
-    )  # a publisher without memory pulls its own update back from nobody: it had it
+    # A publisher without memory pulls its own update back from nobody: it had it.
+    assert lab.without(first) == []
     lab.got.clear()
     sequence = lab.publish()
     lab.sim.run(lab.sim.now + 5)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.systems.spidercast.lab import Lab
 from topicweave.blocks.broadcast_tree import Push
+from topicweave.blocks.interest_news import InterestChange
 from topicweave.blocks.label_table import LabelTable, Lifetime, labels_of
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId
@@ -238,7 +239,7 @@ def test_neighbours_learn_of_a_change_and_drop_a_useless_link() -> None:
 
 def test_an_interest_of_another_version_is_asked_for() -> None:
     lab = couple()
-    lab.lose = lambda sent: isinstance(sent.message, InterestUpdate)
+    lab.lose = lambda sent: isinstance(sent.message, (InterestUpdate, InterestChange))
     lab.nodes[1].subscribe(SPORT)
     lab.run_for(2 * LATENCY)
     lab.lose = lambda sent: False
@@ -481,6 +482,19 @@ def test_parts_that_cover_themselves_meet_again_through_bridges_only(bridges: in
     assert got == (set(range(1, 7)) if bridges else {1, 2, 3})
     bridge = [link for node in lab.nodes.values() for link in node.links() if link.kind == "bridge"]
     assert bool(bridge) == bool(bridges)
+
+
+def test_an_introduction_is_followed_whatever_bridges_there_are() -> None:
+    lab = Lab(bridges=1, margin=0)
+    node = lab.add(1, NEWS)
+    for peer in (11, 12):
+        node._introduced(NEWS, peer, peer)
+        lab.run_for(1.0)
+        assert lab.sent(Connect, 1, peer)
+        assert not lab.sent(Leave, 1)
+        lab.tell(peer, 1, ConnectOk("bridge", 1, 1, 1, frozenset({NEWS})))
+    assert list(node.links()) == [Link(12, "bridge")]
+    assert lab.sent(Leave, 1, 11)
 
 
 def test_heartbeats_without_beacons_are_made_once() -> None:

@@ -302,9 +302,8 @@ def test_by_the_letter_needed_links_go_above_l_max() -> None:
     bench.ok(11, {2})
     bench.beat(10, spare=False)
     assert bench.neighbours == {10, 11}
-    assert bench.offered() == [
-        10
-    ]  # the only one that covers anything, since the other has not reached its target
+    # The only one that covers anything, since the other has not reached its target.
+    assert bench.offered() == [10]
 
 
 def test_needed_links_are_not_offered() -> None:
@@ -524,13 +523,54 @@ def test_a_bridge_is_asked_for_twice_at_the_most() -> None:
 
 def test_bridges_are_bounded_and_given_up() -> None:
     bridges = BridgeSelection(3)
+    bridges.reset(frozenset({1, 2}))
     bridges.added(9, (1,))
     for peer in (9, 10, 11, 12, 13):
         bridges.want(peer)
-    assert bridges.lacking() == 2
-    bridges.give_up(10)
-    bridges.added(11, (1,))
+    assert bridges.lacking() == 3
+    for peer in (10, 11, 12):
+        bridges.give_up(peer)
     assert bridges.lacking() == 0
+    assert bridges.limit() == 3
+
+
+def test_there_is_room_for_a_bridge_per_topic() -> None:
+    """Of two parts of a topic one may be a few nodes that want many topics, all of which go on elsewhere."""
+    bridges = BridgeSelection(3)
+    bridges.reset(frozenset(range(20)))
+    for peer in range(100, 120):
+        bridges.want(peer)
+        bridges.added(peer, (1,))
+    assert bridges.limit() == 20
+    assert bridges.take_leaving() == []
+
+
+def test_the_oldest_bridge_gives_way_to_one_that_was_asked_for() -> None:
+    bridges, draws = BridgeSelection(3, margin=2), Lab().world(ME).random
+    bridges.reset(frozenset({1}))
+    for peer in (9, 5, 7):
+        bridges.added(peer, (1,))
+    bridges.want(10)
+    assert bridges.take_leaving() == [], "not before the new one stands"
+    assert bridges.limit() == 4
+    assert [bridges.choose([], draws) for _ in range(3)] == [10, 10, None]
+    bridges.added(10, (1,))
+    assert bridges.take_leaving() == [9]
+    bridges.removed(9, (1,))
+    assert bridges.take_leaving() == []
+    for stranger in (20, 21):
+        bridges.added(stranger, (1,))
+    assert bridges.take_leaving() == [], "who asks for a bridge takes no place of others"
+    assert bridges.limit() == 3
+    bridges.want(11)
+    assert bridges.limit() == 6
+    bridges.added(22, (1,))
+    assert bridges.limit() == 6, "and no more than the margin"
+    bridges.added(11, (1,))
+    assert bridges.take_leaving() == [5, 7, 10, 20]
+    bridges.want(12)
+    bridges.added(12, ())
+    assert bridges.take_leaving() == [], "one that does not want any of the topics is none"
 
 
 def test_a_bridge_serves_as_long_as_it_shares_a_topic() -> None:

@@ -149,11 +149,11 @@ def test_lower_links_alone_keep_every_topic_in_one_piece(
 
 def test_a_stand_in_is_lower_than_who_asks() -> None:
     neighbours = {3: (2, frozenset({1, 2})), 8: (2, frozenset({1, 2, 3}))}
-    assert rules.stand_in(9, {1, 2, 3}, neighbours, busy=5) == 8
-    assert rules.stand_in(7, {1, 2, 3}, neighbours, busy=5) == 3
-    assert rules.stand_in(2, {1, 2, 3}, neighbours, busy=5) is None
+    assert rules.stand_in(9, {1, 2, 3}, neighbours, busy=lambda peer: 5) == 8
+    assert rules.stand_in(7, {1, 2, 3}, neighbours, busy=lambda peer: 5) == 3
+    assert rules.stand_in(2, {1, 2, 3}, neighbours, busy=lambda peer: 5) is None
 
 
 def test_nobody_stands_in_for_less_than_half() -> None:
-    assert rules.stand_in(9, {1, 2, 3}, {3: (2, frozenset({1}))}, busy=5) is None
-    assert rules.stand_in(9, (), {3: (2, frozenset({1}))}, busy=5) is None
+    assert rules.stand_in(9, {1, 2, 3}, {3: (2, frozenset({1}))}, busy=lambda peer: 5) is None
+    assert rules.stand_in(9, (), {3: (2, frozenset({1}))}, busy=lambda peer: 5) is None

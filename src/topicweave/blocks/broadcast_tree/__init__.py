@@ -6,9 +6,11 @@ from topicweave.blocks.broadcast_tree.messages import (
     EventRun,
     Graft,
     IHave,
+    Prepare,
     Prune,
     PublisherStream,
     Push,
+    Spill,
 )
 from topicweave.blocks.broadcast_tree.parameters import BroadcastTreeParameters
 from topicweave.blocks.broadcast_tree.tree import NOBODY, NOT_YET, BroadcastTree
@@ -21,7 +23,9 @@ __all__ = [
     "EventRun",
     "Graft",
     "IHave",
+    "Prepare",
     "Prune",
     "PublisherStream",
     "Push",
+    "Spill",
 ]

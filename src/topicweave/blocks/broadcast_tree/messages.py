@@ -6,7 +6,7 @@ publisher on a topic): a burst costs as many announcements as a single event.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import NodeId, TopicId
@@ -44,6 +44,12 @@ class Push(EventMessage, frozen=True, array_like=True, tag="tree-push"):
     """The event itself."""
 
 
+class Spill(EventMessage, frozen=True, array_like=True, tag="tree-spill"):
+    """The event itself, and not only over the tree: the first links of its way included one that is lazy."""
+
+    wire: ClassVar[int] = 8
+
+
 class IHave(Message, frozen=True, array_like=True, tag="tree-ihave"):
     """These events can be had from me; I had them so many seconds ago (`ages`, as many as runs), or just now (none)."""
 
@@ -61,3 +67,12 @@ class Prune(Message, frozen=True, array_like=True, tag="tree-prune"):
     """Push me no more events of this topic: announce them."""
 
     topic: TopicId
+
+
+class Prepare(Message, frozen=True, array_like=True, tag="tree-prepare"):
+    """Before there are events: announce those of the first topics to me, push those of the others."""
+
+    wire: ClassVar[int] = 8
+
+    lazy: tuple[TopicId, ...]
+    eager: tuple[TopicId, ...] = ()

@@ -82,8 +82,8 @@ class MissingEvents:
     # Holes: a stream of which this node had all goes on further ahead.
 
     def jumped(self, sender: NodeId, event: Event, before: int) -> None:
-        """After number `before` came this event: who sent it is asked for the rest, if that does not come
-        over another link.
+        """This event came after number `before`. If the events between do not come over another link, ask its
+        sender for them.
         """
         stream = PublisherStream(event.publisher, event.topic, event.epoch)
         hole = self._holes.get(stream)

@@ -36,9 +36,9 @@ class News:
         self._ways = ways
         self._can_be_had = can_be_had
         self._parameters = parameters
-        self.untold: dict[tuple[int, int, int, NodeId | None, NodeId | None], list[list[int]]] = {}
+        self.untold: dict[tuple[int, int, int, NodeId | None, tuple[NodeId, ...]], list[list[int]]] = {}
         """Stream, where it came from, who was spared -> runs [first, last] to be announced to the lazy links,
-        and to that one.
+        and to those.
         """
         self.recent: deque[RecentRun] = deque(maxlen=MOST_RUNS)
         self._new_links: dict[NodeId, frozenset[TopicId]] = {}
@@ -46,18 +46,32 @@ class News:
     def timers(self) -> Timers:
         return {SOON: self._announce, RECENT: self._announce_recent}
 
-    def spread(self, event: Event, last: int, source: NodeId | None, now: float) -> list[NodeId]:
-        """The events from this one to number `last` are spread: who is to be sent them."""
+    def spread(
+        self,
+        event: Event,
+        last: int,
+        source: NodeId | None,
+        now: float,
+        spared: tuple[NodeId, ...] = (),
+        spilt: bool = False,
+    ) -> list[NodeId]:
+        """The events from this one to number `last` are spread: to whom they are pushed. Those that are spared are
+        only told of them, and those that are lazy, unless the events are spilt to them.
+        """
         self._note_recent(event, last, now)
         topic = event.topic
         lazy, way = self._ways.lazy.get(topic), self._ways.of.get(topic)
-        spared = None
-        if way is not None and way.peer != source and way.publisher == event.publisher:
+        if (
+            way is not None
+            and way.peer is not None
+            and way.peer != source
+            and way.publisher == event.publisher
+        ):
             # It gets the event by itself, and would take this for a second way: it is only told of it.
-            spared = way.peer
-        peers = [peer for peer in self._links(topic) if peer not in (source, spared)]
-        if lazy is None and spared is None:
-            return peers
+            spared = (way.peer,)
+        peers = [peer for peer in self._links(topic) if peer != source and peer not in spared]
+        if (lazy is None or spilt) and not spared:
+            return peers if lazy is None else [peer for peer in peers if peer not in lazy]
         self._note_untold(event, last, source, spared)
         return peers if lazy is None else [peer for peer in peers if peer not in lazy]
 
@@ -88,7 +102,9 @@ class News:
                 return one.began
         return None
 
-    def _note_untold(self, event: Event, last: int, source: NodeId | None, spared: NodeId | None) -> None:
+    def _note_untold(
+        self, event: Event, last: int, source: NodeId | None, spared: tuple[NodeId, ...]
+    ) -> None:
         """To be announced to whoever is lazy or was spared: the events from this one to number `last`."""
         untold = self.untold
         if not untold:
@@ -115,7 +131,7 @@ class News:
         for (publisher, topic, epoch, source, spared), runs in untold.items():
             lazy = self._ways.lazy.get(topic, ())
             for peer in self._links(topic):
-                if (peer in lazy or peer == spared) and peer != source:
+                if (peer in lazy or peer in spared) and peer != source:
                     told.setdefault(peer, []).extend(EventRun(publisher, topic, epoch, *run) for run in runs)
         for peer, announced in told.items():
             for start in range(0, len(announced), MOST_RUNS):
@@ -147,10 +163,11 @@ class News:
 
     def forget_peer(self, peer: NodeId) -> None:
         self._new_links.pop(peer, None)
-        for stream in [stream for stream in self.untold if peer in stream[3:]]:
+        for stream in [stream for stream in self.untold if peer == stream[3] or peer in stream[4]]:
             # Where they came from matters no more.
             runs = self.untold.pop(stream)
-            source, spared = (None if one == peer else one for one in stream[3:])
+            source = None if stream[3] == peer else stream[3]
+            spared = tuple(one for one in stream[4] if one != peer)
             self.untold.setdefault((*stream[:3], source, spared), []).extend(runs)
 
     def forget_topic(self, topic: TopicId) -> None:
@@ -158,9 +175,8 @@ class News:
             del self.untold[stream]
 
     def known_peers(self) -> set[NodeId]:
-        return {peer for stream in self.untold for peer in stream[3:] if peer is not None}.union(
-            self._new_links
-        )
+        peers = {peer for *_, source, spared in self.untold for peer in (source, *spared) if peer is not None}
+        return peers.union(self._new_links)
 
     def restart(self) -> None:
         self.untold.clear()

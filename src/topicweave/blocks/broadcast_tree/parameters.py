@@ -14,6 +14,10 @@ MOST_SENT = 2 * 1024 * 1024
 """Bytes of payload sent for one graft, beyond the first event: more might not fit into a queue. What is left
 is asked for again.
 """
+MOST_PREPARED = 1024
+"""Topics that one `Prepare` names of each sort; of more the rest is ignored."""
+MOST_LAZY = 16_384
+"""Links of all topics together: with so many that are lazy no more are prepared."""
 
 
 class BroadcastTreeParameters(msgspec.Struct, frozen=True):

@@ -35,6 +35,8 @@ class Ways:
         self.lazy: dict[TopicId, dict[NodeId, float]] = {}
         """Topic -> lazy peer -> when it was last told so (never: minus infinity)."""
         self.of: dict[TopicId, Way] = {}
+        self.parents: dict[TopicId, NodeId | None] = {}
+        """Of prepared topics: who passes on events from elsewhere; None: nobody, until there is another one."""
 
     def targets(self, topic: TopicId) -> Collection[NodeId]:
         """Whom an event of this node is pushed to."""
@@ -56,7 +58,7 @@ class Ways:
         topic, lazy = event.topic, self.lazy.get(event.topic)
         cut = False
         if lazy is not None and sender in lazy:
-            # What was under way when the link was cut comes yet, and nothing will follow it.
+            # Events that were under way when the link was cut still come, and nothing will follow them.
             cut = now - lazy[sender] < self._parameters.graft_timeout
             if not cut:
                 self.make_eager(topic, sender)
@@ -88,6 +90,28 @@ class Ways:
             way.peer in self.lazy.get(topic, ()) or way.peer not in self._links(topic)
         )
 
+    def known(self, topic: TopicId) -> bool:
+        """Whether the topic has had events, or was prepared for them."""
+        return topic in self.of or topic in self.parents
+
+    def nothing_comes(self, topic: TopicId) -> bool:
+        """Whether nobody is known to push events of a topic to this node, though somebody did or was to."""
+        way = self.of.get(topic)
+        if way is not None:
+            return self.is_lost(way, topic)
+        if topic not in self.parents:
+            return False
+        parent = self.parents[topic]
+        return parent is None or parent in self.lazy.get(topic, ())
+
+    def go_by(self, topic: TopicId, peer: NodeId, now: float) -> None:
+        """This one is asked to push: events come over it from now on."""
+        way = self.of.get(topic)
+        if way is not None:
+            way.peer, way.pushed = peer, now
+        else:
+            self.parents[topic] = peer
+
     def turn_down(self, sender: NodeId, message: EventMessage) -> None:
         """A second copy came: one of the two links is too much."""
         event, now = message.event, self._world.now
@@ -117,11 +141,22 @@ class Ways:
     def _cut(self, topic: TopicId, peer: NodeId, now: float) -> None:
         """One prune for all second copies that are under way."""
         if peer in self._links(topic):
-            lazy = self.lazy.setdefault(topic, {})
-            if now - lazy.get(peer, -math.inf) < self._parameters.graft_timeout:
+            if now - self.lazy.get(topic, {}).get(peer, -math.inf) < self._parameters.graft_timeout:
                 return
-            lazy[peer] = now
+            self.cut(topic, peer, now)
         self._world.send(peer, Prune(topic))
+
+    def cut(self, topic: TopicId, peer: NodeId, now: float) -> None:
+        """From now on, announce to this peer. It is told to do likewise."""
+        self.lazy.setdefault(topic, {})[peer] = now
+
+    def cut_here(self, topic: TopicId) -> list[NodeId]:
+        """The lazy links that this end cut."""
+        return [peer for peer, told in self.lazy.get(topic, {}).items() if told > -math.inf]
+
+    def count_lazy(self) -> int:
+        """Lazy links, one for each topic."""
+        return sum(map(len, self.lazy.values()))
 
     def _go_by(self, sender: NodeId, message: EventMessage, now: float) -> None:
         """From now on, the way to the publisher is over this peer."""
@@ -152,3 +187,4 @@ class Ways:
     def forget_topic(self, topic: TopicId) -> None:
         self.lazy.pop(topic, None)
         self.of.pop(topic, None)
+        self.parents.pop(topic, None)

@@ -9,9 +9,9 @@ Rules kept
    in growing pauses up to its renewals, however late the home wants others: its word may have gone to one
    that is not the home any more. One that had no room for it says so. Such pauses have as many moments.
 2. A topic of which the node knows too few others, or none that suits it, is asked about: with its
-   announcement, and again after a time-out, then in growing pauses, in the end with each renewal. Who knows
-   as many as the home said there are asks with each fourth: a home tells of newcomers by itself, and its word
-   may get lost.
+   announcement, and again after a time-out, then in growing pauses, in the end with each renewal. A node
+   that knows as many as the home said there are asks with each fourth renewal: a home tells of newcomers by
+   itself, and its word may get lost. A node that could not reach somebody says so with its next question.
 3. A topic that is only published on is asked about, not announced.
 4. Where nodes have keys, a proof goes with the first announcement of a topic, with withdrawals, with a
    question that is asked again, where a home lacks it, and again before it ends; the first of these comes at
@@ -23,7 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from topicweave.blocks.topic_directory import rules
 from topicweave.blocks.topic_directory.messages import (
+    CALL_ME,
     LEADS,
     PROOFS,
     SEEKS,
@@ -72,6 +74,7 @@ class _Own:
         "proves",
         "renews",
         "said_pause",
+        "unreached",
     )
 
     def __init__(self, due: float) -> None:
@@ -81,6 +84,7 @@ class _Own:
         self.attempt = 0
         self.next_ask = 0.0
         self.pause = 0.0  # between the last question and the next
+        self.unreached = False  # somebody could not be reached since the last answer
         self.again = 0.0
         self.audience: int | None = None
         self.leads = False  # as announced
@@ -161,10 +165,13 @@ class Announcer:
             own = self._sought[topic][0]
         return own
 
-    def lacks(self, topic: TopicId) -> None:
-        """A contact on the topic is gone: ask soon, should there be too few now."""
+    def lacks(self, topic: TopicId, unreached: bool = False) -> None:
+        """A contact on the topic is gone, or could not be reached: ask soon, should there be too few now."""
         own = self._own(topic)
-        if own is not None and own.asked < 0:
+        if own is None:
+            return
+        own.unreached = own.unreached or unreached
+        if own.asked < 0:
             own.next_ask = own.pause = 0.0
             self._next_look = 0.0
 
@@ -182,14 +189,14 @@ class Announcer:
             self._next_look = now + 2 * self._parameters.tick
             self._look_who_leads(now)
             self._look_at_key()
-        said: dict[int, dict[TopicId, int]] = {}
+        said: dict[tuple[int, float], dict[TopicId, int]] = {}
         for topic, own in self._topics.items():
             if own.asked < 0.0 and own.due > now and not (look and now >= own.next_ask):
                 continue  # Most of them, most of the time.
             asks = self._asks(topic, own, now, look or own.due <= now)
             if asks or own.due <= now:
                 flags = (self._asking(own) if asks else 0) | (LEADS if own.leads else 0)
-                said.setdefault(own.attempt if asks else 0, {})[topic] = flags
+                said.setdefault((own.attempt if asks else 0, self._term(own)), {})[topic] = flags
                 if own.due <= now:
                     own.due = self._next_due(own, now)
                     if now < own.proves:
@@ -198,14 +205,20 @@ class Announcer:
             if until <= now:
                 del self._sought[topic]
             elif self._asks(topic, own, now, look):
-                said.setdefault(own.attempt, {})[topic] = SEEKS | self._asking(own)
+                said.setdefault((own.attempt, self._term()), {})[topic] = SEEKS | self._asking(own)
         for topic in self._dropped:
-            said.setdefault(0, {})[topic] = WITHDRAWS
+            said.setdefault((0, self._term()), {})[topic] = WITHDRAWS
         self._dropped.clear()
-        return [self._announcement(topics, attempt) for attempt, topics in said.items()]
+        return [self._announcement(topics, *alike) for alike, topics in said.items()]
+
+    def _term(self, own: _Own | None = None) -> float:
+        """For how long it is good what is said of a topic."""
+        again = own.again if own is not None else 0.0
+        return self._parameters.lasts * rules.next_within(again, self.renewal)
 
     def _asking(self, own: _Own) -> int:
-        return WANTS_CONTACTS | (PROOFS if self._key and own.needs_proofs else 0)
+        proofs = PROOFS if self._key and own.needs_proofs else 0
+        return WANTS_CONTACTS | proofs | (CALL_ME if own.unreached else 0)
 
     def _next_due(self, own: _Own, now: float) -> float:
         """When to announce a topic again. Nodes are spread, also those that joined together; a node's topics
@@ -235,7 +248,7 @@ class Announcer:
         """The node leaves."""
         if not self._topics:
             return []
-        return [self._announcement(dict.fromkeys(self._topics, WITHDRAWS), 0)]
+        return [self._announcement(dict.fromkeys(self._topics, WITHDRAWS), 0, self._term())]
 
     # Proofs.
 
@@ -289,7 +302,7 @@ class Announcer:
             for own in self._topics.values():
                 own.proves = 0.0
 
-    def _announcement(self, topics: dict[TopicId, int], attempt: int) -> Announcement:
+    def _announcement(self, topics: dict[TopicId, int], attempt: int, term: float) -> Announcement:
         places: dict[NodeId, int] = {}
         labels = bytearray()
         for topic, flags in topics.items():
@@ -298,11 +311,10 @@ class Announcer:
                 labels.append(0)
             else:
                 labels.append(places.setdefault(leader, len(places) + 1))
-        again = max((own.again for own in self._topics.values()), default=0.0)
         return Announcement(
             self._id,
             self._epoch,
-            self._parameters.lasts * max(self.renewal, again),
+            term,
             tuple(topics),
             bytes(topics.values()),
             tuple(places),
@@ -352,7 +364,7 @@ class Announcer:
             if own.leads and own.again < self._parameters.renew:
                 own.due = min(own.due, now + max(own.again, self._parameters.introduce_every))
             if own.asked >= 0:
-                own.asked, own.attempt = -1.0, 0
+                own.asked, own.attempt, own.unreached = -1.0, 0, False
                 # Few may be on their way to become more: ask again, ever more seldom.
                 own.pause = min(max(2 * own.pause, self._parameters.ask_timeout), self.renewal)
                 if own.pause < self.renewal:

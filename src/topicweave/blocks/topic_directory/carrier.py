@@ -4,7 +4,8 @@ next hop, acknowledged.
 Rules kept
 ----------
 1. What goes to the same next hop goes together, once per tick. Urgent things go at once, with all that waits
-   for the same hop.
+   for the same hop. What waits for a hop that is no contact by then goes another way: nobody dials in order
+   to announce. Records for such a neighbour are dropped; whoever takes its place gets all of them.
 2. Each hop acknowledges. A hop that does not, and said nothing else, counts as dead, and what it should have
    carried goes another way. So a crash costs the things under way a time-out, and they still arrive.
 3. An announcement is split if the ways of its topics part, and so are answers and reports. Each piece makes
@@ -88,6 +89,11 @@ class _Waiting:
         for one in speaks_of:
             self.proofs.update(dict.fromkeys(proofs.get(one, ())))
 
+    def to_be_routed(self) -> Carry:
+        """All that ends at a home or at a node, and not at this hop."""
+        said, told, reports = tuple(self.announcements), tuple(self.told), tuple(self.reports)
+        return carrying(Carry(0, said, told, reports, parcels=tuple(self.parcels)), self.proofs, self.lacking)
+
 
 class Carrier:
     """`arrived(sender, carry)` gets what ends here, and from whom it came; `dead(peer)` is called for a hop
@@ -164,6 +170,7 @@ class Carrier:
 
     def flush(self) -> None:
         """Send all that waits."""
+        self._find_other_ways()
         waiting, self._waiting, self._urgent = self._waiting, {}, False
         now = self._world.now
         for peer, things in waiting.items():
@@ -176,6 +183,14 @@ class Carrier:
                     self._world.set_timer((TIMER,), self._parameters.hop_timeout)
                 self._sent[self._number] = _Sent(now, peer, message, things.tries)
                 self._ring.send(peer, message)
+
+    def _find_other_ways(self) -> None:
+        contacts = self._ring.contacts()
+        while gone := [peer for peer in self._waiting if peer not in contacts]:
+            for peer in gone:
+                if things := self._waiting.pop(peer, None):
+                    self._pass_on(self._ring.id, things.to_be_routed(), things.tries, urgent=False)
+            contacts = self._ring.contacts()
 
     def _to(self, hop: NodeId, tries: int = 0) -> _Waiting:
         """What goes to a hop next, which may be this node."""
@@ -191,7 +206,7 @@ class Carrier:
         ring = self._ring
         # An exact type, since there are no others: it is asked several times per hop, and `isinstance` takes long.
         proofs = by_topic(carry.proofs) if type(carry) is ProvenCarry else {}
-        # Who does not know its place yet can neither keep anything nor say where it goes.
+        # A node that does not know its place yet can neither keep anything nor say where it goes.
         for announcement in carry.announcements if ring.ready else ():
             ways: dict[NodeId, list[int]] = {}
             for place, topic in enumerate(announcement.topics):

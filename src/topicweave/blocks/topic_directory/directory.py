@@ -132,7 +132,7 @@ class TopicDirectory:
             self._dead(peer)
         reports = [Unanswered(topic, peer) for topic in topics]
         for report in reports:
-            self._announcer.lacks(report.topic)
+            self._announcer.lacks(report.topic, unreached=True)
         if reports:
             self.carrier.report(reports)
 
@@ -241,11 +241,12 @@ class TopicDirectory:
             self.home.learn(records, now, brought)
         if carry.renewals:
             self.home.learn_renewals(carry.renewals, now, brought)
+        # Whoever asks because it could not reach somebody is not to be told of that one again.
+        for report in carry.reports:
+            self.home.reported(report)
         answers = []
         for announcement in carry.announcements:
             answers += self.home.announced(announcement, now, brought)
-        for report in carry.reports:
-            self.home.reported(report)
         if carry.told:
             told = [told for told in carry.told if told.to == self.id and self._announcer.told(told)]
             self._hear(told, brought)

@@ -9,12 +9,14 @@ Rules kept
    they say that they lead no more: otherwise it would introduce a part that has ended for as long as the
    record lasts. Its answer says when to come again: soon, to a leader for whom there is no room.
 3. An answer names at most `contacts` subscribers, drawn at random. Half of them have a lower id than the
-   asker's, if there are so many. The home also names a newcomer to some of the others, so that either side
-   may call.
+   asker's, if there are so many. The home also names a newcomer to them: to all if these are all that it
+   knows, otherwise to two of them. An asker that could not reach somebody is named to all whom the answer
+   names, so that either side may call: with the budget of one more asker, for all of them together.
 4. A label names a part of a topic. It counts once its bearer (the leader) has led for two lifetimes of a
    label. If there are two such parts, the home introduces random members of them to each other, a few at a
    time.
-5. Every asker has a budget, and so has every topic.
+5. Every asker has a budget, and so has every topic. Where nodes have keys, an asker that does not prove its
+   name shares the budget of the peer that brought the question: names can be made up, peers cannot.
 6. The home's successors keep its records as well; see `directory`. Of others' records a home takes all
    leaders, and other subscribers while there is room.
 7. If subscribers sign what they say, a home keeps none without a proof, removes none for a withdrawal without
@@ -29,6 +31,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from topicweave.blocks.topic_directory import rules
 from topicweave.blocks.topic_directory.messages import (
+    CALL_ME,
     LEADS,
     PROOFS,
     SEEKS,
@@ -58,6 +61,8 @@ PAIRS = 4
 leaves half of them at most.
 """
 TOLD_OF_NEWCOMERS = 2
+MOST_ANSWERS = 25
+"""Seconds' worth of a budget at once."""
 
 
 class _Kept:
@@ -117,7 +122,8 @@ class Home:
         self.lifetime = lifetime
         """Seconds that a label outlives its leader."""
         self._topics: dict[TopicId, _Topic] = {}
-        self._budgets: dict[NodeId, Bucket] = {}
+        self._budgets: dict[tuple[NodeId, bool], Bucket] = {}
+        self._calls = Bucket(parameters.budget, MOST_ANSWERS * parameters.budget, 0.0)
         self.changed: dict[tuple[TopicId, NodeId], None] = {}
         self.renewed: dict[NodeId, dict[TopicId, None]] = {}
         self._reproven: dict[Proof, None] = {}
@@ -184,19 +190,31 @@ class Home:
         ):
             # All places are leaders': the next round of introductions makes room.
             late, again = True, self._parameters.introduce_every
-        if (asks or late) and self._may_ask(subscriber, now):
+        asker = (subscriber, True) if proof is not None or not brought.needed else (brought.sender, False)
+        answered = (asks or late) and self._may_ask(asker, now)
+        if answered:
             answers.append(Told(subscriber, topic, tuple(contacts), audience, again))
             if flags & PROOFS and known is not None:
                 self._show(known.kept[contact.id] for contact in contacts)
-        if new and known is not None and subscriber in known.kept:
-            few = len(known.kept) <= self._parameters.contacts + 1
-            others = [one for one in contacts if few or self._random.random() < 0.5]
+        if contacts and known is not None and subscriber in known.kept and (new or flags & CALL_ME):
+            others = self._callers(known, contacts, new, answered and bool(flags & CALL_ME), now)
             newcomer = (_contact(subscriber, known.kept[subscriber], now),)
             self._show([known.kept[subscriber]] if others else ())
             answers += [
-                Told(other.id, topic, newcomer, self.audience(topic, other.id, now))
-                for other in (others if few else others[:TOLD_OF_NEWCOMERS])
+                Told(other.id, topic, newcomer, self.audience(topic, other.id, now)) for other in others
             ]
+
+    def _callers(
+        self, known: _Topic, named: list[TopicContact], new: bool, all_of_them: bool, now: float
+    ) -> list[TopicContact]:
+        """Those who are told of a subscriber to whom they were named."""
+        if len(known.kept) <= self._parameters.contacts + 1:
+            told = list(named) if new else []
+        else:
+            told = [one for one in named if new and self._random.random() < 0.5][:TOLD_OF_NEWCOMERS]
+        if all_of_them:
+            told += [one for one in named if one not in told and self._calls.take(now)]
+        return told
 
     def _keep(
         self,
@@ -248,13 +266,17 @@ class Home:
         chosen = rules.with_lower_ones(drawn, fresh, asker, self._random)
         return [_contact(peer, known.kept[peer], now) for peer in chosen]
 
-    def _may_ask(self, asker: NodeId, now: float) -> bool:
+    def _may_ask(self, asker: tuple[NodeId, bool], now: float) -> bool:
+        """Whether there is budget left for one more answer; `asker` says whether that name is the asker's own."""
         bucket = self._budgets.get(asker)
         if bucket is None:
             if len(self._budgets) >= MOST_ASKERS:
-                del self._budgets[next(iter(self._budgets))]
+                # Those that have asked least: whoever has spent its budget does not get another by this.
+                by_left = sorted(self._budgets, key=lambda one: self._budgets[one].left(now), reverse=True)
+                for one in by_left[: MOST_ASKERS // 4]:
+                    del self._budgets[one]
             rate = self._parameters.budget
-            bucket = self._budgets[asker] = Bucket(rate, 25 * rate, now)
+            bucket = self._budgets[asker] = Bucket(rate, MOST_ANSWERS * rate, now)
         return bucket.take(now)
 
     def audience(self, topic: TopicId, besides: NodeId, now: float) -> int:
@@ -294,8 +316,8 @@ class Home:
             )
             if now - known.turned >= lasts:
                 known.bits, known.earlier_bits, known.turned = 0, known.bits, now
-        if len(self._budgets) > MOST_ASKERS // 2:
-            self._budgets.clear()
+        for asker in [asker for asker, bucket in self._budgets.items() if bucket.full(now)]:
+            del self._budgets[asker]
 
     def introductions(self, owned: Iterable[TopicId], now: float) -> list[Told]:
         """Bring the settled parts of topics together."""

@@ -16,9 +16,10 @@ from topicweave.blocks.name_messages import RingParcel, introduced_by
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
 
-WANTS_CONTACTS, WITHDRAWS, SEEKS, LEADS, PROOFS = 1, 2, 4, 8, 16
+WANTS_CONTACTS, WITHDRAWS, SEEKS, LEADS, PROOFS, CALL_ME = 1, 2, 4, 8, 16, 32
 """What the flags of an announced topic say: tell me of others; I want it no more; I do not want it but
-publish on it; my part of it is named after me; tell me of others with their proofs.
+publish on it; my part of it is named after me; tell me of others with their proofs; I could not reach one that
+was named, so tell those whom you name now of me. Homes of earlier versions read over the last one.
 """
 MOST_TOGETHER = 8
 """Topics that one proof speaks of."""

@@ -95,7 +95,9 @@ class BroughtProofs:
     ) -> None:
         self.needed = checks is not None and checks.needed
         """Whether what has no proof does not count."""
-        self._checks, self._sender = checks, sender
+        self.sender = sender
+        """The peer that brought them."""
+        self._checks = checks
         self._by_topic: ProofsByTopic = by_topic(proofs) if checks is not None else {}
         self._holds: dict[Proof, bool] = {}
 
@@ -118,7 +120,7 @@ class BroughtProofs:
         holds = self._holds.get(proof)
         if holds is None:
             assert self._checks is not None
-            holds = self._holds[proof] = self._checks.holds(proof, self._sender)
+            holds = self._holds[proof] = self._checks.holds(proof, self.sender)
         return holds
 
 

@@ -10,7 +10,8 @@ Rules kept
    takes candidates from peer sampling. So two rings that know of each other become one.
 3. Long links (fingers) lead to points at harmonic distances (see `small_world`). A node knows those whose
    finger it is as its fans, and routes over them, too. A node that has as many fans as it may have refuses
-   more.
+   more. With its neighbours these are at most 6 + 2 log2 of the number of nodes, as the node estimates it; if
+   the estimate falls, it lets go of some.
 4. A node that is silent for too long, or does not acknowledge what it should carry, counts as dead. Hearsay
    about it is ignored for a while.
 5. Contacts with an earlier wire format skip parcels. So parcels are carried, and kept, as if such contacts
@@ -247,6 +248,8 @@ class HomesRing:
             self._table = None
         if self._near.pop(peer, self) is None:
             self._rearrange()
+            # Other contacts may be next now. Their signs of life would not say so for a while.
+            self.candidates(sorted({*self._fingers.values(), *self._fans}.difference(self._near)))
 
     def leave(self) -> None:
         for peer in sorted(self.contacts()):
@@ -322,14 +325,10 @@ class HomesRing:
         """A few points per tick: those without a finger, and those that were looked up long ago."""
         if not self._near or now - self._started < 4 * self._parameters.tick:
             return
-        power = 1 << max(1, self.nodes.bit_length() - 1)
-        wanted = rules.finger_count(power)
-        points = self._targets.points(power)
-        for place in [place for place in self._fingers if place >= wanted]:
-            self._drop_finger(place)
+        points = self._points()
         due = [
             place
-            for place in range(wanted)
+            for place in range(len(points))
             if now - self._looked.get(place, -1e9)
             > (self._parameters.refresh if place in self._fingers or place in self._served else 5.0)
         ]
@@ -341,6 +340,22 @@ class HomesRing:
                 self._look_for(points[place], (hop,))
             else:
                 self._served.add(place)
+
+    def _points(self) -> Sequence[int]:
+        """Where the fingers should lead."""
+        return self._targets.points(rules.power_below(self.nodes))[: rules.fingers_among(self.nodes)]
+
+    def _let_go(self) -> None:
+        """Of fingers and fans that are too many for so many nodes."""
+        wanted, most = rules.fingers_among(self.nodes), rules.most_fans(self.nodes)
+        for place in [place for place in self._fingers if place >= wanted]:
+            self._drop_finger(place)
+        for fan in list(self._fans)[most:]:
+            del self._fans[fan]
+            self._table = None
+            if fan not in self.contacts():
+                self._forget(fan)
+                self._world.send(fan, Release())
 
     def _drop_finger(self, place: int) -> None:
         finger = self._fingers.pop(place)
@@ -420,8 +435,7 @@ class HomesRing:
         if message.point == self.id:
             self.candidates((sender, *message.near[:MOST_NAMED]))
             return
-        power = 1 << max(1, self.nodes.bit_length() - 1)
-        points = self._targets.points(power)[: rules.finger_count(power)]
+        points = self._points()
         if message.point not in points:
             return
         place = points.index(message.point)
@@ -458,7 +472,9 @@ class HomesRing:
             del self._near[peer]
             if peer not in self._fans and peer not in self._fingers.values():
                 self._forget(peer)
-        self.nodes = rules.estimated_nodes(self.id, self.after, self.before)
+        # There are at least those that it knows, also when so many neighbours are gone that the rest tells little.
+        self.nodes = max(rules.estimated_nodes(self.id, self.after, self.before), len(self.contacts()) + 1)
+        self._let_go()
         self._version += 1
         self._changed_at = self._world.now
         self._table = None

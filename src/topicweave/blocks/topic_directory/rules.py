@@ -17,6 +17,7 @@ from topicweave.model.ids import RING_SIZE, NodeId, clockwise, in_interval
 
 MOST_FINGERS = 24
 AUDIENCE_BITS = 2048
+TERM_STEP = 1.25
 
 
 def sides_of(own: NodeId, peers: Collection[NodeId], count: int) -> tuple[list[NodeId], list[NodeId]]:
@@ -69,8 +70,39 @@ def finger_count(nodes: int) -> int:
     return min(MOST_FINGERS, math.ceil(math.log2(max(nodes, 1)) / 2))
 
 
+def fingers_among(nodes: int) -> int:
+    """The same for an estimate: as if there were a power of two, so that it does not change all the time.
+
+    >>> [fingers_among(nodes) for nodes in (1, 5, 300, 1000)]
+    [1, 1, 4, 5]
+    """
+    return finger_count(power_below(nodes))
+
+
+def power_below(nodes: int) -> int:
+    """The largest power of two that is not above a number of nodes; at least two."""
+    return 1 << max(1, nodes.bit_length() - 1)
+
+
+def most_contacts(nodes: int) -> float:
+    """Of a node that takes them for so many: 6 + 2 log2.
+
+    >>> most_contacts(2), most_contacts(256)
+    (8.0, 22.0)
+    """
+    return 6 + 2 * math.log2(max(nodes, 1))
+
+
 def most_fans(nodes: int) -> int:
-    return 2 * finger_count(nodes)
+    """As many as two nodes have fingers; beside six neighbours and the fingers there is room for them.
+
+    >>> [most_fans(nodes) for nodes in (1, 2, 5, 300, 1000)]
+    [0, 1, 3, 10, 10]
+    >>> all(6 + fingers_among(nodes) + most_fans(nodes) <= most_contacts(nodes) for nodes in range(2, 5000))
+    True
+    """
+    room = math.floor(most_contacts(nodes)) - 6 - fingers_among(nodes)
+    return max(0, min(2 * finger_count(nodes), room))
 
 
 def next_hop(
@@ -109,6 +141,18 @@ def again_after(audience: int, hot: float, least: float) -> float:
     (60.0, 1000.0)
     """
     return max(least, audience / (0.8 * hot))
+
+
+def next_within(again: float, renewal: float) -> float:
+    """Seconds within which a topic is announced again: a node's own renewal or, where its home wants it later,
+    the first of few steps that is as late. So topics for which homes named different times are still said together.
+
+    >>> next_within(0.0, 60.0), next_within(61.0, 60.0), round(next_within(1000.0, 60.0))
+    (60.0, 75.0, 1091)
+    """
+    if again <= renewal:
+        return renewal
+    return float(renewal * TERM_STEP ** math.ceil(math.log(again / renewal, TERM_STEP)))
 
 
 def audience_bit(subscriber: NodeId) -> int:
@@ -203,9 +247,18 @@ class Bucket:
         self._left -= 1.0
         return True
 
+    def left(self, now: float) -> float:
+        """How many there are.
+
+        >>> bucket = Bucket(1.0, 2.0, now=0.0)
+        >>> bucket.take(0.0), bucket.left(0.5), bucket.left(9.0)
+        (True, 1.5, 2.0)
+        """
+        return min(self._most, self._left + (now - self._at) * self._rate)
+
     def full(self, now: float) -> bool:
         """Whether it is as if nobody had ever taken one."""
-        return self._left + (now - self._at) * self._rate >= self._most
+        return self.left(now) >= self._most
 
     def owe(self, amount: float) -> None:
         """Take more than there is; it has to come in again first.

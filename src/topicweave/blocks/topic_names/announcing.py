@@ -3,8 +3,8 @@
 Rules kept
 ----------
 1. A new name is said at once, to the home of its first level, or to a deeper one if that was seen to keep its
-   neighbours. The answer says where it is kept. What was not answered is said again, to one successor of the
-   home after another, in growing pauses, and then to the home again. A late answer counts, too.
+   neighbours. The answer says where it is kept. If no answer comes, the node says the name again, to one
+   successor of the home after another, in growing pauses, and then to the home again. A late answer counts, too.
 2. Names that are kept at one place are said again together, in a digest; a home that knows something else is
    told them all.
 3. A name that was refused for want of room is said again with the next renewal.
@@ -26,7 +26,7 @@ MOST_ATTEMPTS = 4
 MOST_QUESTIONS = 8
 """About one place, that may still be answered."""
 SLOW = 4
-"""What nobody waits for may take so many times as long."""
+"""Questions on which nobody waits may take so many times as long."""
 YOUNG = 15.0
 MOST_TERM = 3600.0
 MOST_DEEP = 4096
@@ -219,7 +219,9 @@ class NameAnnouncer:
                 self._is_kept(names[position], kept, early=attempt > 0)
 
     def _is_kept(self, name: str, kept: NamesKept, early: bool) -> None:
-        """`early`: who keeps it in its home's place does not tell of it, so the home itself is told soon."""
+        """`early`: a successor of the home keeps it. Successors tell no watchers, so the home itself is told
+        soon.
+        """
         own = self.names.get(name)
         if own is None or not f"{name}/".startswith(kept.prefix) or kept.prefix == rules.ROOT:
             return
@@ -247,7 +249,7 @@ class NameAnnouncer:
         place.due = self._world.now + pause * self._world.random.uniform(0.75, 1.0)
 
     def _say_all(self, prefix: str, place: _Place) -> None:
-        """The home knows something else: it gets to know all names again."""
+        """The home has other names of this node than these: say all of them again."""
         names = list(place.names)
         del self._places[prefix]
         later = self._world.now + self._parameters.ask_timeout

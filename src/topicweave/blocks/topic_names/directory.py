@@ -3,8 +3,8 @@
 Theory of operation: names are announced to the home of their first level, on the ring of homes that the topic
 directory has (`ring`, `carrier`). A home with too many names gives those of its fullest label a home of their
 own, and so on: the homes of prefixes form a tree. Each home that holds something says so to the home above;
-the root knows first levels only. Who watches a pattern walks down the tree as far as the pattern may match,
-stays registered at the homes that it passes, and is told of news. Records are kept at a home's successors,
+the root knows first levels only. A watcher of a pattern walks down the tree as far as the pattern may
+match, stays registered at the homes that it passes, and is told of news. Records are kept at a home's successors,
 too.
 """
 

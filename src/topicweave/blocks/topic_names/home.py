@@ -6,9 +6,9 @@ Rules kept
 2. Where there are too many, those of the fullest label are given to the home of the longer prefix, and so is
    what is said of that label from then on. A label is kept as long as the home below says that there is
    something.
-3. What one publisher says again it says in a digest; who knows something else asks for all of it.
-4. All is bounded: names below a prefix, of one publisher, labels, prefixes, all names. What is refused is
-   remembered: who watches is told that there is more.
+3. A publisher says its names again in a digest. A home that knows other names of it asks for all of them.
+4. All is bounded: names below a prefix, of one publisher, labels, prefixes, all names. A home remembers that it
+   refused something, and tells watchers that there is more.
 """
 
 from __future__ import annotations

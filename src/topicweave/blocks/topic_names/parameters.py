@@ -14,11 +14,11 @@ class NamesParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     renew: float = 60.0
     """How often a node says its names again, and a home that there are names below it."""
     lasts: float = 2.0
-    """What was said is good for so many renewals."""
+    """A name that was said is kept for so many times `renew`."""
     watch_renew: float = 30.0
     """How often a watcher asks whether what it knows is right."""
     ask_timeout: float = 3.0
-    """What was not answered is said again, to a successor of the home."""
+    """After so long without an answer, names are said again, to a successor of the home."""
     grace: float = 15.0
     """A name that a home does not list any more, though nobody said that it ended, is believed for so long."""
 

@@ -6,8 +6,9 @@ Rules kept
    pattern, in pages.
 2. Changes are told to those who watch, a moment after they happened. Only the home tells; those who keep its
    records know its watchers.
-3. Who watches a single label that has a home of its own is sent there, and not kept here.
-4. Watchers and patterns of a prefix are bounded. Who finds no room is answered all the same, when it asks.
+3. A watcher of a single label that has a home of its own is sent there, and not kept here.
+4. Watchers and patterns of a prefix are bounded. A watcher that finds no room is answered all the same, when it
+   asks.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from bisect import bisect_right, insort
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numba import njit
 
 from topicweave.blocks.growing_ids import Position, mean, position_of, respace
@@ -31,9 +32,14 @@ from topicweave.bulk.magnet.trees import (
     greedy_trees,
     links,
     look_at,
-    mean_hops,
+    route_hops,
+    spread,
 )
 from topicweave.errors import BadInput
+from topicweave.measures.columns import ratio
+from topicweave.measures.graph import Overlay
+from topicweave.measures.overlay import degree_measures
+from topicweave.measures.trees import relays_by_rate
 from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
 
@@ -72,17 +78,19 @@ def measure_trees(
     rates = workload.rates
     wanted = np.bincount(workload.topic_index, minlength=workload.topics)
     used = wanted > 0
-    degrees = links(overlay).degrees
+    names = pa.array([workload.node_names[node] for node in overlay.order], pa.string())
+    ring = Overlay(names, links(overlay))
+    degrees = ring.graph.degrees
     result: dict[str, Any] = {
         "nodes": workload.nodes,
         "topics": int(used.sum()),
-        "relays_per_topic": float(relays[used].mean()),
-        "relays_by_rate": float((relays * rates)[used].sum() / rates[used].sum()),
-        "receptions_per_topic": float(reached[used].mean()),
+        "relays_per_topic": spread(workload, overlay, trees).sums.relays_per_topic,
+        "relays_by_rate": relays_by_rate(relays, wanted, rates),
+        "tree_size": ratio(int(reached[used].sum()), int(used.sum())),
         "wrong_trees": int(wrong.sum()),
-        "overlay_degree": float(degrees.mean()),
+        "overlay_degree": degree_measures(ring)["degree_mean"],
         "in_degree_max": int((degrees - (overlay.tables < workload.nodes).sum(axis=1)).max()),
-        "hops_mean": mean_hops(overlay, seed),
+        "route_hops": route_hops(overlay, seed),
         "place_bits": overlay.bits,
         "respaced": overlay.respaced,
     }

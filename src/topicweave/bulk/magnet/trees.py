@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from topicweave.measures.graph import Graph
+from topicweave.measures.traffic import Traffic
 from topicweave.model.arrays import IntArray
 from topicweave.model.workload import Workload
 
@@ -71,6 +72,23 @@ def look_at(workload: Workload, overlay: RingOverlay, trees: Trees) -> TreeLook:
             trees.parent[order],
         )
     )
+
+
+def spread(workload: Workload, overlay: RingOverlay, trees: Trees) -> Traffic:
+    """One event on every topic that somebody wants. The first who does hands it to the home, which sends it down
+    the tree; so it comes back to its publisher, unless that is the home.
+    """
+    order = np.argsort(trees.topic, kind="stable")
+    starts = np.searchsorted(trees.topic[order], np.arange(workload.topics + 1))
+    counts, hops, relays = _spread(
+        len(overlay.order),
+        *_homes_and_subscribers(workload, overlay),
+        starts.astype(np.int64),
+        trees.child[order],
+        trees.parent[order],
+    )
+    topics = len(np.unique(workload.topic_index))
+    return Traffic(counts[0], counts[1], counts[2], counts[3], hops, relays, topics)
 
 
 def places_of(overlay: RingOverlay) -> IntArray:
@@ -179,6 +197,56 @@ def _climb(
     return relays, reached, wrong
 
 
+@njit(cache=True)
+def _spread(
+    nodes: int, homes: Any, starts: Any, subscribers: Any, edge_starts: Any, child: Any, parent: Any
+) -> Any:
+    # By node: first receptions of what it wants and of what it does not, and all of either kind.
+    counts = np.zeros((4, nodes), np.int64)
+    hops = np.zeros(nodes + 1, np.int64)
+    relays = 0
+    wants, reached, in_tree = (
+        np.full(nodes, -1, np.int64),
+        np.full(nodes, -1, np.int64),
+        np.full(nodes, -1, np.int64),
+    )
+    above, far = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    for topic in range(len(homes)):
+        first, last = starts[topic], starts[topic + 1]
+        if first == last:
+            continue
+        home, publisher = homes[topic], subscribers[first]
+        wants[subscribers[first:last]] = topic
+        begin, end = edge_starts[topic], edge_starts[topic + 1]
+        for edge in range(begin, end):
+            in_tree[child[edge]] = topic
+            above[child[edge]] = parent[edge]
+        reached[home] = topic
+        far[home] = 0 if home == publisher else 1
+        for edge in range(begin - 1, end):
+            node = home if edge < begin else child[edge]
+            here, steps = node, 0
+            while reached[here] != topic and in_tree[here] == topic and steps <= nodes:
+                here = above[here]
+                steps += 1
+            if reached[here] != topic:
+                continue  # the tree is broken above it
+            reached[node] = topic
+            far[node] = far[here] + steps
+            if far[node] == 0:
+                continue  # the publisher is the home
+            wanted = wants[node] == topic
+            counts[2 if wanted else 3, node] += 1
+            if node == publisher:
+                continue
+            counts[0 if wanted else 1, node] += 1
+            if wanted:
+                hops[far[node]] += 1
+            else:
+                relays += 1
+    return counts, hops, relays
+
+
 def links(overlay: RingOverlay) -> Graph:
     """Who is linked to whom, by its own choice or the other's; vertices are places on the ring."""
     nodes = len(overlay.order)
@@ -186,8 +254,10 @@ def links(overlay: RingOverlay) -> Graph:
     return Graph.of_edges(nodes, row, (row + overlay.tables[row, column]) % nodes)
 
 
-def mean_hops(overlay: RingOverlay, seed: int, routes: int = 2000) -> float:
-    """Of greedy routes between random nodes."""
+def route_hops(overlay: RingOverlay, seed: int, routes: int = 2000) -> float:
+    """Links of greedy routes between random nodes, on average. No event takes them, so this is no `hops_mean`,
+    which is of the links until a delivery.
+    """
     nodes = len(overlay.order)
     rng = np.random.default_rng([seed, 0x686F7073])
     here, target = rng.integers(nodes, size=(2, routes))

@@ -18,7 +18,15 @@ from topicweave.bulk.omen.plan import Handling, Mending
 from topicweave.bulk.omen.spidercast import SpiderCastMender
 from topicweave.bulk.omen.systems import OMenMender, RebuildMender
 from topicweave.designs import low_oda
+from topicweave.errors import BadInput
 from topicweave.measures.diameter import topic_diameters
+from topicweave.measures.mending import (
+    BackupArcs,
+    MendedEvents,
+    degrees_over_time,
+    messages_per_churn,
+    view_measures,
+)
 from topicweave.measures.overlay import degree_measures
 from topicweave.model.workload import Workload
 from topicweave.runs.run import Result
@@ -29,18 +37,23 @@ SYSTEMS = ("omen", "lowoda-inc", "lowoda-re", "spidercast")
 
 
 class MendingEngine:
-    """An overlay that starts as LowODA builds it (§6.5). A round is one churn event, or `concurrent`
-    departures at once.
+    """An overlay that starts as LowODA builds it (§6.5), or as SpiderCast does. A round is one churn event, or
+    `concurrent` departures at once.
     """
 
     def __init__(self, system: str, workload: Workload, plan: Mending, seed: int) -> None:
         up, happenings = churn_sequence(plan.churn, workload.nodes, plan.rounds, seed)
         self.overlay = LiveOverlay(workload, up)
-        nodes, instance = self.overlay.instance()
-        self.overlay.link((nodes[u], nodes[v]) for u, v in low_oda(instance, rho=plan.rho).tolist())
+        if plan.start == "LowODA":
+            nodes, instance = self.overlay.instance()
+            self.overlay.link((nodes[u], nodes[v]) for u, v in low_oda(instance, rho=plan.rho).tolist())
         self._plan = plan
         self._gossips = system == "omen"
         self.mender = _mender(system, self.overlay, plan, random.Random(f"mending/{system}/{seed}"))
+        if plan.start == "own":
+            if not isinstance(self.mender, SpiderCastMender):
+                raise BadInput(f"{system} mends an overlay that is there: only spidercast makes its own")
+            self.mender.select()
         if isinstance(self.mender, OMenMender) and self._gossips:
             for _ in range(plan.warm_up):
                 self.mender.gossip()
@@ -77,9 +90,7 @@ class MendingEngine:
             "partitioned_topics": self.overlay.partitioned_topics(),
         }
         if isinstance(self.mender, OMenMender) and not self.mender.views.global_view:
-            sizes = self.mender.views.sizes()
-            look["local_view_mean"] = sum(sizes) / len(sizes)
-            look["local_view_p95"] = float(np.percentile(sizes, 95))
+            look |= view_measures(self.mender.views.sizes())
         if self._plan.diameters:
             diameters = topic_diameters(self.overlay.topic_graph())
             look["topic_diameter_mean"] = float(diameters.mean())
@@ -107,8 +118,7 @@ def run_mending(system: str, workload: Workload, plan: Mending, seed: int) -> Re
         "looks": looks,
         "unrestored_rounds": engine.unrestored,
         "partitioned_topics": engine.overlay.partitioned_topics(),
-        "degree_max_mean": float(np.mean([look["degree_max"] for look in looks])),
-        "degree_mean_mean": float(np.mean([look["degree_mean"] for look in looks])),
+        **degrees_over_time(looks),
         "rebuild_seconds": float(np.mean(rebuild_seconds)) if rebuild_seconds else None,
         **_costs(engine.handled),
     }
@@ -138,55 +148,35 @@ def _batches(happenings: list[Happening], size: int) -> list[list[Happening]]:
 
 
 def _backup_degrees(mender: OMenMender) -> Result:
-    """§6.3: an arc leads from a node to each of its backups."""
-    backups = mender.views.all_backups()
-    incoming = dict.fromkeys(backups, 0)
-    for chosen in backups.values():
-        for peer in chosen:
-            incoming[peer] += 1
+    kept = mender.views.all_backups()
+    backups = BackupArcs.of(kept)
     return {
-        "backup_sizes": [len(chosen) for chosen in backups.values()],
-        "backup_in_degrees": list(incoming.values()),
-        "list_sizes": [len(mender.overlay.interest[node]) for node in backups],
+        "backup_sizes": backups.sizes.tolist(),
+        "backup_in_degrees": backups.incoming.tolist(),
+        "list_sizes": [len(mender.overlay.interest[node]) for node in kept],
     }
 
 
 def _costs(handled: list[Handling]) -> Result:
-    costs: Result = {}
+    if not handled:
+        return {}
+    costs: Result = {
+        "choice_seconds_per_event": float(np.mean([one.choice_seconds for one in handled])),
+        "repair_seconds_per_event": float(np.mean([one.seconds for one in handled])),
+        **messages_per_churn(
+            MendedEvents(
+                joins=np.array([one.joins for one in handled]),
+                lists=np.array([one.size for one in handled]),
+                messages=np.array([one.messages for one in handled], np.float64),
+                label_messages=np.array([one.label_messages for one in handled], np.float64),
+            )
+        ),
+    }
     for joins, name in ((True, "join"), (False, "leave")):
         some = [one for one in handled if one.joins == joins]
         if not some:
             continue
-        for what in (
-            "messages",
-            "label_messages",
-            "edges",
-            "shadow",
-            "build_seconds",
-            "search_seconds",
-            "choice_seconds",
-            "seconds",
-        ):
+        for what in ("edges", "shadow", "build_seconds", "search_seconds", "choice_seconds", "seconds"):
             costs[f"{what}_per_{name}"] = float(np.mean([getattr(one, what) for one in some]))
         costs[f"repair_seconds_p50_{name}"] = float(np.median([one.seconds for one in some]))
-        costs[f"messages_by_size_{name}"] = _by_size(some)
-    if handled:
-        costs["messages_per_event"] = float(np.mean([one.messages + one.label_messages for one in handled]))
-        costs["choice_seconds_per_event"] = float(np.mean([one.choice_seconds for one in handled]))
-        costs["repair_seconds_per_event"] = float(np.mean([one.seconds for one in handled]))
     return costs
-
-
-def _by_size(handled: list[Handling]) -> list[tuple[float, float]]:
-    """Mean subscriptions and messages of three equally large groups of churned nodes, from few subscriptions
-    to many.
-    """
-    ordered = sorted(handled, key=lambda one: one.size)
-    groups = [group for group in np.array_split(np.arange(len(ordered)), 3) if len(group)]
-    return [
-        (
-            float(np.mean([ordered[place].size for place in group])),
-            float(np.mean([ordered[place].messages for place in group])),
-        )
-        for group in groups
-    ]

@@ -37,6 +37,8 @@ class Mending(msgspec.Struct, frozen=True):
     """Gossip cycles before the first event."""
     gossip_every: int = 20
     """Events between two cycles of everybody; those whose predecessors or backups change gossip at once."""
+    start: Literal["LowODA", "own"] = "LowODA"
+    """The overlay before the first event: LowODA's, or what SpiderCast's nodes choose by themselves."""
     k_greedy: int = 3
     k_random: int = 1
     diameters: bool = False

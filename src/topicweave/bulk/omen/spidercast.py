@@ -32,6 +32,15 @@ class SpiderCastMender:
         for node in sorted(overlay.up):
             self._view.put(node, overlay.interest[node])
 
+    def select(self) -> None:
+        """Nodes choose their first neighbours: in every round each asks for one of either kind, in any order,
+        until nobody lacks one whom it could ask.
+        """
+        looking = sorted(self.overlay.up)
+        while looking:
+            self._random.shuffle(looking)
+            looking = [node for node in looking if self._cover(node, Handling(True, 0), most=1)]
+
     def join(self, node: int) -> Handling:
         self.overlay.join(node)
         self._view.put(node, self.overlay.interest[node])
@@ -53,8 +62,9 @@ class SpiderCastMender:
     def gossip(self) -> int:
         return 2 * len(self.overlay.up)
 
-    def _cover(self, node: int, took: Handling) -> None:
-        start = time.process_time()
+    def _cover(self, node: int, took: Handling, most: int | None = None) -> int:
+        """How many links it added: all that it lacks, or so many of either kind."""
+        start, before = time.process_time(), took.edges
         at_random = self._chosen_at_random.setdefault(node, set())
         at_random &= self.overlay.links[node]
         interest, links = self.overlay.interest, self.overlay.links[node]
@@ -66,7 +76,8 @@ class SpiderCastMender:
             coverage = Coverage(interest[node], k)
             for peer in serving:
                 coverage.add(interest[peer])
-            while coverage.lacking:
+            added = 0
+            while coverage.lacking and added != most:
                 chosen = pick(self._view, coverage.uncovered(), [node, *sorted(links)], self._random)
                 if chosen is None:
                     break
@@ -74,6 +85,8 @@ class SpiderCastMender:
                 coverage.add(interest[chosen])
                 if serving is at_random:
                     at_random.add(chosen)
+                added += 1
                 took.edges += 1
                 took.messages += 2
         took.choice_seconds += time.process_time() - start
+        return took.edges - before

@@ -1,5 +1,5 @@
 """What each system of OMen's Table 3 does about a churn event, over the whole overlay at once; SpiderCast's
-is in `mending_spidercast`.
+is in `spidercast`.
 
 OMen and LowODA-Inc are one class: LowODA-Inc is OMen's repair with everybody in the shadow set and every degree known.
 """

@@ -2,7 +2,7 @@
 
 The paper's own simulations were cycle-driven (PeerSim). Every node does its steps once per period, at a phase
 of its own, as the nodes of `topicweave.systems.vitis` do: whom it asks, what it passes on, whom it selects,
-what it proposes are the same rules (`vitis_kernels`, held to them by tests). A test and the study
+what it proposes are the same rules (`kernels`, held to them by tests). A test and the study
 `vitis/levels` compare the two. What is put in place of messages, and only that:
 
 - what a step sends has arrived and is answered when the step ends (a message takes 0.05 s in the simulator);
@@ -13,11 +13,11 @@ what it proposes are the same rules (`vitis_kernels`, held to them by tests). A 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from topicweave.bulk.vitis.gossip import (
     BEAT,
@@ -31,19 +31,15 @@ from topicweave.bulk.vitis.gossip import (
 from topicweave.bulk.vitis.kernels import subscribers_of
 from topicweave.bulk.vitis.spreading import Audience, LinkRows, Spread, spread_events
 from topicweave.errors import BadInput
-from topicweave.measures.columns import names_array, ratio
+from topicweave.measures.columns import codes, names_array, ratio
+from topicweave.measures.delivery import Delivered, expected_deliveries
 from topicweave.measures.graph import Graph, Overlay, TopicGraph
-from topicweave.measures.overlay import degree_measures, topic_components
-from topicweave.measures.traffic import Traffic, noise_by_node, traffic_measures
+from topicweave.measures.interests import Interests
+from topicweave.measures.overlay import clusters_per_topic, degree_measures
+from topicweave.measures.traffic import Traffic, traffic_measures
 from topicweave.model.workload import Workload
-from topicweave.runs.published import (
-    histogram,
-    planned_events,
-    subscription_statistics,
-)
 from topicweave.runs.run import Result
 from topicweave.sim.churn import CONTACTS
-from topicweave.systems.registry import find_system
 from topicweave.systems.vitis.parameters import RendezvousParameters, VitisParameters
 from topicweave.systems.vitis.selection import MAX_AGE_NEAR
 
@@ -142,7 +138,7 @@ class VitisEngine:
             "nodes": self.workload.nodes,
             "kernel_events": self.steps,
             **degree_measures(overlay),
-            "clusters_per_topic": float(topic_components(topics).mean()),
+            "clusters_per_topic": clusters_per_topic(topics),
             "table": float(gossip.table_count.mean()),
             "fans": float((gossip.degree - gossip.table_count).mean()),
             "requested_paths": self.paths_per_node(),
@@ -179,10 +175,8 @@ class VitisEngine:
         names = names_array(workload.node_names)
         return Overlay(names, Graph.of_edges(len(nodes), nodes[one], nodes[gossip.links[used]]))
 
-    def spread(self, events: list[tuple[int, int]]) -> tuple[Spread, npt.NDArray[np.int64]]:
-        """Publish (topic, publisher) pairs of the workload; with the topic of each event as they are ordered
-        in the result.
-        """
+    def spread(self, events: list[tuple[int, int]]) -> Spread:
+        """Publish (topic, publisher) pairs of the workload."""
         gossip, vitis, subscribers = self.gossip, self._vitis, self.subscribers
         nodes = np.repeat(np.arange(len(subscribers.ids)), np.diff(subscribers.offsets))
         by_topic = np.lexsort((nodes, subscribers.topics))
@@ -190,7 +184,7 @@ class VitisEngine:
         topics = np.array([topic for topic, _ in events], np.int64)
         publishers = self.number[np.array([node for _, node in events], np.int64)]
         order = np.argsort(topics, kind="stable")
-        counts, hops, hits, relays, path_nodes = spread_events(
+        counts, hops, relays, path_nodes = spread_events(
             LinkRows(subscribers.ids, gossip.links, gossip.ends != 0, gossip.degree),
             Audience(subscribers.points, wanting_at, nodes[by_topic], self.asking()[by_topic]),
             *(vitis is not None, vitis is not None and vitis.relays_hand_on),
@@ -200,7 +194,7 @@ class VitisEngine:
         traffic = Traffic(
             first_wanted, first_unwanted, all_wanted, all_unwanted, hops, relays, len(np.unique(topics))
         )
-        return Spread(traffic, hits, path_nodes), topics[order]
+        return Spread(traffic, path_nodes)
 
 
 def _due(phase: Times, period: float, start: float, end: float) -> tuple[Times, npt.NDArray[np.int64]]:
@@ -227,51 +221,16 @@ def _contacts(nodes: int, rng: Any) -> npt.NDArray[np.int32]:
     return others + (others >= np.arange(nodes)[:, np.newaxis])
 
 
-def run_cycled(
-    system: str,
-    parameters: dict[str, Any],
-    workload: Workload,
-    *,
-    settle: float,
-    events: int | None,
-    watch_every: float,
-    distribution: bool,
-    seed: int,
-) -> Result:
-    """Settle, look at the links, publish, measure: what `topicweave.runs.dissemination` does by messages."""
-    if system not in ("vitis", "rvr"):
-        raise BadInput(f"system {system!r}: only vitis and rvr run cycle by cycle")
-    settings = find_system(system).settings(**parameters)
-    assert isinstance(settings, RendezvousParameters)
-    engine = VitisEngine(settings, workload, seed)
-    settling = []
-    for look in range(1, math.floor(settle / watch_every) + 1):
-        engine.run(look * watch_every)
-        settling.append((engine.now, engine.ring_is_right(), engine.paths_per_node()))
-    engine.run(settle)
-    published = planned_events(workload, events, seed)
-    spread, topics = engine.spread(published)
-    result: Result = {
-        "workload": subscription_statistics(workload),
-        "settling": settling,
-        "events": len(published),
-        **measured(spread, topics, workload),
-        **engine.observe(),
-    }
-    if distribution:
-        result["overhead_by_node"] = histogram(noise_by_node(spread.traffic))
-        result["overhead_by_node_all"] = histogram(noise_by_node(spread.traffic, repetitions=True))
-        result["degrees"] = sorted(engine.overlay().graph.degrees.tolist())
-    return result
-
-
-def measured(spread: Spread, topics: npt.NDArray[np.int64], workload: Workload) -> Result:
-    """All publishers being subscribers: what the events came to."""
-    audience = int((np.bincount(workload.topic_index, minlength=workload.topics)[topics] - 1).sum())
-    hits = int(spread.hits.sum())
+def measured(spread: Spread, events: list[tuple[int, int]], workload: Workload) -> Result:
+    """What the (topic, publisher) pairs came to."""
+    interests = Interests.of(workload.tables()["subscriptions"])
+    topics = pa.array([workload.topic_names[topic] for topic, _ in events], pa.string())
+    publishers = pa.array([workload.node_names[node] for _, node in events], pa.string())
+    expected = expected_deliveries(
+        interests, codes(topics, interests.topics), codes(publishers, interests.nodes)
+    )
     return {
-        "hit_ratio": ratio(hits, audience),
-        "missed": audience - hits,
+        "hit_ratio": Delivered(int(spread.traffic.first_wanted.sum()), expected).hit_ratio,
         "path_nodes_per_topic": ratio(spread.path_nodes, spread.traffic.topics),
         **traffic_measures(spread.traffic),
     }

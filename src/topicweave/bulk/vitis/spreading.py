@@ -26,8 +26,6 @@ class Spread(NamedTuple):
     """What became of some events."""
 
     traffic: Traffic
-    hits: Counts
-    """By event: subscribers reached, without the publisher."""
     path_nodes: int
     """Nodes on relay paths, summed over topics."""
 
@@ -149,7 +147,6 @@ def spread_events(
     targets = np.empty(nodes, np.int64)
     counts = np.zeros((4, nodes), np.int64)
     hops = np.zeros(nodes, np.int64)  # no event crosses more links than there are other nodes
-    hits = np.zeros(len(event_topic), np.int64)
     relays = path_nodes = turn = 0
     present = -1
     for event in range(len(event_topic)):
@@ -182,9 +179,8 @@ def spread_events(
                 tail += 1
                 counts[0 if wanted else 1, peer] += 1
                 if wanted:
-                    hits[event] += 1
                     hops[far + 1] += 1
                 elif carried[peer] != topic:
                     carried[peer] = topic
                     relays += 1
-    return counts, hops, hits, relays, path_nodes
+    return counts, hops, relays, path_nodes

@@ -59,15 +59,14 @@ class Course:
             self._take_hop(hop)
 
     def _take_hop(self, hop: Hop) -> None:
+        """Figures mean what `topicweave.measures.traffic` means by their names."""
         if not hop.wanted:
-            self._add("unwanted", 1)
             self._relays.add(hop.receiver)
-            return
         if not hop.first:
             self._add("again", 1)
             return
-        self._add("first", 1)
-        event = self._event(hop.event, hop.time)
+        self._add("wanted" if hop.wanted else "unwanted", 1)
+        event = self._event(hop.event, hop.time) if hop.wanted else None
         if event is not None:
             event.got[hop.receiver] = hop.time
             if event.sent is not None:
@@ -91,16 +90,15 @@ class Course:
         latencies, self._latencies = sorted(self._latencies), []
         relays, self._relays = self._relays, set()
         nodes = max(1, len(up))
-        first = sums.get("first", 0)
-        received = first + sums.get("again", 0) + sums.get("unwanted", 0)
+        wanted, unwanted = sums.get("wanted", 0), sums.get("unwanted", 0)
         return {
             "published": sums.get("publishes", 0) / seconds,
             "delivered": sums.get("deliveries", 0) / seconds,
             "latency_p50": _quantile(latencies, 0.5),
             "latency_p95": _quantile(latencies, 0.95),
             "hit_ratio": self._hit_ratio(now, up),
-            "duplicates": sums.get("again", 0) / first if first else None,
-            "noise": sums.get("unwanted", 0) / received if received else None,
+            "duplicates": sums.get("again", 0) / wanted if wanted else None,
+            "noise": unwanted / (wanted + unwanted) if wanted + unwanted else None,
             "relays": float(len(relays)),
             "control_messages": sums.get("control_messages", 0) / seconds / nodes,
             "control_bytes": sums.get("control_bytes", 0) / seconds / nodes,

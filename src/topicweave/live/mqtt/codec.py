@@ -1,8 +1,8 @@
 """MQTT packets to bytes and back, for 3.1.1 and 5.0, without I/O.
 
 A `Reader` is fed whatever arrives and gives whole packets. The first packet of a connection, Connect, says
-the version; it holds for all that follow. What breaks a rule of the format raises `MqttError` with the reason
-that MQTT 5 has for it.
+the version; it holds for all that follow. A packet that breaks a rule of the format raises `MqttError` with
+the reason that MQTT 5 has for it.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class _Wishes(NamedTuple):
 
     @classmethod
     def of(cls, filters: Iterable[str]) -> _Wishes:
-        """What is shared comes without retained values, what the door tells of itself without the node."""
+        """Shared subscriptions get no retained values; the door's own topics (`$SYS`) do not concern the node."""
         shares = [share_of(filter_) for filter_ in filters]
         mesh = [(group, named) for group, named in shares if not named.startswith(SYSTEM)]
         values = [RETAINED + named for group, named in mesh if not group]

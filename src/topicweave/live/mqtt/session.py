@@ -76,7 +76,7 @@ class Kept(msgspec.Struct, frozen=True):
     wish: Wish
     subscription_id: int = 0
     since: float = 0.0
-    """By the node's clock. What was published earlier is not for this client, but for the retained value."""
+    """By the node's clock. Earlier events are not for this client, except for the retained value."""
 
 
 class SavedSession(msgspec.Struct, frozen=True, array_like=True):

@@ -18,6 +18,7 @@ from topicweave.papers.magnet.choices import rates, samples
 from topicweave.papers.magnet.multi_modal import fig2, fig3a, fig3b, fig4a, fig4b, fig5
 from topicweave.papers.magnet.settings import SEEDS
 from topicweave.papers.magnet.structured import fig6, fig7, fig8a, fig8b
+from topicweave.papers.magnet.why import why
 from topicweave.papers.study import Study
 
 ORACLE = (
@@ -38,6 +39,7 @@ _TITLES = {
     uncorrelated: ("uncorrelated subscriptions: not worse than the strawman", "§1, §6"),
     samples: ("how many samples of a topic's subscribers it takes", "§3.4, §6"),
     rates: ("rates that do not go by popularity", "§4.2"),
+    why: ("figure 5 by correlation and by what nodes know", "§4.2, Figure 5"),
     levels: ("by messages and as arrays: the same costs", "ours"),
 }
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from topicweave.bulk.magnet.plan import Converged
+from topicweave.measures.trees import share_uninterested
 from topicweave.papers.levels import SIZES, beside
 from topicweave.papers.magnet.runs import ConvergedTrees
 from topicweave.papers.magnet.settings import (
@@ -12,13 +15,14 @@ from topicweave.papers.magnet.settings import (
     SYSTEMS,
     Point,
     both,
+    degree_quantiles,
     multi_modal,
 )
 from topicweave.papers.magnet.settled import SettledTrees
 from topicweave.papers.magnet.structured import hierarchical
 from topicweave.papers.magnet.workloads import TopicSample
 from topicweave.papers.study import Plan, Results, Row, Scale, at_most, reported
-from topicweave.runs.run import Run
+from topicweave.runs.run import Result, Run
 from topicweave.runs.sources import ModelWorkload
 
 
@@ -72,8 +76,8 @@ def uncorrelated(scale: Scale, seed: int) -> Plan:
     return Plan(runs, judge)
 
 
-COMPARED = ("relays_per_topic", "relays_by_rate", "receptions_per_topic", "hops_mean", "overlay_degree")
-"""What figures use of a run."""
+COMPARED = ("relays_per_topic", "relays_by_rate", "tree_size", "route_hops", "overlay_degree")
+"""What figures use of a run, and what explains it; with `_of_curves`."""
 
 
 LAG = 5
@@ -89,24 +93,37 @@ def levels(scale: Scale, seed: int) -> Plan:
         workload = multi_modal("smoke", 1, 5, nodes=nodes, topics=nodes // 2, size=12)
         for system in SYSTEMS:
             lag = LAG if system == "magnet" else 0
-            runs["arrays", nodes, system] = ConvergedTrees(
-                system=system, workload=workload, seed=seed, lag=lag
-            )
-            runs["messages", nodes, system] = SettledTrees(
-                system=system, workload=workload, seed=seed, arrivals=max(120.0, nodes / 2)
-            )
+            same: dict[str, Any] = {"system": system, "workload": workload, "seed": seed, "by_topic": True}
+            runs["arrays", nodes, system] = ConvergedTrees(lag=lag, **same)
+            runs["messages", nodes, system] = SettledTrees(arrivals=max(120.0, nodes / 2), **same)
 
     def judge(results: Results) -> list[Row]:
         rows = []
         for nodes in SIZES[scale]:
             for system in SYSTEMS:
-                messages = results["messages", nodes, system]
+                messages, arrays = results["messages", nodes, system], results["arrays", nodes, system]
                 where = {"system": system, "nodes": nodes}
+                curves = _of_curves(messages)
                 rows += [
-                    *beside(where, messages, results["arrays", nodes, system], COMPARED),
+                    *beside(where, messages, arrays, COMPARED),
+                    *beside(where, curves, _of_curves(arrays), curves),
                     at_most(where, "wrong trees by messages", 0, messages["wrong_trees"]),
                     at_most(where, "missed by messages", 0.0, 1.0 - messages["hit_ratio"]),
                 ]
         return rows
 
     return Plan(runs, judge)
+
+
+def _of_curves(result: Result) -> dict[str, float]:
+    """Figure 2's degrees; and figure 5's shares, of a tenth of the topics and of all."""
+    degrees = degree_quantiles(np.array(result["degrees"]))
+    relays, wanted, rates = (np.array(result[name]) for name in ("relays", "wanted", "rates"))
+    shares = {
+        f"share of messages to uninterested nodes, {told}": share_uninterested(relays, wanted, rates, topics)
+        for told, topics in (
+            ("the first tenth of the topics", len(wanted) // 10),
+            ("all topics", len(wanted)),
+        )
+    }
+    return {f"degree, {name}": value for name, value in degrees.items()} | shares

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from topicweave.bulk.magnet.plan import Converged
+from topicweave.measures.trees import share_uninterested
 from topicweave.papers.magnet.settings import (
     MODES,
     RATE,
@@ -15,6 +16,7 @@ from topicweave.papers.magnet.settings import (
     SYSTEMS,
     Point,
     both,
+    degree_quantiles,
     multi_modal,
 )
 from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
@@ -35,10 +37,10 @@ def fig2(scale: Scale, seed: int) -> Plan:
             )
             where = {"system": system, "level": "arrays"}
             mean = float(degrees.mean())
-            shares = [float(np.quantile(degrees, share)) for share in (0.0, 0.05, 0.5, 0.95, 1.0)]
+            curve = degree_quantiles(degrees)
             rows += [
                 Row(where, "degree_mean", 19, mean, abs(mean - 19) <= 0.5, "within 0.5"),
-                reported(where, "degree: least, 5 %, median, 95 %, most", None, listed(shares)),
+                reported(where, f"degree: {', '.join(curve)}", None, listed(list(curve.values()))),
             ]
         return rows
 
@@ -165,10 +167,8 @@ def fig5(scale: Scale, seed: int) -> Plan:
     tenth = 100 if scale == "paper" else 30
 
     def share(run: Result, first: int) -> float:
-        wanted, relays, rates = (np.array(run[key], float) for key in ("wanted", "relays", "rates"))
-        order = np.argsort(-wanted, kind="stable")[:first]
-        lost = (rates * relays)[order].sum()
-        return float(lost / (lost + (rates * wanted)[order].sum()))
+        relays, wanted, rates = (np.array(run[key]) for key in ("relays", "wanted", "rates"))
+        return share_uninterested(relays, wanted, rates, first)
 
     def judge(results: Results) -> list[Row]:
         rows = []

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from topicweave.bulk.magnet.plan import Converged
+from topicweave.measures.columns import percentile
+from topicweave.model.arrays import IntArray
 from topicweave.papers.magnet.rates import OtherRates
 from topicweave.papers.magnet.runs import ConvergedTrees, Rival
 from topicweave.papers.magnet.workloads import TopicSample
@@ -48,6 +50,14 @@ def both(
                     system=system, workload=drawn, seed=number, **msgspec.structs.asdict(spec)
                 )
     return runs
+
+
+def degree_quantiles(degrees: IntArray) -> dict[str, float]:
+    """Figure 2's curve in five numbers, as `degree_measures` reads percentiles."""
+    return {
+        name: percentile(degrees, percent)
+        for name, percent in (("least", 0), ("5 %", 5), ("median", 50), ("95 %", 95), ("most", 100))
+    }
 
 
 class Point:

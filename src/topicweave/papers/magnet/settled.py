@@ -5,7 +5,7 @@ When the last has come, every node draws its fingers anew, since most were drawn
 what nodes do by themselves, later and not all of them, when they notice that it has grown.
 
 The same measures as of the converged state (`topicweave.bulk.magnet.engine`), taken from what the nodes have
-in their tables and trees; and one event on every topic, to see that the trees carry it to everybody.
+in their tables and trees; and one event on every topic, which shows whom the trees hand it to.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from topicweave.bulk.magnet import trees as tree_arrays
 from topicweave.bulk.magnet.engine import measure_trees
 from topicweave.bulk.magnet.plan import Converged
 from topicweave.bulk.magnet.trees import RingOverlay
+from topicweave.measures.columns import distinct
+from topicweave.measures.delivery import Receptions, hit_ratio
+from topicweave.measures.graph import Overlay
+from topicweave.measures.interests import Interests
+from topicweave.measures.overlay import degree_measures
 from topicweave.model.workload import Workload
 from topicweave.papers.magnet.runs import TreesRun
 from topicweave.runs.run import Result
@@ -28,6 +34,7 @@ from topicweave.systems.baselines.strawman import StrawmanNode
 from topicweave.systems.magnet.home_trees import HomeTreeNode
 from topicweave.systems.magnet.node import MagnetNode
 from topicweave.systems.registry import find_system
+from topicweave.telemetry.writer import MemoryTelemetry, Telemetry
 
 QUIET_PERIODS, SETTLE_PERIODS = 10, 45
 """After the last arrival until fingers are drawn anew, and from then on: twice, and what the trees take to follow."""
@@ -42,6 +49,11 @@ class SettledTrees(TreesRun, frozen=True, kw_only=True, tag="magnet-messages"):
     period: float = 1.0
     """Seconds between two signs of life."""
 
+    def __post_init__(self) -> None:
+        TreesRun.__post_init__(self)
+        if self.lag:
+            raise ValueError("lag: by messages samples lag as far behind as reports take")
+
     def run(self) -> Result:
         return run_settled(self.system, self.workload.load(), self, self.arrivals, self.period, self.seed)
 
@@ -49,22 +61,44 @@ class SettledTrees(TreesRun, frozen=True, kw_only=True, tag="magnet-messages"):
 def run_settled(
     system: str, workload: Workload, spec: Converged, arrivals: float, period: float, seed: int
 ) -> dict[str, Any]:
-    simulation = settle(system, workload, spec, arrivals, period, seed)
+    telemetry = MemoryTelemetry(system, *workload.names())
+    telemetry.counts_control = False
+    simulation = settle(system, workload, spec, arrivals, period, seed, telemetry)
     overlay, trees = snapshot(simulation)
     result = measure_trees(workload, overlay, trees, spec, seed)
-    gauges = simulation.gauges()
+    simulation.snapshot()
+    unattached = simulation.gauges()["unattached_topics"]
+    publish_on_every_topic(simulation)
+    tables = telemetry.tables()
+    ring = _overlay(tables.links)
+    receptions = Receptions.of(tables.publishes, tables.deliveries)
+    subscriptions = workload.tables()["subscriptions"]
     return {
         **result,
-        "overlay_degree": gauges["overlay_degree"],
-        "unattached_topics": gauges["unattached_topics"],
-        "hit_ratio": _hit_ratio(simulation),
+        "relays_per_topic": receptions.traffic.sums.relays_per_topic,
+        "overlay_degree": degree_measures(ring)["degree_mean"],
+        **({"degrees": ring.graph.degrees.tolist()} if spec.by_topic else {}),
+        "unattached_topics": unattached,
+        "hit_ratio": hit_ratio(receptions, Interests.of(subscriptions)),
         "virtual_seconds": simulation.now,
         "kernel_events": simulation.kernel.events,
     }
 
 
+def _overlay(links: pa.Table) -> Overlay:
+    """The ring that the trees run over, with its fingers: without the control ring, where that is another."""
+    kinds = [kind for kind in distinct(links["kind"]).to_pylist() if not kind.startswith("control-")]
+    return Overlay.of(links, kinds=kinds)
+
+
 def settle(
-    system: str, workload: Workload, spec: Converged, arrivals: float, period: float, seed: int
+    system: str,
+    workload: Workload,
+    spec: Converged,
+    arrivals: float,
+    period: float,
+    seed: int,
+    telemetry: Telemetry | None = None,
 ) -> Simulation:
     """Everybody has come within so many seconds, and all is quiet; `period` is that of signs of life."""
     found = find_system(system)
@@ -98,7 +132,9 @@ def settle(
         frozenset(arrival[:1]),
         tuple(Change(number * arrivals / count, node, True) for number, node in enumerate(arrival) if number),
     )
-    simulation = Simulation(workload, found, found.settings(**parameters), seed=seed, churn=churn)
+    simulation = Simulation(
+        workload, found, found.settings(**parameters), seed=seed, churn=churn, telemetry=telemetry
+    )
     simulation.run(arrivals + QUIET_PERIODS * period)
     for index in simulation.up():
         node = simulation.node(index)
@@ -143,16 +179,11 @@ def snapshot(simulation: Simulation) -> tuple[RingOverlay, tree_arrays.Trees]:
     )
 
 
-def _hit_ratio(simulation: Simulation) -> float:
-    """The share of all deliveries due that happen, of one event on each topic."""
+def publish_on_every_topic(simulation: Simulation) -> None:
+    """One event each, by the first who wants the topic; until all have arrived."""
     workload = simulation.workload
-    got: set[tuple[int, int]] = set()
-    simulation.on_delivery(lambda host, event: got.add((host.index, event.topic)))
-    due = 0
     for topic in range(workload.topics):
         subscribers = workload.subscribers(topic).tolist()
         if subscribers:
-            due += len(subscribers)
             simulation.publish(subscribers[0], topic)
     simulation.run(simulation.now + EVENT_SECONDS)
-    return len(got) / due if due else 1.0

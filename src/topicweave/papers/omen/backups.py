@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from statistics import fmean
 from typing import Any
 
-import numpy as np
-
+from topicweave.measures.mending import (
+    backup_measures,
+    backups_along_subscriptions,
+    backups_by_subscriptions,
+)
 from topicweave.papers.omen.runs import mended, restored, unif
 from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.runs.run import Result
@@ -16,36 +18,31 @@ SKEWED = ("zipf", "expo")
 
 def _by_subscriptions(where: dict[str, Any], result: Result) -> list[Row]:
     """Backup set sizes of nodes with short, middling and long lists, and how nearly they lie on a line."""
-    lists, sizes = np.array(result["list_sizes"], float), np.array(result["backup_sizes"], float)
-    order = np.argsort(lists, kind="stable")
+    told = result["list_sizes"], result["backup_sizes"]
     rows = [
         reported({**where, "lists": name}, measure, None, value)
-        for name, group in zip(("short", "middling", "long"), np.array_split(order, 3), strict=True)
-        for measure, value in (
-            ("backup_size", float(sizes[group].mean())),
-            ("backup_size / subscriptions", float((sizes[group] / lists[group]).mean())),
-        )
+        for name, measured in backups_by_subscriptions(*told).items()
+        for measure, value in measured.items()
     ]
-    line = float(np.corrcoef(lists, sizes)[0, 1]) if sizes.std() and lists.std() else 0.0
+    line = backups_along_subscriptions(*told)
     return [*rows, reported(where, "correlation of backup_size with subscriptions", None, line)]
+
+
+def _measured(result: Result) -> dict[str, float]:
+    return backup_measures(result["backup_sizes"], result["backup_in_degrees"])
 
 
 def _served(where: dict[str, Any], result: Result) -> list[Row]:
     """How the load of being a backup is spread."""
-    incoming = np.array(result["backup_in_degrees"])
-    busy = incoming > 100
-    return [
-        reported(where, "share of nodes with backup_in_degree below 5", None, float((incoming < 5).mean())),
-        reported(where, "share of nodes with backup_in_degree above 100", None, float(busy.mean())),
-        reported(
-            where,
-            "share of all backups that are nodes with backup_in_degree above 100",
-            None,
-            float(incoming[busy].sum() / incoming.sum()),
-        ),
-    ]
+    measured = _measured(result)
+    return [reported(where, name, None, measured[name]) for name in SERVED]
 
 
+SERVED = (
+    "share of nodes with backup_in_degree below 5",
+    "share of nodes with backup_in_degree above 100",
+    "share of all backups that are nodes with backup_in_degree above 100",
+)
 IN_PAPER: dict[str, dict[str, float | None]] = {
     "primal-dual": {"share": 0.028, "least": 21, "most": 59, "below 5": None},
     "greedy": {"share": 0.011, "least": None, "most": 581, "below 5": 0.429},
@@ -54,14 +51,14 @@ IN_PAPER: dict[str, dict[str, float | None]] = {
 
 def _of_pool(where: dict[str, Any], result: Result, most: float) -> list[Row]:
     """Backup degrees with one way to find candidates."""
-    sizes, incoming = result["backup_sizes"], result["backup_in_degrees"]
-    paper, share = IN_PAPER[where["builder"]], fmean(sizes) / len(sizes)
-    below = sum(degree < 5 for degree in incoming) / len(incoming)
+    measured = _measured(result)
+    paper, share = IN_PAPER[where["builder"]], measured["backup_size"] / len(result["backup_sizes"])
+    below = measured[SERVED[0]]
     return [
         reported(where, "backup_size / nodes", paper["share"], share),
-        reported(where, "backup_in_degree lowest", paper["least"], min(incoming)),
-        reported(where, "backup_in_degree highest", paper["most"], max(incoming)),
-        reported(where, "share of nodes with backup_in_degree below 5", paper["below 5"], below),
+        reported(where, "backup_in_degree lowest", paper["least"], measured["backup_in_degree lowest"]),
+        reported(where, "backup_in_degree highest", paper["most"], measured["backup_in_degree highest"]),
+        reported(where, SERVED[0], paper["below 5"], below),
         claim(where, "backup_size / nodes", "small compared to the node set", share, share <= most),
     ]
 
@@ -108,8 +105,7 @@ def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
         for pool in pools:
             result = results[pool]
             where = {"nodes": result["nodes"], "workload": "uniform", "builder": builder, "candidates": pool}
-            incoming = result["backup_in_degrees"]
-            spreads[pool] = max(incoming) / fmean(incoming)
+            spreads[pool] = _measured(result)["backup_in_degree highest / mean"]
             rows += [
                 *_of_pool(where, result, 0.1 if scale == "paper" else 0.5),
                 *_by_subscriptions(where, result),
@@ -119,8 +115,9 @@ def _backup_degrees(scale: Scale, seed: int, builder: str) -> Plan:
             rows += _served({**where, "candidates": "all nodes"}, results[popularity])
         where = {"nodes": results["all nodes"]["nodes"], "workload": "uniform", "builder": builder}
         rows += _served({**where, "candidates": "all nodes"}, results["all nodes"])[1:]
-        there = max(results["other builder"]["backup_in_degrees"])
-        here = max(results["all nodes"]["backup_in_degrees"])
+        here, there = (
+            int(_measured(results[run])["backup_in_degree highest"]) for run in ("all nodes", "other builder")
+        )
         everybody = {"builder": builder, "candidates": "all nodes"}
         if builder == "primal-dual":
             even = spreads["random"]

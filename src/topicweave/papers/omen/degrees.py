@@ -158,9 +158,9 @@ def fig9(scale: Scale, seed: int) -> Plan:
         for system in names:
             if large and system in ("omen-g", "spidercast(4,0)"):
                 continue
-            runs[name, system] = mended(
-                *(system, lists, scale, seed, rounds), looks=5 if large else 20, warm_up=6 if large else 15
-            )
+            plan: dict[str, Any] = {"warm_up": 6} if large and system == "omen" else {}
+            looks = 5 if large else 20
+            runs[name, system] = mended(*(system, lists, scale, seed, rounds), looks=looks, **plan)
     first, lists = next((name, lists) for name, (lists, _) in workloads.items())
     factors = (1, 2, 3, 5)
     runs |= {

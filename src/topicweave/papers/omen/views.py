@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import fmean
 from typing import Any
 
+from topicweave.measures.mending import view_measures
 from topicweave.papers.omen.runs import mended, restored, samples
 from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.runs.run import Run
@@ -29,8 +29,9 @@ def fig6(scale: Scale, seed: int) -> Plan:
     def judge(results: Results) -> list[Row]:
         rows = []
         for name in workloads:
-            early = results[name, "hundred"]["view_sizes"]
-            few = sum(size < 0.05 * len(early) for size in early) / len(early)
+            few = view_measures(results[name, "hundred"]["view_sizes"])[
+                "share of nodes that know fewer than 5 % of all"
+            ]
             where = {"workload": name, "gossip rounds": 100}
             rows.append(reported(where, "share of nodes that know fewer than 5 % of all", None, few))
             rows += [
@@ -44,11 +45,12 @@ def fig6(scale: Scale, seed: int) -> Plan:
             ]
             sizes = results[name]["view_sizes"]
             where = {"workload": name}
-            small = sum(size <= 80 for size in sizes) / len(sizes)
+            held = view_measures(sizes)
+            small = held["share of local views of at most 80"]
             rows += [
                 Row(where, "share of local views of at most 80", 0.974, small, small >= 0.95, "at least 95%"),
-                reported(where, "local_view mean", 48.4, fmean(sizes)),
-                reported(where, "local_view highest", None, max(sizes)),
+                reported(where, "local_view mean", 48.4, held["local_view_mean"]),
+                reported(where, "local_view highest", None, held["local_view_max"]),
                 reported(where, "nodes", None, len(sizes)),
             ]
         return rows

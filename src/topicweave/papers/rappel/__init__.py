@@ -27,6 +27,7 @@ from topicweave.papers.rappel.choices import (
 from topicweave.papers.rappel.friends import fig9a, fig9b, fig9c, fig10b, fig10c, fig11c, fig11d
 from topicweave.papers.rappel.settings import SOURCES
 from topicweave.papers.rappel.trees import fig7, fig8a, fig8b, fig10a, fig11a, fig11b
+from topicweave.papers.rappel.why import why
 from topicweave.papers.study import Plan, Results, Row, Scale, Study, claim, close_to, reported
 from topicweave.runs.run import Run
 
@@ -123,7 +124,7 @@ def fig5(scale: Scale, seed: int) -> Plan:
 def _study(name: str, title: str, section: str, plan: Any) -> Study:
     scales: tuple[Scale, ...] = ("smoke", "tenth", "paper")
     source = f"Rappel (2009) {section}"
-    level: Literal["messages", "data"] = "data" if name in ("fig1", "bloom", "fig5") else "messages"
+    level: Literal["messages", "data"] = "data" if name in ("fig1", "bloom", "fig5", "why") else "messages"
     return Study(f"rappel/{name}", title, source, plan, scales, level)
 
 
@@ -156,5 +157,6 @@ STUDIES = [
     _study("publisher", "The publisher's control traffic by its subscribers", "figure 11", publisher),
     _study("newcomers", "A new node's friends", "§5.2", newcomers),
     _study("returners", "Friends of an earlier session", "§5.3", returners),
+    _study("why", "Six friends out of fewer users, and by the length of lists", "§1, figure 1", why),
     _study("friends", "Six friends in larger networks", "§3.1.1", larger),
 ]

@@ -43,7 +43,7 @@ class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality", for
         rng = random.Random(f"locality/{self.source}/{self.seed}")
         chosen = rng.sample(eligible, min(self.users, len(eligible)))
         covered = np.array(
-            [self._cover(one, workload.interests(one), followers, workload.nodes) for one in chosen]
+            [self.cover(one, workload.interests(one), followers, workload.nodes) for one in chosen]
         )
         shares = covered / counts[chosen][:, None]
         many = counts[chosen] > np.median(counts[chosen])
@@ -56,7 +56,7 @@ class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality", for
             "six_many_feeds": float(np.mean(shares[many, 5])) if many.any() else float("nan"),
         }
 
-    def _cover(self, user: int, feeds: IndexArray, followers: list[IndexArray], users: int) -> list[int]:
+    def cover(self, user: int, feeds: IndexArray, followers: list[IndexArray], users: int) -> list[int]:
         """How many feeds are covered by the first 1, 2, … friends."""
         open_ = list(feeds)
         total, counts = 0, []

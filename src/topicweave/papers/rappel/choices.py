@@ -33,6 +33,8 @@ BETAS = (2, 3, 5, 8, 12)
 PERIODS = (150.0, 300.0, 600.0, 1200.0, 2400.0)
 JOINING = ("ra-join", "ra-join-ok", "ra-join-forward", "ra-join-deny", "ra-change-parent", "ra-left")
 """The messages that a node sends, and gets, when it looks for a parent."""
+STAGGERED = 12
+"""After so many joins the paper's new node takes no more care (§5.2)."""
 ENOUGH_FEEDS = 6
 """Fewer feeds are covered after a few joins whoever the friends are."""
 
@@ -219,6 +221,12 @@ def newcomers(scale: Scale, seed: int) -> Plan:
                 "trees joined when friends cover nine tenths of their last, median",
                 None,
                 median(joined),
+            ),
+            reported(
+                where,
+                "share with such friends after 12 trees",
+                None,
+                fmean(float(trees <= STAGGERED) for trees in joined),
             ),
             reported(where, "share covered in the end, mean", None, fmean(shares)),
             reported(where, "newcomers", None, len(joined)),

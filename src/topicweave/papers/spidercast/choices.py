@@ -7,8 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.papers.spidercast.overlays import PATHS, paths
-from topicweave.papers.spidercast.settings import settled
+from topicweave.papers.spidercast.regular import LikeItsLargestTopic
+from topicweave.papers.spidercast.settings import DISTRIBUTIONS, settled
 from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.runs.run import Run
+from topicweave.runs.sources import GeneratedWorkload
 
 READINGS = ("agreed", "reached", "printed")
 """As in `SpiderCastParameters.disconnect`: ours, by §2.3.1, by Figure 3."""
@@ -20,31 +23,46 @@ SETTINGS: dict[str, tuple[str, dict[str, int]]] = {
 }
 LONG = 30.0
 """Virtual seconds: to the letter links come and go for longer."""
+VIEWING = 40.0
+"""As long as figure 10 gives gossip."""
+FEW = 200
+GATHERED: dict[str, tuple[str, float]] = {
+    "full": ("full", VIEWING),
+    "gossip, room for all, 40 s": ("gossip:200", VIEWING),
+    "gossip, room for all, 120 s": ("gossip:200", 3 * VIEWING),
+}
+"""So few nodes that a view by gossip soon holds all: what remains is what was chosen before."""
+LARGE = 6000
+"""The smallest network in which the paper finds topics parted."""
 
 
 def disconnect(scale: Scale, seed: int) -> Plan:
     """Figures 6, 7, 8 and 12 at their smaller sizes with DISCONNECT as it is built, as §2.3.1 tells it, and
-    as Figure 3 prints it.
+    as Figure 3 prints it; and as Figure 3 prints it where the paper has parted topics, and its largest degrees.
     """
     sizes = (1000, 2000) if scale == "paper" else (200,)
+    points = [(name, reading, nodes, 100) for name in SETTINGS for reading in READINGS for nodes in sizes]
+    if scale == "paper":
+        points += [(name, "printed", LARGE, 100) for name in SETTINGS]
+        points.append(("rss (3,0)", "printed", LARGE, 200))
     runs = {
-        (name, reading, nodes): settled(
+        (name, reading, nodes, topics): settled(
             nodes,
             seed,
-            parameters={**parameters, "disconnect": reading},
-            popularity=popularity,
+            parameters={**SETTINGS[name][1], "disconnect": reading},
+            popularity=SETTINGS[name][0],
+            topics=topics,
             diameters=True,
             settle=LONG,
         )
-        for name, (popularity, parameters) in SETTINGS.items()
-        for reading in READINGS
-        for nodes in sizes
+        for name, reading, nodes, topics in points
     }
 
     def judge(results: Results) -> list[Row]:
         rows = []
-        for (name, reading, nodes), result in results.items():
-            where: dict[str, Any] = {"setting": name, "disconnect": reading, "nodes": nodes}
+        for (name, reading, nodes, topics), result in results.items():
+            setting = name if topics == 100 else f"{name}, {topics} topics"
+            where: dict[str, Any] = {"setting": setting, "disconnect": reading, "nodes": nodes}
             rows += [
                 reported(where, measure, None, result[measure])
                 for measure in ("degree_mean", "degree_max", "partitioned_topics")
@@ -98,5 +116,58 @@ def links(scale: Scale, seed: int) -> Plan:
             for (popularity, nodes), result in results.items()
             for kind, shared in result["topics_per_link"].items()
         ]
+
+    return Plan(runs, judge)
+
+
+def why(scale: Scale, seed: int) -> Plan:
+    """How long diameters must be: a subscriber's neighbours per topic, and random graphs with as many. And
+    figure 10 with views as live nodes have them: by gossip, and by what the homes of topics know.
+    """
+    small, large = (1000, 10_000) if scale == "paper" else (200, 400)
+    runs: dict[Any, Run] = {
+        ("graph", popularity, nodes): LikeItsLargestTopic(
+            GeneratedWorkload(nodes, popularity=popularity, seed=seed), seed=seed
+        )
+        for popularity in DISTRIBUTIONS
+        for nodes in (small, large)
+    }
+    runs |= {
+        ("links", popularity, small): settled(small, seed, popularity=popularity, kinds=("greedy",))
+        for popularity in DISTRIBUTIONS
+    }
+    for told in ("directory", "5%"):
+        runs["views", told, small] = settled(small, seed, membership=told, settle=VIEWING)
+    for told, (membership, seconds) in GATHERED.items():
+        runs["views", told, FEW] = settled(FEW, seed, membership=membership, settle=seconds)
+
+    def judge(results: Results) -> list[Row]:
+        rows = []
+        for (kind, popularity, nodes), result in results.items():
+            where: dict[str, Any] = {"workload": popularity, "nodes": nodes}
+            if kind == "views":
+                where |= {"workload": "rss", "membership": popularity, "level": "messages"}
+                rows += [
+                    reported(where, measure, None, result[measure])
+                    for measure in ("degree_mean", "partitioned_topics")
+                ]
+                continue
+            if kind == "links":
+                # Each end of a link counts for each topic that both want; ten topics each.
+                shared = result["degree_mean"] * result["topics_per_link"]["greedy"] / 10
+                rows.append(
+                    reported({**where, "level": "messages"}, "neighbours per subscription", None, shared)
+                )
+                continue
+            rows += [
+                reported(where, "subscribers of the largest topic", None, result["subscribers"]),
+                reported(
+                    where,
+                    "diameter of a random graph of as many, four neighbours each",
+                    None,
+                    result["diameter"],
+                ),
+            ]
+        return rows
 
     return Plan(runs, judge)

@@ -1,6 +1,6 @@
 """What the studies of Vitis share: the settings of §IV-A at three scales, and the four readings of traffic overhead.
 
-Traffic overhead is printed in four readings (see `topicweave.runs.dissemination`). The claims are held
+Traffic overhead is printed in four readings (see `topicweave.papers.vitis.dissemination`). The claims are held
 against `noise_all`, in which every notification counts. That reading was chosen after small runs had shown
 that it comes closest to the paper's reductions, so it is no evidence of its own: all four readings stand
 beside each other, and `docs/systems/vitis.md` says what the others give.
@@ -17,10 +17,11 @@ from typing import Any, Literal
 import msgspec
 
 from topicweave.papers.study import Row, Scale, reported
+from topicweave.papers.vitis.dissemination import Dissemination
+from topicweave.papers.vitis.followers_like import FollowersLike
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.runs import CycledDissemination
 from topicweave.papers.vitis.workloads import FollowersSample
-from topicweave.runs.dissemination import Dissemination
 from topicweave.runs.run import Result
 
 PATTERNS = ("random", "low", "high")
@@ -67,7 +68,7 @@ def static(
     scale: Scale,
     seed: int,
     system: str,
-    workload: CorrelatedLists | FollowersSample,
+    workload: CorrelatedLists | FollowersSample | FollowersLike,
     *,
     events: int | None = None,
     level: Level = "cycles",
@@ -130,11 +131,10 @@ def everything(where: Mapping[str, Any], result: Result) -> list[Row]:
         reported(where, "relays_per_topic", None, result["relays_per_topic"]),
         reported(where, "degree_mean", None, result["degree_mean"]),
         reported(where, "degree_max", None, result["degree_max"]),
+        reported(where, "clusters_per_topic", None, result["clusters_per_topic"]),
     ]
     if "requested_paths" in result:
         rows.append(reported(where, "paths asked for per topic", None, paths_per_topic(result)))
-    if "clusters_per_topic" in result:
-        rows.append(reported(where, "clusters_per_topic", None, result["clusters_per_topic"]))
     return rows
 
 

@@ -8,6 +8,7 @@ from topicweave.papers.levels import SIZES, beside
 from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed
 from topicweave.papers.vitis.lists import CorrelatedLists
+from topicweave.papers.vitis.published import BINS
 from topicweave.papers.vitis.settings import (
     HELD,
     PATTERNS,
@@ -20,7 +21,6 @@ from topicweave.papers.vitis.settings import (
     lists,
     static,
 )
-from topicweave.runs.published import BINS
 from topicweave.runs.run import Result, Run
 
 FRIENDS = {"smoke": (0, 6, 12), "tenth": (0, 6, 12), "paper": (0, 3, 6, 9, 12)}
@@ -99,7 +99,7 @@ def fig4(scale: Scale, seed: int) -> Plan:
     return Plan(runs, judge)
 
 
-def _above(result: Result, key: str, share: float) -> float:
+def share_above(result: Result, key: str, share: float) -> float:
     """The share of nodes whose overhead is above so much."""
     return float(sum(result[key][int(share * BINS) :]))
 
@@ -118,12 +118,12 @@ def fig5(scale: Scale, seed: int) -> Plan:
             for key in ("overhead_by_node", "overhead_by_node_all"):
                 rows += [
                     reported(where, f"{key}, twentieths", None, listed(result[key])),
-                    reported(where, f"{key} above 0.2", None, _above(result, key, 0.2)),
+                    reported(where, f"{key} above 0.2", None, share_above(result, key, 0.2)),
                 ]
         for pattern in PATTERNS:
             for key, held in (("overhead_by_node", False), ("overhead_by_node_all", True)):
-                rvr = _above(results["rvr"], key, 0.2)
-                share = _above(results[pattern], key, 0.2) / rvr if rvr else 0.0
+                rvr = share_above(results["rvr"], key, 0.2)
+                share = share_above(results[pattern], key, 0.2) / rvr if rvr else 0.0
                 rows.append(
                     Row(
                         {"system": "vitis against rvr", "workload": pattern},
@@ -270,8 +270,10 @@ COMPARED = (
     *READINGS,
     "hit_ratio",
     "hops_mean",
+    "hops_max",
     "degree_mean",
     "degree_max",
+    "clusters_per_topic",
     "relays_per_topic",
     "requested_paths",
 )
@@ -299,7 +301,8 @@ def levels(scale: Scale, seed: int) -> Plan:
             rows += beside(where, messages, cycles, COMPARED)
             for key in ("overhead_by_node", "overhead_by_node_all"):
                 above = {
-                    level: {key: _above(results[level, nodes, system, pattern], key, 0.2)} for level in ways
+                    level: {key: share_above(results[level, nodes, system, pattern], key, 0.2)}
+                    for level in ways
                 }
                 rows += beside({**where, "overhead": "above 0.2"}, above["messages"], above["cycles"], [key])
         return rows

@@ -129,9 +129,8 @@ def _tally(
     """What this task's vertices add to their topics' counts at a step; to the driver, how many of them grew."""
     topics, code = np.unique(topic, return_inverse=True)
     pairs = np.zeros(len(topics), np.int64)
-    np.add.at(
-        pairs, code, np.rint(counts * _PARTS).astype(np.int64)
-    )  # whole numbers: the same in whatever order
+    # Whole numbers: the same in whatever order.
+    np.add.at(pairs, code, np.rint(counts * _PARTS).astype(np.int64))
     columns = {
         "topic": topics,
         "step": np.full(len(topics), step),
@@ -233,9 +232,8 @@ def _widened(
     place = np.minimum(np.searchsorted(senders, edges[1]), len(senders) - 1)
     sent = senders[place] == edges[1]
     row, sender = np.searchsorted(vertex, edges[0][sent]), place[sent]
-    for start in range(
-        0, len(row), _PIECE
-    ):  # edges at a time: each takes as many bytes as there are registers
+    # So many edges at a time: each takes as many bytes as there are registers.
+    for start in range(0, len(row), _PIECE):
         here = row[start : start + _PIECE]
         firsts = np.flatnonzero(np.append(True, here[1:] != here[:-1]))
         most = np.maximum.reduceat(theirs[sender[start : start + _PIECE]], firsts, axis=0)

@@ -53,10 +53,8 @@ def sessions(resolution: float, end: float | None) -> Work:
         node, time, joins = (rows[name][order] for name in ("node", "time", "joins"))
         follows = np.append(node[1:] == node[:-1], False) if len(node) else np.empty(0, np.bool_)
         after = np.append(time[1:], 0.0) if len(time) else time
-        over, open_ = (
-            joins & follows,
-            joins & ~follows,
-        )  # a join while up is a restart: it ends a session, too
+        # A join while up is a restart: it ends a session, too.
+        over, open_ = joins & follows, joins & ~follows
         units, times = np.unique(np.ceil((after[over] - time[over]) / resolution), return_counts=True)
         yield Letter(TOLD, 0, "ended", {"units": units.astype(np.int64), "times": times})
         begun, times = np.unique(

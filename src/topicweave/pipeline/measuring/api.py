@@ -44,11 +44,11 @@ def measure(
     """DataFrames in, a DataFrame (run, measure, value) out: all measures of every run, or of one.
 
     tables          links, publishes, deliveries and control, with the columns of docs/tables.md. A column
-    `order`, if there
-                    is one, says which of two simultaneous rows comes first; else partitions and their rows
-                    are in order.
+                    `order`, if there is one, says which of two simultaneous rows comes first; else partitions
+                    and their rows are in order.
     subscriptions   (node, topic)
-    nodes, churn, scope     as in `topicweave.measures.measure_run`
+    nodes, churn, scope
+                    as in `topicweave.measures.measure_run`
     """
     found = measure_frames(tables, subscriptions, run=run, nodes=nodes, churn=churn, **scope)
     return subscriptions.sparkSession.createDataFrame(as_table(found))

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from topicweave.measures.correlation import Moments
 from topicweave.measures.expansion import expansion, pieces
+from topicweave.measures.traffic import unwanted_shares
 from topicweave.measures.uptime import Uptime
-from topicweave.model.arrays import BoolArray, IntArray
+from topicweave.model.arrays import IntArray
 from topicweave.pipeline.measuring.kernels import numbered_pairs
 from topicweave.pipeline.measuring.plan import (
     EDGES,
@@ -186,7 +188,7 @@ def sum_up(shared: SharedPlan) -> Work:
             _, of_sent, of_sums = np.split(code, np.cumsum([len(one) for one in owners])[:-1])
             totals = {name: _added(len(nodes), of_sums, sums[name][mine[2]]) for name in names}
             traffic = totals["receptions"] + _added(len(nodes), of_sent, sent["sent"][mine[1]])
-            yield plan.tell(number, **_moments(traffic, totals["demand"]), **_shares(totals))
+            yield plan.tell(number, **Moments.of(traffic, totals["demand"])._asdict(), **_shares(totals))
 
     return work
 
@@ -197,24 +199,12 @@ def _added(count: int, code: IntArray, values: IntArray) -> IntArray:
     return sums
 
 
-def _moments(traffic: IntArray, demand: IntArray) -> dict[str, Any]:
-    """Sums of powers, exactly: whole numbers of any size."""
-    one, other = traffic.astype(object), demand.astype(object)
-    return {
-        "handlers": len(traffic),
-        "traffic": int(one.sum()) if len(one) else 0,
-        "demand": int(other.sum()) if len(one) else 0,
-        "traffic_squared": int(one @ one) if len(one) else 0,
-        "demand_squared": int(other @ other) if len(one) else 0,
-        "traffic_demand": int(one @ other) if len(one) else 0,
-    }
-
-
 def _shares(totals: dict[str, IntArray]) -> dict[str, Any]:
-    def mean_of(part: IntArray, whole: IntArray) -> tuple[float, int]:
-        any_: BoolArray = whole > 0
-        return float((part[any_] / whole[any_]).sum()), int(any_.sum())
-
-    noise, firsts = mean_of(totals["relayed"], totals["firsts"])
-    noise_all, receivers = mean_of(totals["unwanted"], totals["receptions"])
-    return {"noise": noise, "noise_nodes": firsts, "noise_all": noise_all, "noise_all_nodes": receivers}
+    noise = unwanted_shares(totals["relayed"], totals["firsts"])
+    noise_all = unwanted_shares(totals["unwanted"], totals["receptions"])
+    return {
+        "noise": float(np.nansum(noise)),
+        "noise_nodes": int(np.count_nonzero(~np.isnan(noise))),
+        "noise_all": float(np.nansum(noise_all)),
+        "noise_all_nodes": int(np.count_nonzero(~np.isnan(noise_all))),
+    }

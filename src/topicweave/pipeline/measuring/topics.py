@@ -14,7 +14,7 @@ from topicweave.measures.diameter import topic_diameters
 from topicweave.measures.expansion import expansion, pieces
 from topicweave.measures.graph import Graph, TopicGraph
 from topicweave.measures.interests import Interests
-from topicweave.measures.overlay import topic_components
+from topicweave.measures.overlay import Connectivity
 from topicweave.measures.uptime import Uptime
 from topicweave.model.arrays import IntArray
 from topicweave.pipeline.measuring.kernels import found_pairs
@@ -110,13 +110,9 @@ def _overlay(interests: Interests, topics: IntArray, edges: Arrays, k: int) -> d
     )
     inside = (one >= 0) & (other >= 0)
     graph = TopicGraph(interests, Graph.of_edges(len(interests.node), one[inside], other[inside]))
-    components, diameters = topic_components(graph), topic_diameters(graph)
-    others = interests.subscribers[interests.topic] - 1
+    diameters = topic_diameters(graph)
     return {
-        "components": int(components.sum()),
-        "partitioned": int(np.count_nonzero(components > 1)),
-        "members": len(interests.node),
-        "covered": int(np.count_nonzero(graph.graph.degrees >= np.minimum(k, others))),
+        **Connectivity.of(graph, k)._asdict(),
         "wanted_topics": len(diameters),
         "diameters": int(diameters.sum()),
         **({"diameter_max": int(diameters.max())} if len(diameters) else {}),

@@ -4,13 +4,13 @@ Rules kept
 ----------
 1. The leaves are the nearest of all whom the node has heard of. Two neighbours tell each other their leaves
    now and then.
-2. Who is named and would be a leaf is called. Only one that spoke itself becomes a leaf by that: names of the
-   dead go no further. One of whom nothing else is heard stays for `SPOKEN_FOR` seconds after its last word;
-   the node asks it for one in the second half of them.
-3. Who is told of leaves, and knows some that the teller lacks, answers with its own. So two that are
-   neighbours find each other through those around them, whoever they heard of at first.
-4. One that fell silent or left is not heard of again by hearsay for `SILENT_FOR` seconds, for so long gossip
-   goes on naming it. Its own word ends that.
+2. A node calls a peer that is named to it and would be a leaf. The peer becomes a leaf only when it speaks
+   itself: names of the dead go no further. A peer of which nothing else is heard stays for `SPOKEN_FOR` seconds
+   after its last word; in the second half of them the node asks it for another word.
+3. A node that is told of leaves, and knows some that the teller lacks, answers with its own. So two neighbours
+   find each other through those around them, whomever they heard of at first.
+4. A peer that fell silent or left does not count by hearsay for `SILENT_FOR` seconds: for so long gossip goes on
+   naming it. Its own word ends that.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ class LeafSet:
         """In the order of the ring; the node itself is in their middle, or anywhere if these are all there are."""
         self.changed = True
         """Whether somebody spoke, or fell silent, who is to be counted in or out."""
-        self._spoke: dict[
-            NodeId, float
-        ] = {}  # leaves of whom only their own word is known, and when that was
+        # Leaves of which only their own word is known, and when that was.
+        self._spoke: dict[NodeId, float] = {}
         self._silent: dict[NodeId, float] = {}  # until when
         self._called: dict[NodeId, float] = {}
 

@@ -2,15 +2,24 @@
 
 SpiderCast's greedy coverage, with a bound on the true degree: what a node would need beyond that stays
 uncovered. A node that has to choose covers as much as it can with the links it may have.
+
+The paper builds OPT over Newscast with T-Man. With `tman` a node chooses among the candidates that T-Man brings
+together, which needs views by gossip; without it, among all that its view knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Collection, Iterable, Sequence
+from typing import Annotated
 
-from topicweave.blocks.views import InterestView
+import msgspec
+
+from topicweave.blocks.views import GossipView, InterestView
+from topicweave.errors import BadInput
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Node, World
+from topicweave.systems.baselines.tman_candidates import TManCandidates
 from topicweave.systems.spidercast import rules
 from topicweave.systems.spidercast.messages import CONTROL_KINDS
 from topicweave.systems.spidercast.node import OverlayNode
@@ -29,18 +38,54 @@ class OPTParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     """With a bound on the degree there is nothing beyond it."""
     bridges: int = 0
     """Mending links are SpiderCast's (ours); the paper's OPT has none."""
+    tman: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+    """How many candidates T-Man keeps (§IV); 0: no T-Man."""
 
 
 class BoundedCoverage(CoverageSelection):
     """Greedy K-coverage that never wants more than `most` neighbours (0: as many as it takes)."""
 
-    def __init__(self, k: int, view: InterestView, most: int) -> None:
-        super().__init__(k, view, rules.most_overlapping)
+    def __init__(
+        self, k: int, view: InterestView, most: int, candidates: TManCandidates | None = None
+    ) -> None:
+        def pick(
+            view: InterestView, topics: Collection[TopicId], excluded: Collection[NodeId], rng: random.Random
+        ) -> NodeId | None:
+            if candidates is not None:
+                return candidates.choose(topics, excluded, rng)
+            return rules.most_overlapping(view, topics, excluded, rng)
+
+        super().__init__(k, view, pick)
         self._most = most
 
     def limit(self) -> int:
         wanted = super().limit()
         return min(wanted, self._most) if self._most else wanted
+
+
+class TManNode(OverlayNode):
+    """A node whose candidates are T-Man's."""
+
+    def __init__(
+        self,
+        world: World,
+        node_id: NodeId,
+        subscriptions: Iterable[TopicId],
+        view: GossipView,
+        parameters: OPTParameters,
+    ) -> None:
+        self._candidates = TManCandidates(world, view.sampling, parameters.coverage, parameters.tman)
+        coverage = BoundedCoverage(parameters.coverage, view, parameters.table_size, self._candidates)
+        super().__init__(world, node_id, subscriptions, view, parameters, {"coverage": coverage})
+        self.use(self._candidates.tman)
+
+    def start(self, contacts: Sequence[NodeId]) -> None:
+        super().start(contacts)
+        self._candidates.tman.start()
+
+    def _unanswered(self, peer: NodeId) -> None:
+        super()._unanswered(peer)
+        self._candidates.tman.forget(peer)
 
 
 def build(
@@ -50,6 +95,10 @@ def build(
     view: InterestView,
     parameters: OPTParameters,
 ) -> OverlayNode:
+    if parameters.tman:
+        if not isinstance(view, GossipView):
+            raise BadInput("opt: T-Man works on views by gossip; say --membership gossip, or tman=0")
+        return TManNode(world, node_id, subscriptions, view, parameters)
     coverage = BoundedCoverage(parameters.coverage, view, parameters.table_size)
     return OverlayNode(world, node_id, subscriptions, view, parameters, {"coverage": coverage})
 

@@ -44,9 +44,7 @@ MOST_NAMED = 64
 HINT_AGAIN = 30.0
 """Seconds after which a neighbour is told once more of one that stands between: the word may have been lost."""
 NAME_LASTS = 2 * HINT_AGAIN
-"""Seconds for which a name counts. A node that has all the links it may have does not call, and would not
-find out that the peer is gone.
-"""
+"""Seconds for which a name counts: its bearer may refuse for ever."""
 LOOK_AGAIN = 5.0
 """Seconds after which the rings are worked out anew, though the view says that nothing changed: it leaves out
 peers that could not be reached, and takes them in again, without counting that as a change.
@@ -150,7 +148,11 @@ class RingSelection:
         return True
 
     def limit(self) -> int:
-        return 2 * len(self._interest)
+        """Two per topic; and one for each peer that is to come between: the link that it replaces ends when
+        its other end knows of a nearer one, too. Otherwise two whole rings could not become one.
+        """
+        self._want()  # Lets go of names that came to nothing.
+        return 2 * len(self._interest) + len(self._named)
 
     def reset(self, interest: Interest) -> None:
         self._interest = interest

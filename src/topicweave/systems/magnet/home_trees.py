@@ -10,11 +10,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from topicweave.blocks import tree_messages
 from topicweave.blocks.home_publishing import HomePublishing
 from topicweave.blocks.interest_node import InterestNode
-from topicweave.blocks.ring import Ring
-from topicweave.blocks.topic_trees import TopicTrees
+from topicweave.blocks.ring.ring import Ring
+from topicweave.blocks.topic_trees import messages as tree_messages
+from topicweave.blocks.topic_trees.trees import TopicTrees
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Link, Message, Node, Receivers, TimerKey, Timers, World

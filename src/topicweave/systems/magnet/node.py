@@ -10,8 +10,8 @@ from topicweave.blocks.harmonic_links import HarmonicLinks
 from topicweave.blocks.interest_samples import Interested, InterestSamples, choose_guides
 from topicweave.blocks.likeness import likeness
 from topicweave.blocks.oscar import Oscar
-from topicweave.blocks.ring_messages import Contact
-from topicweave.blocks.ring_places import RingPlaces
+from topicweave.blocks.ring.messages import Contact
+from topicweave.blocks.ring.places import RingPlaces
 from topicweave.blocks.views import InterestView
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import World

@@ -9,8 +9,8 @@ import msgspec
 from topicweave.blocks.growing_ids import MAX_BYTES
 from topicweave.blocks.interest_samples import SampleParameters
 from topicweave.blocks.oscar import OscarParameters
-from topicweave.blocks.ring import RingParameters
-from topicweave.blocks.topic_trees import TreeParameters
+from topicweave.blocks.ring.parameters import RingParameters
+from topicweave.blocks.topic_trees.trees import TreeParameters
 from topicweave.model.ids import TopicId
 
 

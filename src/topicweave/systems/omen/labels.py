@@ -2,8 +2,8 @@
 
 Rules kept
 ----------
-1. A source starts with its own name as the label of its component in every affected topic it wants. Whoever
-   hears a lower label for a topic it wants takes it over and tells its neighbours on that topic. So every
+1. A source starts with its own name as the label of its component in every affected topic it wants. A node
+   that hears a lower label for a topic it wants takes it over, and tells its neighbours on that topic. So every
    component comes to be named by its lowest source.
 2. Labels heard within a short delay are passed on together.
 3. Everything about one spreading is forgotten after `keep` seconds, and at most `MOST` are kept at a time.

@@ -72,6 +72,11 @@ class OverlayLinks:
             topic for topic, peers in self._serving.items() if len(peers) > 1 and topic in interest
         )
 
+    def told_by(self, peer: NodeId) -> tuple[int, Interest] | None:
+        """What a neighbour wants, and in which version; None if it is none."""
+        known = self.neighbours.get(peer)
+        return None if known is None else (known.version, known.interest)
+
     def lonely(self) -> Interest:
         """Wanted topics without a neighbour."""
         return frozenset(topic for topic in self._own()[1] if topic not in self._serving)

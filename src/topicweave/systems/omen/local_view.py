@@ -73,7 +73,7 @@ class LocalView:
     def select_view(self, own: Descriptor, candidates: Sequence[Descriptor]) -> list[Descriptor]:
         """selectView (Alg. 4), as a ranking: whatever is not kept is left out."""
         known = {descriptor.id: descriptor for descriptor in candidates}
-        # Who is watched stays in its place until found dead, whatever gossip says or forgets to say.
+        # A watched peer stays in its place until it is found dead, whatever gossip says or forgets to say.
         self.place({**known, **dict.fromkeys(self.predecessors), **dict.fromkeys(self.successors)})
         keep = dict.fromkeys((*self.predecessors, *self.successors))
         pool: dict[NodeId, Interest] = {own.id: own.profile}

@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree
+from topicweave.blocks.broadcast_tree.node import TreeNode
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.directory_view import DirectoryView
 from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.interest_news import InterestNews
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.topic_directory import Parts
-from topicweave.blocks.tree_node import TreeNode
 from topicweave.blocks.views import GossipView, InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -79,13 +80,12 @@ class OMenNode(TreeNode, ViewNode):
             strangers=self.local.worth_asking if self._finds(view) else None,
         )
         self.links_kept = OverlayLinks(
-            world,
-            node_id,
-            self._own_interest,
-            self._link_up,
-            self._link_down,
-            self._no_answer,
+            *(world, node_id, self._own_interest, self._link_up, self._link_down, self._no_answer),
             parameters.most_links,
+        )
+        self._news = InterestNews(
+            *(world, self._own_interest, self.links_kept.told_by, self._note_interest),
+            *(InterestUpdate, InterestQuery()),
         )
         self._detector = FailureDetector(
             world,
@@ -124,6 +124,7 @@ class OMenNode(TreeNode, ViewNode):
             self._tman,
             self.links_kept,
             self._detector,
+            self._news,
             self._tree,
             self._labels,
             self._beacons,
@@ -235,6 +236,7 @@ class OMenNode(TreeNode, ViewNode):
             self._beacons.known_peers(),
             self._member.known_peers(),
             self.coordinator.known_peers(),
+            self._news.known_peers(),
         )
 
     def gauges(self) -> Mapping[str, float]:
@@ -253,9 +255,7 @@ class OMenNode(TreeNode, ViewNode):
         dropped = before - self._interest
         held = self.links_kept.held(before) & dropped
         neighbours = {peer for topic in held for peer in self.links_kept.serving(topic)}
-        update = InterestUpdate(*self._own_interest())
-        for peer in self.links_kept.neighbours:
-            self.world.send(peer, update)
+        self._news.tell(self.links_kept.neighbours, before)
         for topic in sorted(dropped):
             self._tree.topic_down(topic)
         for topic in sorted(self._interest - before):
@@ -265,12 +265,17 @@ class OMenNode(TreeNode, ViewNode):
         self.coordinator.left_topics(held, neighbours)
 
     def _receive_interest_query(self, sender: NodeId, _message: InterestQuery) -> None:
-        self.world.send(sender, InterestUpdate(*self._own_interest()))
+        self._news.tell_all(sender)
 
     def _receive_interest_update(self, sender: NodeId, message: InterestUpdate) -> None:
-        self._detector.heard(sender)
-        self.view.said(sender, message.interest)
-        self.links_kept.learn(sender, message.version, message.interest)
+        self._news.heard_all(sender)
+        self._note_interest(sender, message.version, message.interest)
+
+    def _note_interest(self, peer: NodeId, version: int, interest: Interest) -> None:
+        """A peer told what it wants."""
+        self._detector.heard(peer)
+        self.view.said(peer, interest)
+        self.links_kept.learn(peer, version, interest)
 
     # Gossip and the circle (Alg. 3, 4).
 
@@ -325,6 +330,7 @@ class OMenNode(TreeNode, ViewNode):
         self._member.link_up(peer)
 
     def _link_down(self, peer: NodeId) -> None:
+        self._news.heard_all(peer)
         self._tree.link_down(peer)
         self._watch_ring()
 

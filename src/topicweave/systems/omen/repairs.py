@@ -135,7 +135,8 @@ class Repairs:
         if not run.unmade:
             self._choose(run)
         elif run.part_of is not None or run.attempts == ATTEMPTS:
-            # What a part lacks shows again by itself; what cannot be had after so many attempts is left to the bridges.
+            # A part that still lacks something shows again by itself. After so many attempts the bridges
+            # have to do the rest.
             self._complete(run)
         else:
             self._try_again(run)

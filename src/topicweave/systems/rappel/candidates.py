@@ -2,12 +2,12 @@
 
 Rules kept
 ----------
-1. Whoever is named in a ping or ack gets a vote, each time. So do tree neighbours, when they are heard of.
-2. At most `most` candidates; the one not heard of for the longest makes room. Who was not heard of for
-   `memory` seconds goes, too.
+1. A node that is named in a ping or ack gets a vote, each time. So do tree neighbours, when they are heard of.
+2. There are at most `most` candidates. The one not heard of for the longest makes room. A candidate not heard of
+   for `memory` seconds goes, too.
 3. The unaudited candidate with the most votes is next; on a change of friends all votes and audits are
-   forgotten. Only who denied friendship is not asked again for `DENIED` seconds: without that, nodes in want
-   of friends ask the same few popular ones over and over.
+   forgotten. A node that denied friendship is not asked again for `DENIED` seconds: otherwise nodes in want of
+   friends would ask the same few popular ones over and over.
 
 Theory of operation: neighbours say the same list again and again. So a list that comes again is only counted,
 once, in its *voice*; the votes are added up when somebody asks for the next candidate. That is what makes a

@@ -66,9 +66,8 @@ class Friendship:
             node_id, parameters.most_candidates, parameters.candidate_memory, self._forget_profile
         )
         self._audited: NodeId | None = None  # whose profile or answer is awaited
-        self._granted: set[NodeId] = (
-            set()
-        )  # friends of an earlier session that said yes, their profiles awaited
+        # Friends of an earlier session that said yes, their profiles awaited.
+        self._granted: set[NodeId] = set()
         self.audits = 0
 
     def receivers(self) -> Receivers:

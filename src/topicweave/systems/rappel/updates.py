@@ -5,13 +5,13 @@ Rules kept
 1. An update is passed on to all children at its first reception, however it came; a repetition is dropped.
 2. Under a new parent a node pulls what the parent keeps and it has not got. Each node keeps the last `cache`
    updates of a feed.
-3. Only those who want a feed are ever sent its updates. Whoever gets one all the same says so (`Left`), and
+3. Only nodes that want a feed are sent its updates. A node that does not want one it gets says so (`Left`), and
    passes nothing on.
 4. An update of anybody but the root goes to the root first (`Submit`), again until the root has it. A
    publisher outside of the tree asks who the root is before it sends anything.
-5. Sequence numbers show what is missing: at the next update of the same publisher, or at a void update. What
-   does not come by itself within `gap_patience` is pulled, from the parent first, from another ancestor if
-   that did not help.
+5. Sequence numbers show what is missing: at the next update of the same publisher, or at a void update. A
+   node pulls an update that does not come by itself within `gap_patience`: from the parent first, and from
+   another ancestor if that did not help.
 
 Signatures are the world's: live nodes sign what they publish and drop what is forged before it gets here. A
 void update is not signed; one that lies makes its receivers ask their ancestors in vain, no more.

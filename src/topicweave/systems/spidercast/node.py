@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree
+from topicweave.blocks.broadcast_tree.node import TreeNode
 from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.interest_news import InterestNews
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.topic_directory import Parts
-from topicweave.blocks.tree_node import TreeNode
 from topicweave.blocks.views import InterestView
 from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
@@ -64,7 +65,7 @@ class OverlayNode(TreeNode, ViewNode):
         self._known_versions: dict[NodeId, int] = {}
         self._interests: dict[NodeId, Interest] = {}  # what neighbours want
         self._beats = 0
-        self._bridges = BridgeSelection(parameters.bridges)
+        self._bridges = BridgeSelection(parameters.bridges, parameters.margin)
         if parameters.bridges:
             selections = {**selections, "bridge": self._bridges}
         self.tasks = {
@@ -90,8 +91,13 @@ class OverlayNode(TreeNode, ViewNode):
             self.peer_lost,
             ask=self._ask,
         )
+        self._news = InterestNews(
+            *(world, self._own_interest, self._interest_of, self._note_interest),
+            *(InterestUpdate, InterestQuery()),
+        )
         self._tree = BroadcastTree(
-            world, self._links_of_topic, self._takes_part_in, self._hand_over, parameters.tree
+            *(world, self._links_of_topic, self._takes_part_in, self._hand_over, parameters.tree),
+            elsewhere=self._elsewhere,
         )
         self._beacons = TopicBeacons(
             *(world, node_id, self._topics, view.lowest, self._bridge_to, parameters.beacons),
@@ -108,7 +114,7 @@ class OverlayNode(TreeNode, ViewNode):
                     self._named,
                 )
             )
-        for block in (self._detector, self._tree, self._beacons, self):
+        for block in (self._detector, self._news, self._tree, self._beacons, self):
             self.use(block)
 
     def receivers(self) -> Receivers:
@@ -162,8 +168,8 @@ class OverlayNode(TreeNode, ViewNode):
 
     def known_peers(self) -> set[NodeId]:
         tasks = (task.known_peers() for task in self.tasks.values())
-        parts = (self._detector.watched, self._tree.known_peers(), self._beacons.known_peers())
-        return set(self._known_versions).union(self.view.known_peers(), *parts, *tasks)
+        blocks = (block.known_peers() for block in (self.view, self._news, self._tree, self._beacons))
+        return set(self._known_versions).union(self._detector.watched, *blocks, *tasks)
 
     @property
     def degree(self) -> int:
@@ -178,6 +184,7 @@ class OverlayNode(TreeNode, ViewNode):
         if interest is None:
             del self._known_versions[peer], self._interests[peer]
             self._detector.unwatch(peer)
+            self._news.heard_all(peer)
             self._tree.link_down(peer)
         else:
             if peer not in self._known_versions:
@@ -204,9 +211,17 @@ class OverlayNode(TreeNode, ViewNode):
 
     # Mending topics that came apart.
 
+    def _elsewhere(self, topic: TopicId, source: NodeId) -> tuple[NodeId, ...]:
+        """Neighbours that surely get a topic's event from others if it came from this one."""
+        return ()
+
     def _bridge_to(self, peer: NodeId) -> None:
         self._bridges.want(peer)
         self.tasks["bridge"].wake()
+
+    def _make_room_for_bridges(self) -> None:
+        for peer in self._bridges.take_leaving():
+            self.tasks["bridge"].part(peer)
 
     def _introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
         """A topic's home knows of another part of it. Bridges stay: coverage would see no need for the link,
@@ -237,9 +252,7 @@ class OverlayNode(TreeNode, ViewNode):
             self._took_up(topic)
         for task in self.tasks.values():
             task.interest_changed()
-        update = InterestUpdate(*self._own_interest())
-        for peer in self._known_versions:
-            self.world.send(peer, update)
+        self._news.tell(self._known_versions, before)
 
     def _took_up(self, topic: TopicId) -> None:
         """It takes part in a topic from now on."""
@@ -247,9 +260,10 @@ class OverlayNode(TreeNode, ViewNode):
 
     def _receive_interest_query(self, sender: NodeId, _message: InterestQuery) -> None:
         if sender in self._known_versions:
-            self.world.send(sender, InterestUpdate(*self._own_interest()))
+            self._news.tell_all(sender)
 
     def _receive_interest_update(self, sender: NodeId, message: InterestUpdate) -> None:
+        self._news.heard_all(sender)
         self._note_interest(sender, message.version, message.interest)
 
     # Messages of the tasks.
@@ -262,11 +276,18 @@ class OverlayNode(TreeNode, ViewNode):
         if (task := self._task(message.task)) and sender != self.id:
             task.receive_connect(sender, message)
             self._note_interest(sender, message.version, message.interest)
+            self._make_room_for_bridges()
 
     def _receive_connect_ok(self, sender: NodeId, message: ConnectOk) -> None:
         if (task := self._task(message.task)) and sender != self.id:
             task.receive_connect_ok(sender, message)
             self._note_interest(sender, message.version, message.interest)
+            self._make_room_for_bridges()
+
+    def _interest_of(self, peer: NodeId) -> tuple[int, Interest] | None:
+        """What a neighbour wants, and in which version."""
+        version = self._known_versions.get(peer)
+        return None if version is None else (version, self._interests[peer])
 
     def _note_interest(self, peer: NodeId, version: int, interest: Interest) -> None:
         """A peer told what it wants: all tasks that count it as a neighbour go by that."""

@@ -41,7 +41,9 @@ class LinkParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a node stays part of a topic that it published on without wanting it."""
     tree: BroadcastTreeParameters = BroadcastTreeParameters()
     bridges: Count = 8
-    """Links a node may keep to mend topics that came apart; 0 turns mending off, as in the paper."""
+    """Links a node may keep to mend topics that came apart, or one per topic if it wants more topics; 0 turns
+    mending off, as in the paper.
+    """
     beacons: BeaconParameters = BeaconParameters()
 
     def __post_init__(self) -> None:

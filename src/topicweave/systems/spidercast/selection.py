@@ -117,17 +117,33 @@ class BridgeSelection:
     Coverage sees no need for such links and would trim them at once, so they have a task of their own that offers
     them only when they serve no topic. A peer is asked twice at the most (the second time, should it have named
     another instead): whoever still misses it then will say so.
+
+    There is room for `most` such links, or for one per topic if these are more: so a few nodes that want many
+    topics can hold all of them together. (Peers that ask for one get up to `margin` more.) Where there is no room,
+    the oldest gives way to one that the node asked for, once that stands. If it was needed, its topics part and
+    are introduced again.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, margin: int = 0) -> None:
+        self._most, self._margin = most, margin
+        self._topics = 0
         self._wanted: dict[NodeId, int] = {}  # how often each may still be asked
-        self._neighbours: set[NodeId] = set()
+        self._asked: NodeId | None = None  # the last one
+        self._neighbours: dict[NodeId, None] = {}  # the oldest first
+        self._leaving: list[NodeId] = []
+
+    def _room(self) -> int:
+        return max(self._most, self._topics)
 
     def want(self, peer: NodeId) -> None:
-        """Ask for a link, unless there are enough."""
-        if peer not in self._neighbours and len(self._wanted) + len(self._neighbours) < self._most:
+        """Ask for a link, unless many are asked for."""
+        if peer not in self._neighbours and len(self._wanted) < self._most:
             self._wanted[peer] = 2
+
+    def take_leaving(self) -> list[NodeId]:
+        """Those that give way."""
+        leaving, self._leaving = self._leaving, []
+        return leaving
 
     def give_up(self, peer: NodeId) -> None:
         """The peer does not answer."""
@@ -137,18 +153,26 @@ class BridgeSelection:
         return True
 
     def limit(self) -> int:
-        return self._most
+        room = self._room()
+        if self._wanted:
+            return 1 + min(max(room, len(self._neighbours)), room + self._margin)
+        return room
 
     def reset(self, interest: Interest) -> None:
+        self._topics = len(interest)
         self._neighbours.clear()
         self._wanted.clear()
+        self._asked = None
 
     def added(self, peer: NodeId, shared: Shared) -> None:
-        self._neighbours.add(peer)
-        self._wanted.pop(peer, None)
+        asked = self._wanted.pop(peer, None) is not None or peer == self._asked
+        self._neighbours[peer] = None
+        if asked and shared:
+            self._asked = None
+            self._leaving = list(self._neighbours)[: max(0, len(self._neighbours) - self._room())]
 
     def removed(self, peer: NodeId, shared: Shared) -> None:
-        self._neighbours.discard(peer)
+        self._neighbours.pop(peer, None)
 
     def lacking(self) -> int:
         return len(self._wanted)
@@ -162,6 +186,7 @@ class BridgeSelection:
     def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
         peer = next((peer for peer in self._wanted if peer not in excluded), None)
         if peer is not None:
+            self._asked = peer
             self._wanted[peer] -= 1
             if not self._wanted[peer]:
                 del self._wanted[peer]

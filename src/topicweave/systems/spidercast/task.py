@@ -7,22 +7,24 @@ neighbours learn `degree` and `L` from heartbeats and judge by them who can spar
 
 Rules kept beyond the paper's
 -----------------------------
-1. Every question is answered, a refusal included (LEAVE to a CONNECT that cannot be redirected, DISCONNECT-NO), and
-   nobody is asked to connect while another's answer is awaited. Where messages take longer than
-   `connect_timeout`, nodes would otherwise ask for the same coverage several times over, and never settle.
-2. A link on offer no longer counts: nothing else is given up on the strength of it. Otherwise two links that replace
-   each other are given up together, and made again, for ever.
-3. Only links that serve nothing here are offered, and to neighbours that said in a heartbeat that the link serves
-   nothing there, too; above `L^max`, also to those that reached their target. The paper goes by the target alone (of
-   its offers nine in ten are refused, again and again), and above `L^max` gives up links that it needs.
-4. What cannot be had is not waited for: a task that lacks something nobody can give, or for which it has no room
-   left, gives up what serves nothing like one that lacks nothing. The paper's keeps everything while a
-   topic of its node has fewer than K other subscribers, and with exactly `L^max` neighbours it does nothing at all.
-5. Above `L^max + margin`, which only a node reaches that wants less than before, links end without consent.
-6. A peer that turns out not to want what the view says is not asked again until the view may know better.
+1. Every question is answered, also by a refusal: LEAVE to a CONNECT that cannot be redirected, or DISCONNECT-NO. A
+   task asks nobody to connect while it awaits another's answer. Otherwise, where messages take longer than
+   `connect_timeout`, nodes would ask several peers for the same coverage, and never settle.
+2. A link on offer counts as gone. Otherwise a task would offer two links that each replace the other, lose both,
+   and make them again, for ever.
+3. A task offers only links that serve nothing here. It offers them to neighbours that said in a heartbeat that the
+   link serves nothing there either; above `L^max` also to those that reached their target. The paper goes by the
+   target alone, and nine in ten of its offers are refused, again and again. Above `L^max` it also gives up links
+   that it needs.
+4. A task may lack something that nobody can give, or that it has no room for. It does not wait for that: it gives up
+   links that serve nothing, like a task that lacks nothing. The paper's task keeps everything while a topic of its
+   node has fewer than K other subscribers, and with exactly `L^max` neighbours it does nothing at all.
+5. Above `L^max + margin` links end without consent. Only a node whose wishes shrink, and its `L^max` with them, gets
+   there.
+6. A peer may turn out not to want what the view says. The task does not ask it again until the view may know better.
 
-The task sleeps between steps. The paper's loop wakes every `connect_timeout`; here it sleeps a whole heartbeat period
-when the last step found nothing to do, and whatever may give it work wakes it.
+The task sleeps between steps. The paper's loop wakes every `connect_timeout`. Here it sleeps a whole heartbeat period
+if the last step found nothing to do, and wakes when something may give it work.
 """
 
 from __future__ import annotations

@@ -53,9 +53,8 @@ def select_neighbours(
     if utilities is not None and len(chosen) < size:
         rest = [peer for peer in candidates if peer not in chosen]
         gain = utilities(rest)
-        ranked = sorted(
-            range(len(rest)), key=gain.__getitem__, reverse=True
-        )  # stable, in this direction, too
+        # Sorting keeps the order of equals, in this direction, too.
+        ranked = sorted(range(len(rest)), key=gain.__getitem__, reverse=True)
         for place in ranked[: size - len(chosen)]:
             chosen[rest[place]] = "friend"
     return list(chosen.items())[:size]

@@ -16,7 +16,7 @@ WEAVE = System(
     connects_topics=True,
     degree_limit=degree_limit,
     paces=PACES,
-    tuning=({"links": 7}, {"links": 12}),
+    tuning=({"hubs": 1.0}, {"links": 7}, {"links": 12}),
     hard_bound=("max_degree", LEAST_BOUND),
     control_kinds=CONTROL_KINDS,
 )

@@ -2,19 +2,18 @@
 
 Rules kept
 ----------
-1. No node ever has more than `max_degree` neighbours, whatever for. Who is full names another to who asks.
-2. At most half of them are lower ones that the node chose. For each of those a full node lets its highest
-   neighbour go, if that has a higher id than its own. So the links downwards of a node hang on lower ones
-   alone, and come to rest from the lowest node upwards.
-3. A full node that is asked lets its highest neighbour go, if that is higher than who asks: the higher an id,
-   the more others there are to ask. Nobody looks for better neighbours than those that do: links come to
-   rest.
-4. Everybody but the lowest has a neighbour with a lower id, if only for that (the task `stem`). If all
-   neighbours of a full node are lower than one who asks for that, it is sent on to one of them.
-5. A topic that cannot be joined is carried (`relays`). The nodes without a link for it say so to the lowest
-   subscriber that they know, which passes it on downwards (`Meet`). So the lowest subscriber of all, which
-   lacks nothing, lets the topic be carried, too. Who takes up a topic for others asks for what its neighbours
-   had of it lately: those that it carries for may have lost that with the way before.
+1. No node ever has more than `max_degree` neighbours, whatever for. A full node that is asked names another one.
+2. At most half of them are lower ones that the node chose. A full node makes room for one of these: it lets its
+   highest neighbour go, if that has a higher id than its own. So the links downwards of a node depend on lower
+   nodes alone, and come to rest from the lowest node upwards.
+3. A full node that is asked lets its highest neighbour go, if that is higher than the asker: the higher an id,
+   the more others there are to ask. Nodes with a bound do not look for better neighbours, so links come to rest.
+4. Every node but the lowest has a neighbour with a lower id, if only for that (the task `stem`). If all
+   neighbours of a full node are lower than one that asks for that, the full node sends it on to one of them.
+5. A topic that cannot be joined is carried (`relays`). A node without a link for it tells the lowest subscriber
+   that it knows, which passes this on downwards (`Meet`). So the lowest subscriber of all, which lacks nothing,
+   lets the topic be carried, too. A node that takes up a topic for others asks for what its neighbours had of it
+   lately: the others may have lost that with the way before.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ AT_EASE = 24
 nothing: all would ask the same few.
 """
 MOST_REFUSALS = 16
-"""Who was sent on by so many lately asks nobody."""
+"""A node that so many turned down or sent on lately asks nobody."""
 MOST_DOUBLINGS = 5
-"""Of the time for which who sent the node on is left alone."""
+"""Of the time for which the node does not ask a peer again that sent it on."""
 MEET_EVERY = 5
 """Heartbeats."""
 
 
 class BoundedSelection(LowerSelection):
-    """As many lower neighbours as there is room for. What a neighbour only carries is not covered by it."""
+    """As many lower neighbours as there is room for. A neighbour does not cover a topic that it only carries."""
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class BoundedSelection(LowerSelection):
         self._node = node
 
     def limit(self) -> int:
-        """One more than there may be: who is full asks as well, and then lets somebody go."""
+        """One more than there may be: a full node asks as well, and then lets somebody go."""
         return self._most + 1
 
     def reset(self, interest: Interest) -> None:
@@ -96,7 +95,9 @@ class BoundedSelection(LowerSelection):
         return super().choose([*excluded, *self._refused], rng)
 
     def look_for_better(self, excluded: Collection[NodeId]) -> bool:
-        """Never: whom a better neighbour lets go for this node would look for another, and so on without end."""
+        """Never. A full neighbour lets another node go for this one. That node would look for a better neighbour
+        in turn, and so on without end.
+        """
         return False
 
 
@@ -218,9 +219,8 @@ class BoundedNode(WeaveNode):
             self._carriers.pop(peer, None)
             self.relays.lost(peer)
 
-    @property
-    def _most_at_ease(self) -> int:
-        return min(self.parameters.busy, self._bound)
+    def _busy(self, peer: NodeId) -> int:
+        return min(super()._busy(peer), self._bound)
 
     def _receive_connect(self, sender: NodeId, message: Connect) -> None:
         self._decide(sender, message)

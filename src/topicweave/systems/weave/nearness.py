@@ -2,15 +2,16 @@
 
 Rules kept
 ----------
-1. Only those are measured whom the node would link to, a few at a time, by the round trip of a question that
-   is answered at once. Somebody else counts as far away as the nearer quarter of those measured: so a node is
+1. A node measures only peers that it would link to, a few at a time, by the round trip of a question that is
+   answered at once. Any other peer counts as far away as the nearer quarter of those measured. So a node is
    curious where distances differ, and nowhere else.
-2. The least of `TIMES` round trips counts, since the first may have to wait for a connection. Who does not
-   answer counts as far away.
+2. The least of `TIMES` round trips counts, since the first may have to wait for a connection. A peer that does
+   not answer counts as far away.
 3. Distances are relative to the median of those measured: a near network and a far one are the same.
-4. What was measured holds for `KEEP` seconds, and as long as the owner knows the peer. Of more than
-   `MOST_KNOWN` nobody else is measured.
-5. Who cannot be asked is not waited for: its connection is not there yet, or speaks an earlier wire format.
+4. A measurement holds for `KEEP` seconds, and as long as the owner knows the peer. A node that knows `MOST_KNOWN`
+   distances measures nobody else.
+5. A node does not wait for a peer that it cannot ask: there is no connection yet, or the peer speaks an earlier
+   wire format.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from topicweave.model.ids import NodeId
 from topicweave.port import Message, Receivers, TimerKey, Timers, World
 
 PATIENCE = 2.0
-"""Seconds for the answers; who gives none counts as so far away."""
+"""Seconds for the answers. A peer that gives none counts as so far away."""
 TIMES = 2
 MOST_AT_ONCE = 8
 MOST_KNOWN = 256
 KEEP = 600.0
 RESOLUTION = 0.01
-"""Seconds. What differs by less differs by how busy machines are."""
+"""Seconds. Smaller differences come from how busy machines are."""
 TIMER = "weave-far"
 
 

@@ -10,6 +10,7 @@ from topicweave.systems.spidercast.parameters import Count, LinkParameters
 
 LEAST_BOUND = 6
 Lean = Annotated[float, msgspec.Meta(ge=0, le=1e3)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
@@ -19,12 +20,16 @@ class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     """Nodes that need fewer links than this for their topics have so many all the same: shortcuts to those
     they share most with.
     """
-    busy: Count = 24
-    """Who has so many links takes no more shortcuts, and sends those who need it on to a neighbour that would
-    do for most of what they share. Who comes again is taken.
+    busy: Count = 16
+    """A node with so many links takes no more shortcuts. It sends a node that needs it on to a neighbour that
+    would do for most of what they share. If that node comes again, it is taken.
     """
-    most_links: Count = 64
-    """Who has so many takes nobody; a node that wants more topics may have as many as topics."""
+    hubs: Share = 0.05
+    """So large a share of the nodes, those with the lowest ids, are hubs: they send others on from 0.7 times
+    `most_links` on. Above that they have room for those who come again.
+    """
+    most_links: Count = 92
+    """A node with so many takes nobody. A node that wants more topics than this may have as many links as topics."""
     lean: Lean = 5.0
     """How much a low id counts when a node chooses who covers its topics: the lowest of all like so many
     topics more. With more of it, few nodes have many links and most have few, and ways are shorter.
@@ -37,9 +42,15 @@ class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     """Nodes that have what they need see whom they would take if they chose anew, and ask those. Without it,
     links stay as they were found.
     """
+    prepare: bool = True
+    """Make the trees of topics before there are events. Without it, a topic's first event makes its tree, by copies."""
+    spill: Count = 1
+    """For so many links from its publisher on, an event goes over all links that serve its topic, not only those
+    of its tree: ways are shorter, and there are more copies.
+    """
     max_degree: Count = 0
-    """Nobody ever has more links than this, 6 or more; 0: no such bound. What cannot be joined within it is
-    carried by nodes that do not want it: noise.
+    """Nobody ever has more links than this, 6 or more; 0: no such bound. Topics that cannot be joined
+    within it are carried by nodes that do not want them: noise.
     """
 
     def __post_init__(self) -> None:

@@ -30,8 +30,8 @@ class DownwardRouter(Router):
         interests: Mapping[NodeId, Interest],
         parent: Callable[[TopicId], NodeId | None],
     ) -> None:
-        """parent: who carries a topic for this node now: it takes part for no other reason, perhaps, and
-        stays in charge
+        """parent: the neighbour that carries a topic for this node. It stays the one to ask, even if it takes
+        part in the topic for no other reason.
         """
         self._own = own
         self._below = {peer: interest for peer, interest in interests.items() if peer < own}

@@ -70,14 +70,13 @@ def aim(
 ) -> list[NodeId]:
     """Whom a node would link to if it chose anew, one after the other as `cover` does; the worth of each is as there.
 
-    below   neighbours with a lower id, and what they share; they need not be in the view, nor are they
-    excluded kept    those of them that it aimed at before: each counts like `KEPT` topics more, so that
-    little changes for little
+    below   neighbours with a lower id, and what they share; they need not be in the view, nor are they excluded
+    kept    those of them that it aimed at before: each counts like `KEPT` topics more, so that little changes
+            for little
     """
     left, found = set(topics), []
-    counts = view.overlap_counts(
-        left
-    )  # The view lets go of what is too old: slots are other ones from here on.
+    # The view lets go of what is too old: slots are other ones from here on.
+    counts = view.overlap_counts(left)
     ids = view.slot_ids()
     worth = _extra(ids, lean, less)
     useless = ids >= own
@@ -115,20 +114,55 @@ def _extra(
 
 
 def stand_in(
-    asker: NodeId, shared: Collection[TopicId], neighbours: Mapping[NodeId, tuple[int, Interest]], busy: int
+    asker: NodeId,
+    shared: Collection[TopicId],
+    neighbours: Mapping[NodeId, tuple[int, Interest]],
+    busy: Callable[[NodeId], int],
 ) -> NodeId | None:
     """The neighbour that a busy node names to one who asks for a link: lower than the asker, not busy itself,
     and good for half of what the two share or more.
 
     neighbours  how many links each has, and what it wants
+    busy        from how many links on a node is no stand-in
 
-    >>> stand_in(9, {1, 2}, {3: (5, frozenset({1, 2})), 4: (4, frozenset({1})), 5: (9, frozenset({1, 2}))}, busy=8)
+    >>> both = frozenset({1, 2})
+    >>> stand_in(9, {1, 2}, {3: (5, both), 4: (4, frozenset({1})), 5: (9, both)}, busy=lambda peer: 8)
     3
     """
     wanted = frozenset(shared)
     good = [
         (-len(wanted & interest), links, peer)
         for peer, (links, interest) in neighbours.items()
-        if peer < asker and links < busy and 2 * len(wanted & interest) >= len(wanted) > 0
+        if peer < asker and links < busy(peer) and 2 * len(wanted & interest) >= len(wanted) > 0
     ]
     return min(good)[2] if good else None
+
+
+def is_hub(peer: NodeId, share: float) -> bool:
+    """Whether a node is among those with the lowest ids, of which there are such a share.
+
+    >>> is_hub(RING_SIZE // 50, 0.04), is_hub(RING_SIZE // 20, 0.04)
+    (True, False)
+    """
+    return peer < share * RING_SIZE
+
+
+def get_it_from_lower(own: NodeId, source: NodeId, linked: Collection[NodeId]) -> tuple[NodeId, ...]:
+    """Of those linked for a topic, the ones that get an event from others if it came to this node from a lower one:
+    all lower ones. Who has the event from a higher node, or made it, passes it to all. So it comes down to the lowest
+    node of the topic; from there it goes up, since everybody has a lower neighbour, which passes it up.
+
+    >>> get_it_from_lower(5, 3, [2, 3, 7]), get_it_from_lower(5, 7, [2, 3, 7])
+    ((2,), ())
+    """
+    return tuple([peer for peer in linked if peer < own and peer != source]) if source < own else ()
+
+
+def parent_first(own: NodeId, linked: Collection[NodeId], bridged: Collection[NodeId]) -> list[NodeId]:
+    """Those linked for a topic of whom one is enough, its tree's parent first: the lower ones, the lowest first. If
+    everybody has such a parent, all are in one piece, and nobody is reached twice.
+
+    >>> parent_first(5, [4, 2, 7, 1], bridged=[1])
+    [2, 4]
+    """
+    return sorted(peer for peer in linked if peer < own and peer not in bridged)

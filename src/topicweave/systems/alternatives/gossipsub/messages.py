@@ -83,4 +83,4 @@ class GossipEvent(EventMessage, frozen=True, array_like=True, tag="gs-publish"):
     """The event itself."""
 
 
-CONTROL_KINDS = ("gs-hello", "gs-subscriptions", "gs-control", "gs-goodbye")
+CONTROL_KINDS = ("gs-hello", "gs-subscriptions", "interest-change", "gs-control", "gs-goodbye")

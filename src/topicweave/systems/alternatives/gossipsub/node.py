@@ -22,6 +22,7 @@ import msgspec
 
 from topicweave.blocks.broadcast_tree import NOBODY
 from topicweave.blocks.failure_detector import FailureDetector
+from topicweave.blocks.interest_news import InterestNews
 from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.seen import SeenEvents
 from topicweave.blocks.topic_beacons import TopicBeacons
@@ -114,13 +115,17 @@ class GossipSubNode(ViewNode):
             *(world, node_id, self._topics, lambda _topic: None, lambda _peer: None, parameters.beacons),
             told_every=LABELS_EVERY * parameters.heartbeat_interval,
         )
+        self._news = InterestNews(
+            *(world, self._own_interest, self._interest_of, self._interest_is),
+            *(Subscriptions, SubscriptionsQuery()),
+        )
         self._tells_parts = view.introduces
         self._pings = 0
         self._to_graft: dict[NodeId, TopicId] = {}  # members of other parts that are being dialled
         view.serve(
             Parts(self._beacons.lifetime, self._beacons.leader, self._beacons.leading, self._introduced)
         )
-        for block in (self._detector, self):
+        for block in (self._detector, self._news, self):
             self.use(block)
 
     def receivers(self) -> Receivers:
@@ -189,6 +194,7 @@ class GossipSubNode(ViewNode):
             self.view.known_peers(),
             self._detector.watched,
             self._beacons.known_peers(),
+            self._news.known_peers(),
             self._to_graft,
         )
         return known.union(*self.mesh.values(), (peer for _, peer in self._backoff))
@@ -208,19 +214,25 @@ class GossipSubNode(ViewNode):
         for topic in dropped:
             for peer in list(self.mesh.pop(topic)):
                 self._prune(topic, peer, self.parameters.unsubscribe_backoff)
-        news = Subscriptions(*self._own_interest())
-        for peer in self.connections:
-            self.world.send(peer, news)
+        self._news.tell(self.connections, before)
         if dropped:
             self._flush()
 
     def _receive_subscriptions(self, sender: NodeId, message: Subscriptions) -> None:
         if connection := self.connections.get(sender):
             self._detector.heard(sender)
+            self._news.heard_all(sender)
             if message.version != connection.version:
-                self._interest_is(sender, connection, message.version, message.interest)
+                self._interest_is(sender, message.version, message.interest)
 
-    def _interest_is(self, peer: NodeId, connection: ConnectedPeer, version: int, interest: Interest) -> None:
+    def _interest_of(self, peer: NodeId) -> tuple[int, Interest] | None:
+        """What a connected peer wants, and in which version."""
+        connection = self.connections.get(peer)
+        return None if connection is None else (connection.version, connection.interest)
+
+    def _interest_is(self, peer: NodeId, version: int, interest: Interest) -> None:
+        connection = self.connections[peer]
+        self._detector.heard(peer)
         connection.version = version
         connection.interest = interest
         self.view.said(peer, interest)
@@ -232,7 +244,7 @@ class GossipSubNode(ViewNode):
 
     def _receive_query(self, sender: NodeId, _message: SubscriptionsQuery) -> None:
         if sender in self.connections:
-            self.world.send(sender, Subscriptions(*self._own_interest()))
+            self._news.tell_all(sender)
 
     # Connections.
 
@@ -255,8 +267,8 @@ class GossipSubNode(ViewNode):
         if sender not in self.connections:
             self.connections[sender] = ConnectedPeer(frozenset(), outbound, self.world.now)
             self._detector.watch(sender)
-        self._detector.heard(sender)
-        self._interest_is(sender, self.connections[sender], message.version, message.interest)
+        self._news.heard_all(sender)
+        self._interest_is(sender, message.version, message.interest)
         introduced = self._to_graft.pop(sender, None)
         if introduced is not None:
             self._graft(introduced, sender)
@@ -269,6 +281,7 @@ class GossipSubNode(ViewNode):
         self._to_graft.pop(peer, None)
         if self.connections.pop(peer, None) is not None:
             self._detector.unwatch(peer)
+            self._news.heard_all(peer)
             self._cache.forget_peer(peer)
             self._outgoing.pop(peer, None)
             for members in self.mesh.values():
@@ -454,7 +467,7 @@ class GossipSubNode(ViewNode):
         members = self.mesh.get(topic)
         if members is None:
             # It missed that we unsubscribed.
-            self.world.send(sender, Subscriptions(*self._own_interest()))
+            self._news.tell_all(sender)
         elif sender not in members:
             full = len(members) >= self.parameters.d_high and not connection.outbound
             if full or (topic, sender) in self._backoff:

@@ -1,4 +1,4 @@
-"""Runs: consecutive events of one publisher on one topic. A node takes them and passes them on at once."""
+"""Bursts: consecutive events of one publisher on one topic. A node takes them and passes them on at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from topicweave.port import EventMessage, Message
 
 
-def run_from(messages: Sequence[Message], at: int) -> list[EventMessage]:
+def burst_from(messages: Sequence[Message], at: int) -> list[EventMessage]:
     """The message at a place and those after it, as long as they are of its kind, with consecutive events of
     its stream, over as many links.
     """
@@ -16,7 +16,7 @@ def run_from(messages: Sequence[Message], at: int) -> list[EventMessage]:
     assert isinstance(first, EventMessage)
     kind, hops, event = type(first), first.hops, first.event
     publisher, topic, epoch, sequence = event.publisher, event.topic, event.epoch, event.sequence
-    run = [first]
+    burst = [first]
     for message in itertools.islice(messages, at + 1, None):
         if type(message) is not kind or message.hops != hops:
             break
@@ -29,5 +29,5 @@ def run_from(messages: Sequence[Message], at: int) -> list[EventMessage]:
             or event.epoch != epoch
         ):
             break
-        run.append(message)
-    return run
+        burst.append(message)
+    return burst

@@ -23,8 +23,8 @@ from topicweave.blocks.growing_ids import (
     spaced,
     stretch_suffices,
 )
-from topicweave.blocks.ring import Ring
-from topicweave.blocks.ring_messages import Contact, RingMessage
+from topicweave.blocks.ring.messages import Contact, RingMessage
+from topicweave.blocks.ring.ring import Ring
 from topicweave.model.ids import NodeId
 from topicweave.port import Receivers, World
 

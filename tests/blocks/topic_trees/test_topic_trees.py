@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.blocks.test_ring import ring_of
-from topicweave.blocks.ring_messages import Contact
-from topicweave.blocks.topic_trees import TopicTrees, TreeParameters
-from topicweave.blocks.tree_messages import TreeGraft, TreeJoin, TreeLeft
+from tests.blocks.ring.test_ring import ring_of
+from topicweave.blocks.ring.messages import Contact
+from topicweave.blocks.topic_trees.messages import TreeGraft, TreeJoin, TreeLeft
+from topicweave.blocks.topic_trees.trees import TopicTrees, TreeParameters
 from topicweave.model.ids import NodeId
 from topicweave.port import Message
 

@@ -1,4 +1,4 @@
-"""A node whose events spread over a broadcast tree: whole runs of them at once, where the world has them."""
+"""A node whose events spread over a broadcast tree: whole bursts of them at once, where the world has them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topicweave.blocks.growing_ids import Place, inside
-from topicweave.blocks.ring_messages import Contact
+from topicweave.blocks.ring.messages import Contact
 from topicweave.model.ids import NodeId
 
 
@@ -25,9 +25,8 @@ class Nearest:
         self.contacts: dict[NodeId, Contact] = {}
         self.successor: Contact | None = None
         self.predecessor: Contact | None = None
-        self.moved: dict[
-            NodeId, tuple[int, float]
-        ] = {}  # the stamp of the last move, and until when to know it
+        # The stamp of the last move, and until when to know it.
+        self.moved: dict[NodeId, tuple[int, float]] = {}
         self._outermost: tuple[Place, Place] | None = None
 
     def __contains__(self, peer: NodeId) -> bool:

@@ -5,21 +5,23 @@ strawman, the same one), and the path from the home to a subscriber is the greed
 
 Rules kept
 ----------
-1. Everything between two entries of a routing table goes to the first of them. So the points whose greedy
-   routes from the home pass through a node of the tree are one arc, from the node to its *end*: the nearest
-   of all next entries in the tables on the way. Each parent tells its children their ends. A node is on the
-   route to a subscriber if and only if the subscriber is on its arc.
-2. A subscriber's request climbs the tree from any node in it to the first node on whose arc it is, or goes to
-   the home, and from there down the greedy route; every hop becomes a child of the one before.
+1. A node routes everything between two entries of its table to the first of them. So the home's greedy routes
+   through a node of the tree lead to one arc of points. The arc begins at the node and reaches to its *end*: the
+   nearest of all next entries in the tables on the way. Each parent tells its children their ends. A node is on
+   the route to a subscriber if and only if the subscriber is on its arc.
+2. A subscriber sends its request to any node in the tree. The request climbs to the first node on whose arc the
+   subscriber is. If there is none, or no node of the tree is known, it goes to the home. From there it goes down
+   the greedy route, and every hop becomes a child of the hop before it.
 3. Only subscribers ask. A node that neither wants a topic nor has children for it leaves the tree.
-4. Children tell their parent in which trees it is, and the parent tells them their ends, both at the next
-   beat after any change. Every few beats a child says a word that has a mark of both; a parent that knows
-   otherwise asks. Whether the other end lives, the ring knows: every edge of a tree is a link there. A child
-   that is no longer where a route would go is told; so are all below it, and every subscriber among them asks
-   anew. Until it has got another parent, the old one serves it, for a while; and for a period more, since an
-   event may have passed the new one before the child was there, and not have reached the old one when the
-   child leaves it.
-5. Whoever finds that it is not the home any more, or loses its parent, tells all below, too.
+4. Both ends of an edge tell each other at the next beat after a change: a child tells its parent in which trees
+   it is, and the parent tells the child its ends.
+   - Every few beats a child sends a mark of both. A parent with another mark asks for the whole.
+   - The ring notices when the other end dies, because every edge of a tree is a link of the ring.
+   - A parent tells a child to which no route leads from it any more. The child tells all below it, and every
+     subscriber among them asks anew.
+   - The old parent serves such a child for a while: at most until it has had another parent for one period. An
+     event may have passed the new parent before the child came, and not yet have reached the old one.
+5. A node that is not the home any more, or loses its parent, tells all below it, too.
 6. A node that has no fingers yet waits for some, for a while, before it asks. While a network starts there
    are only ring neighbours, and routes over these lead through half of it.
 7. A request is handed on down once per period. Where tables disagree about somebody's place a route may be a
@@ -40,10 +42,10 @@ import msgspec
 
 from topicweave.blocks.growing_ids import Place, inside, is_position
 from topicweave.blocks.harmonic_links import as_point
-from topicweave.blocks.ring import Ring
-from topicweave.blocks.ring_messages import Contact
-from topicweave.blocks.tree_edges import Children, Parents
-from topicweave.blocks.tree_messages import (
+from topicweave.blocks.ring.messages import Contact
+from topicweave.blocks.ring.ring import Ring
+from topicweave.blocks.topic_trees.edges import Children, Parents
+from topicweave.blocks.topic_trees.messages import (
     TreeAttached,
     TreeEnds,
     TreeGraft,

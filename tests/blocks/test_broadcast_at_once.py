@@ -1,4 +1,4 @@
-"""Runs of events taken at once: the same as one by one, whatever comes."""
+"""Bursts of events taken at once: the same as one by one, whatever comes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from topicweave.blocks.broadcast_tree import (
     Prune,
     Push,
 )
-from topicweave.live.runs import run_from
+from topicweave.live.bursts import burst_from
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
 from topicweave.port import EventMessage, InFormat, Message, TimerKey
@@ -69,27 +69,27 @@ class Side:
         self.tree = BroadcastTree(
             self.world, lambda topic: PEERS, lambda topic: topic == NEWS, self.world.deliver, parameters
         )
-        self.runs = 0
+        self.taken_at_once = 0
 
     def one_by_one(self, sender: NodeId, messages: Sequence[EventMessage]) -> None:
         for message in messages:
             self.tree.receivers()[Push](sender, message)
 
-    def in_runs(self, sender: NodeId, messages: Sequence[EventMessage]) -> None:
+    def in_bursts(self, sender: NodeId, messages: Sequence[EventMessage]) -> None:
         at = 0
         while at < len(messages):
-            run = run_from(messages, at)
-            onward = self.tree.receive_run(sender, run)
+            burst = burst_from(messages, at)
+            onward = self.tree.receive_run(sender, burst)
             if onward is None:
-                self.one_by_one(sender, run)
+                self.one_by_one(sender, burst)
             else:
-                self.runs += 1
+                self.taken_at_once += 1
                 for message in onward.messages:
                     self.world.deliver(message.event)
                 for peer in onward.peers:
                     for message in onward.messages:
                         self.world.send(peer, message)
-            at += len(run)
+            at += len(burst)
 
     def told(self) -> dict[NodeId, list[Message]]:
         """What each peer was sent: the order between peers does not matter."""
@@ -121,22 +121,22 @@ batches = st.lists(
 
 
 @given(batches, st.booleans(), st.lists(st.sampled_from(PEERS), max_size=2))
-def test_runs_are_the_same_as_one_by_one(
+def test_bursts_are_the_same_as_one_by_one(
     arrivals: list[tuple[NodeId, int, int, int, float]], prefer_short: bool, asked: list[NodeId]
 ) -> None:
-    single, runs = Side(prefer_short), Side(prefer_short)
+    single, bursts = Side(prefer_short), Side(prefer_short)
     for sender, first, count, hops, pause in arrivals:
         messages = [
             Push(Event(PUBLISHER, NEWS, 5, number, b"x"), hops) for number in range(first, first + count)
         ]
-        for side in (single, runs):
+        for side in (single, bursts):
             side.world.now += pause
             side.tree._missing.asked.update(asked)
         single.one_by_one(sender, messages)
-        runs.in_runs(sender, messages)
-        assert runs.world.delivered == single.world.delivered
-        assert runs.told() == single.told()
-        assert runs.state() == single.state()
+        bursts.in_bursts(sender, messages)
+        assert bursts.world.delivered == single.world.delivered
+        assert bursts.told() == single.told()
+        assert bursts.state() == single.state()
 
 
 def test_the_shorter_way_is_not_cut_by_what_was_under_way_over_both() -> None:
@@ -149,38 +149,38 @@ def test_the_shorter_way_is_not_cut_by_what_was_under_way_over_both() -> None:
     assert list(side.tree.targets(NEWS)) == [12, 13]
 
 
-def test_a_stream_in_order_is_taken_in_runs() -> None:
+def test_a_stream_in_order_is_taken_in_bursts() -> None:
     side = Side(prefer_short=True)
     for first in range(0, 40, 10):
         messages = [Push(Event(PUBLISHER, NEWS, 5, number), 1) for number in range(first, first + 10)]
-        side.in_runs(11, messages)
-    assert side.runs == 3, "all but the beginning"
+        side.in_bursts(11, messages)
+    assert side.taken_at_once == 3, "all but the beginning"
     assert [event.sequence for event in side.world.delivered] == list(range(40))
 
 
 def test_events_sent_to_the_targets_are_the_same_as_published_ones() -> None:
     """Caches answer for them, new links hear of them, and they are not taken for new when they come back."""
-    single, runs = Side(prefer_short=False), Side(prefer_short=False)
+    single, bursts = Side(prefer_short=False), Side(prefer_short=False)
     events = [Event(SELF, NEWS, 5, number, b"x") for number in range(30)]
     for event in events:
         single.tree.publish(event)
     for first in range(0, 30, 10):
         messages = [Push(event, 1) for event in events[first : first + 10]]
-        for peer in runs.tree.targets(NEWS):
+        for peer in bursts.tree.targets(NEWS):
             for message in messages:
-                runs.world.send(peer, message)
-        runs.tree.published(messages)
-    assert runs.told() == single.told()
-    for side in (single, runs):
+                bursts.world.send(peer, message)
+        bursts.tree.published(messages)
+    assert bursts.told() == single.told()
+    for side in (single, bursts):
         side.world.sent.clear()
         side.tree.link_up(12, frozenset({NEWS}))
         side.tree.timers()["tree-recent"](("tree-recent",))
         side.tree.receivers()[Graft](13, Graft((EventRun(SELF, NEWS, 5, 12, 29),)))
         side.one_by_one(11, [Push(events[29], 2)])
-    assert runs.told() == single.told()
-    (announced,) = [message for message in runs.told()[12] if isinstance(message, IHave)]
+    assert bursts.told() == single.told()
+    (announced,) = [message for message in bursts.told()[12] if isinstance(message, IHave)]
     assert [(run.first, run.last) for run in announced.runs] == [(10, 29)], "no more than the cache holds"
-    assert not runs.world.delivered
+    assert not bursts.world.delivered
 
 
 def test_lazy_peers_are_no_targets_but_hear_of_it() -> None:

@@ -1,4 +1,4 @@
-"""A node's edges in all trees: its parents and its children, by topic and by peer (see `topic_trees`).
+"""A node's edges in all trees: its parents and its children, by topic and by peer (see `trees`).
 
 This is bookkeeping alone and sends nothing. The two indexes stay in step, and what is remembered of a peer
 ends with its last edge. `version` grows with every change.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from topicweave.blocks.growing_ids import Place
-from topicweave.blocks.tree_messages import TreeAttached, TreeEnds, TreeStill, mark_of
+from topicweave.blocks.topic_trees.messages import TreeAttached, TreeEnds, TreeStill, mark_of
 from topicweave.model.ids import NodeId, TopicId
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from topicweave.blocks.growing_ids import position_of
 from topicweave.blocks.harmonic_links import Find, HarmonicLinks, as_point
-from topicweave.blocks.ring import Ring, RingParameters
-from topicweave.blocks.ring_messages import Contact, Held, Hold, Introduce, Near, Release
-from topicweave.blocks.ring_places import RingPlaces
+from topicweave.blocks.ring.messages import Contact, Held, Hold, Introduce, Near, Release
+from topicweave.blocks.ring.parameters import RingParameters
+from topicweave.blocks.ring.places import RingPlaces
+from topicweave.blocks.ring.ring import Ring
 from topicweave.model.ids import RING_SIZE
 from topicweave.port import TimerKey
 from topicweave.testing import VirtualNetwork

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicweave.blocks.growing_ids import Place, inside
-from topicweave.blocks.ring_messages import Contact
-from topicweave.blocks.ring_near import Nearest
-from topicweave.blocks.ring_signs import SignsOfLife
-from topicweave.blocks.ring_table import RingTable
+from topicweave.blocks.ring.messages import Contact
+from topicweave.blocks.ring.near import Nearest
+from topicweave.blocks.ring.signs import SignsOfLife
+from topicweave.blocks.ring.table import RingTable
 
 positions = st.integers(1, 255).map(lambda byte: bytes([byte]))
 places = st.tuples(positions, st.integers(0, 40))

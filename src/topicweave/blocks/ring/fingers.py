@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from topicweave.blocks.ring_messages import Contact, Decline, Held, Hold, Release
-from topicweave.blocks.ring_signs import SignsOfLife
+from topicweave.blocks.ring.messages import Contact, Decline, Held, Hold, Release
+from topicweave.blocks.ring.signs import SignsOfLife
 from topicweave.model.ids import NodeId
 from topicweave.port import Message, Receivers, World
 

@@ -1,5 +1,5 @@
 """How events spread over a settled overlay (Vitis §IV): hit ratio, the four readings of traffic overhead,
-delay, true degree.
+delay, true degree, clusters.
 
 The paper's traffic overhead is "the proportion of relay (uninteresting) traffic that nodes experience". It
 does not say whether a notification that comes a second time is traffic, nor whether the proportion is taken
@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from topicweave.measures.columns import names_array
 from topicweave.measures.delivery import Receptions, hit_ratio
-from topicweave.measures.graph import Overlay, snapshot
+from topicweave.measures.graph import Overlay, TopicGraph, snapshot
 from topicweave.measures.interests import Interests
-from topicweave.measures.overlay import degree_measures
+from topicweave.measures.overlay import clusters_per_topic, degree_measures
 from topicweave.measures.traffic import noise_by_node, traffic_measures
-from topicweave.runs.published import histogram, planned_events, subscription_statistics
+from topicweave.papers.vitis.published import histogram, planned_events, subscription_statistics
 from topicweave.runs.run import Result
 from topicweave.runs.simulated import Simulated
 from topicweave.sim.simulation import Simulation
@@ -49,7 +49,8 @@ class Dissemination(Simulated, frozen=True, kw_only=True, tag="dissemination"):
         tables = telemetry.tables()
         receptions = Receptions.of(tables.publishes, tables.deliveries)
         everyone = names_array(workload.node_names)
-        interests = Interests.of(workload.tables()["subscriptions"], everyone)
+        subscriptions = workload.tables()["subscriptions"]
+        interests = Interests.of(subscriptions, everyone)
         overlay = Overlay.of(snapshot(tables.links, None), everyone)
         result: Result = {
             "nodes": workload.nodes,
@@ -60,6 +61,7 @@ class Dissemination(Simulated, frozen=True, kw_only=True, tag="dissemination"):
             "hit_ratio": hit_ratio(receptions, interests),
             **traffic_measures(receptions.traffic),
             **degree_measures(overlay),
+            "clusters_per_topic": clusters_per_topic(TopicGraph.of(overlay, subscriptions)),
             **simulation.gauges(),
         }
         if self.distribution:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from topicweave.papers.vitis.dissemination import Dissemination
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.runs import carry_out
-from topicweave.runs.dissemination import Dissemination
 
 LISTS = CorrelatedLists(60, 40, "high", 4, 4)
 
@@ -28,6 +28,8 @@ def test_a_static_setting_reaches_everybody_and_has_four_readings_of_overhead(sy
         assert 0.0 <= result[reading] < 1.0
     assert sum(result["overhead_by_node"]) == pytest.approx(1.0)
     assert len(result["degrees"]) == 60
+    # If nobody were linked to anybody, each of a topic's subscribers would be a cluster.
+    assert 1.0 <= result["clusters_per_topic"] < 60 * 4 / 40
 
 
 def test_given_rates_are_the_workloads() -> None:

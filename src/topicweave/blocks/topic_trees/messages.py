@@ -1,4 +1,4 @@
-"""What the nodes of topic trees say to each other (see `topic_trees`)."""
+"""What the nodes of topic trees say to each other (see `trees`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zlib import crc32
 import msgspec
 
 from topicweave.blocks.growing_ids import Place
-from topicweave.blocks.ring_messages import Contact
+from topicweave.blocks.ring.messages import Contact
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
 

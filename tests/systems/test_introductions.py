@@ -1,0 +1,80 @@
+"""Two parts of a topic that nothing but an introduction can join."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.systems.overlays import parted_topics
+from tests.systems.parted import Parted
+from topicweave.blocks.topic_directory import DirectoryParameters
+from topicweave.model.workload import Workload
+
+SYSTEMS = ["spidercast", "weave", "omen", "gossipsub", "rappel", "ring-per-topic"]
+PARTED, ONE, AGAIN = 12.0, 60.0, 150.0
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_two_parts_that_are_introduced_become_one(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    swarm = Parted(system, monkeypatch)
+    swarm.simulation.run(PARTED)
+    assert swarm.apart
+    assert swarm.members_known() >= DirectoryParameters().enough, "nobody asks a home for more"
+    assert swarm.introduced == 0, "no part is settled yet"
+    assert swarm.run_until_one(ONE) is not None
+    assert swarm.introduced
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_without_introductions_they_stay_apart(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What joins them above is the introduction, and nothing else."""
+    swarm = Parted(system, monkeypatch)
+    swarm.introduce_nobody(monkeypatch)
+    swarm.simulation.run(PARTED)
+    assert swarm.run_until_one(ONE) is None
+
+
+@pytest.mark.parametrize("system", [system for system in SYSTEMS if system != "rappel"])
+def test_parts_that_split_again_are_introduced_again(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All links between the two are lost at once. (Rappel's nodes remember friends: they need no introduction.)"""
+    swarm = Parted(system, monkeypatch)
+    swarm.simulation.run(PARTED)
+    assert swarm.run_until_one(ONE) is not None
+    swarm.silent = True
+    while swarm.links_between() and swarm.simulation.now < 2 * ONE:
+        swarm.simulation.run(swarm.simulation.now + 1.0)
+    swarm.silent, introduced = False, swarm.introduced
+    assert swarm.apart
+    again = swarm.run_until_one(swarm.simulation.now + AGAIN)
+    assert again is not None
+    assert swarm.introduced > introduced
+    swarm.simulation.run(again + 30.0)
+    assert not swarm.apart
+
+
+def test_whom_a_home_introduces_is_in_the_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection beside it would be let go, and its events come late."""
+    swarm = Parted("gossipsub", monkeypatch)
+    swarm.simulation.run(PARTED)
+    assert swarm.run_until_one(ONE)
+    swarm.simulation.run(swarm.simulation.now + 1.0)
+    assert {kind for _, _, kind in swarm.links_between()} == {"mesh"}
+
+
+@pytest.mark.parametrize("bridges", [1, 2])
+def test_a_few_who_want_many_topics_that_go_on_elsewhere_hold_them_together(
+    bridges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three hubs link each other and need nobody else; each of their topics has another part. There are more of
+    these than the hubs have bridges.
+    """
+    topics = [f"t{number}" for number in range(3 * bridges + 3)]
+    wanted = {f"hub{number}": topics for number in range(3)}
+    for topic in topics:
+        wanted |= {f"{topic}-{number}": [topic] for number in range(3)}
+    settings = {"k_greedy": 2, "bridges": bridges, "margin": 0}
+    swarm = Parted("spidercast", monkeypatch, Workload.from_lists(wanted), first=3, **settings)
+    swarm.simulation.run(PARTED)
+    assert len(parted_topics(swarm.simulation)) == len(topics)
+    assert swarm.run_until_one(ONE) is not None
+    swarm.simulation.run(ONE + 30.0)
+    assert not swarm.apart
