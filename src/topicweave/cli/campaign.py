@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -74,8 +75,6 @@ def campaign(
     """
     from topicweave.blocks.membership import Membership
     from topicweave.choose.variants import parse_variant
-    from topicweave.cli.failures import INTERRUPTED, complain
-    from topicweave.cli.output import print_json
     from topicweave.cli.seeds import Job
     from topicweave.testing import read_scenario
 
@@ -86,22 +85,29 @@ def campaign(
         Membership.parse(membership)
     job = Job(variant.system, variant.changes, nodes, written, membership)
     verdicts, stopped = _verdicts(job, range(first, first + seeds), workers)
+    conditions = {"nodes": nodes, "scenario": scenario, "membership": membership}
     outcome = {
         "system": variant.system,
         "parameters": variant.parameters,
         "first": first,
         "seeds": seeds,
-        "nodes": nodes,
-        "scenario": scenario,
-        "membership": membership,
-        **summary(verdicts, system, nodes, scenario, membership),
+        **conditions,
+        **summary(verdicts, system, conditions),
     }
+    _tell(system, outcome, stopped, format)
+
+
+def _tell(system: str, outcome: dict[str, Any], stopped: bool, format: str) -> None:  # noqa: A002
+    """Print it, and exit with what it means."""
+    from topicweave.cli.failures import INTERRUPTED, complain
+    from topicweave.cli.output import print_json
+
     if format == "json":
         print_json(outcome)
     else:
         print_summary(system, outcome)
     if stopped:
-        complain(f"stopped after {outcome['done']} of {seeds} seeds")
+        complain(f"stopped after {outcome['done']} of {outcome['seeds']} seeds")
         raise typer.Exit(INTERRUPTED)
     if outcome["failures"]:
         raise typer.Exit(FAILED)
@@ -131,13 +137,7 @@ def _verdicts(job: Job, seeds: range, workers: int | None) -> tuple[list[Verdict
     return verdicts, False
 
 
-def summary(
-    verdicts: list[Verdict],
-    system: str,
-    nodes: int | None,
-    scenario: str | None,
-    membership: str | None = None,
-) -> dict[str, Any]:
+def summary(verdicts: list[Verdict], system: str, conditions: Mapping[str, Any]) -> dict[str, Any]:
     """In the order of seeds, whatever order they finished in."""
     return {
         "done": len(verdicts),
@@ -147,7 +147,7 @@ def summary(
             {
                 "seed": verdict.seed,
                 "violations": list(verdict.violations),
-                "replay": replay_command(system, verdict.seed, nodes, scenario, membership),
+                "replay": replay_command(system, verdict.seed, conditions),
             }
             for verdict in sorted(verdicts, key=lambda verdict: verdict.seed)
             if not verdict.passed
@@ -166,10 +166,9 @@ def print_summary(system: str, outcome: dict[str, Any]) -> None:
     typer.echo(f"{system}{what}: {passed}, {outcome['deliveries']:,} deliveries")
 
 
-def replay_command(
-    system: str, seed: int, nodes: int | None, scenario: str | None, membership: str | None = None
-) -> str:
-    more = [] if nodes is None else ["--nodes", str(nodes)]
-    more += [] if scenario is None else ["--scenario", scenario]
-    more += [] if membership is None else ["--membership", membership]
-    return shlex.join(["topicweave", "campaign", system, "--first", str(seed), "--seeds", "1", *more])
+def replay_command(system: str, seed: int, conditions: Mapping[str, Any]) -> str:
+    """`conditions`: options of the command, and what was given; None if nothing was."""
+    given = [
+        part for name, value in conditions.items() if value is not None for part in (f"--{name}", str(value))
+    ]
+    return shlex.join(["topicweave", "campaign", system, "--first", str(seed), "--seeds", "1", *given])
