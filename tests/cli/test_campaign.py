@@ -9,8 +9,7 @@ import pytest
 
 from tests.cli.commands import call, interrupt_after, run
 from topicweave.blocks.membership import Membership
-from topicweave.cli import seeds
-from topicweave.testing import Scenario, Verdict
+from topicweave.testing import Scenario, Verdict, seeds
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ from topicweave.port import Link, Message, TimerKey
 from topicweave.sim.faults import Crash
 from topicweave.systems.registry import find_system
 from topicweave.systems.spidercast import SPIDERCAST, SpiderCastNode
-from topicweave.testing import Verdict, draw_scenario, run_campaign, run_scenario
+from topicweave.testing import Verdict, draw_scenario, read_scenario, run_campaign, run_scenario
 from topicweave.testing.campaign import homes_crash
 
 
@@ -69,6 +70,50 @@ def test_a_campaign_with_a_membership_that_is_given() -> None:
     assert verdict == run_scenario(SPIDERCAST, draw_scenario(3, 12, "directory"))
     with pytest.raises(BadInput, match="membership 'any'"):
         draw_scenario(3, membership="any")
+    with pytest.raises(BadInput, match="membership 'any'"):
+        run_campaign(SPIDERCAST, [3], membership="any")
+
+
+SHORT = """
+title = "one node is slow"
+nodes = 8
+topics = 6
+[[fault]]
+kind = "slow"
+start = 1.0
+end = 3.0
+nodes = [0]
+"""
+
+
+def test_a_campaign_of_a_scenario_file_in_processes(tmp_path: Path) -> None:
+    """The same as in this process: whatever workers do, verdicts are those of the seeds."""
+    file = tmp_path / "short.toml"
+    file.write_text(SHORT)
+    settings = SPIDERCAST.settings(k_greedy=2)
+    here, there = (
+        run_campaign(
+            SPIDERCAST, range(4, 7), 9, settings, membership="directory:20", scenario=file, workers=workers
+        )
+        for workers in (1, 2)
+    )
+    verdicts = list(here)
+    assert sorted(there, key=lambda verdict: verdict.seed) == verdicts
+    assert [(verdict.seed, verdict.passed) for verdict in verdicts] == [(4, True), (5, True), (6, True)]
+    drawn = replace(read_scenario(file).draw(4, 9), membership=Membership.parse("directory:20"))
+    assert verdicts[0] == run_scenario(SPIDERCAST, drawn, settings)
+
+
+def test_a_campaign_has_as_many_workers_as_can_be() -> None:
+    with pytest.raises(BadInput, match="0 workers"):
+        run_campaign(SPIDERCAST, [1], workers=0)
+    assert list(run_campaign(SPIDERCAST, [], workers=2)) == []
+
+
+def test_a_system_that_other_processes_cannot_import_is_refused() -> None:
+    hidden = replace(SPIDERCAST, name="hidden", always=lambda _nodes: ())
+    with pytest.raises(BadInput, match="system 'hidden': other processes cannot import it"):
+        run_campaign(hidden, [1, 2], workers=2)
 
 
 def test_a_scenario_is_a_function_of_its_seed() -> None:
@@ -216,6 +261,14 @@ def test_a_node_that_raises_ends_the_run_with_the_seed_noted() -> None:
     with pytest.raises(ZeroDivisionError, match="a bug") as error:
         verdict_on(Crashes)
     assert error.value.__notes__ == ["in the scenario of seed 20 with 30 nodes"]
+
+
+def test_in_a_campaign_a_node_that_raises_is_a_finding() -> None:
+    broken = replace(SPIDERCAST, name="broken", build=Crashes)
+    [verdict] = run_campaign(broken, [BROKEN_SEED], nodes=30)
+    assert verdict == Verdict(BROKEN_SEED, ("raised ZeroDivisionError: a bug",), events=0, deliveries=0)
+    with pytest.raises(ZeroDivisionError):
+        list(run_campaign(broken, [BROKEN_SEED], nodes=30, raising=True))
 
 
 def test_what_a_system_asks_of_its_own_nodes_counts() -> None:

@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
 BLOCKS = [block.split("```")[0] for block in PAGE.split("```python\n")[1:]]
 
 
-@pytest.mark.parametrize("words", ["pair(", "run_scenario("])
+@pytest.mark.parametrize("words", ["pair(", "run_scenario(", "run_campaign("])
 def test_the_code_on_the_page_runs(words: str) -> None:
     (code,) = (block for block in BLOCKS if words in block)
     exec(code, {})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +10,6 @@ import typer
 from topicweave.cli.options import Format, Workers
 
 if TYPE_CHECKING:
-    from topicweave.cli.seeds import Job
     from topicweave.testing import Verdict
 
 FAILED = 1
@@ -73,18 +71,25 @@ def campaign(
            "scenario": null, "membership": null, "done": 100, "passed": 99, "deliveries": 51000,
            "failures": [{"seed": 17, "violations": ["…"], "replay": "topicweave campaign …"}]}
     """
-    from topicweave.blocks.membership import Membership
     from topicweave.choose.variants import parse_variant
-    from topicweave.cli.seeds import Job
-    from topicweave.testing import read_scenario
+    from topicweave.cli.failures import debugging
+    from topicweave.systems.registry import find_system
+    from topicweave.testing import campaign_summary, run_campaign
 
     variant = parse_variant(system)
-    written = None if scenario is None else read_scenario(scenario)
-    seeds = seeds or (RANDOM_SEEDS if written is None else 1)
-    if membership is not None:
-        Membership.parse(membership)
-    job = Job(variant.system, variant.changes, nodes, written, membership)
-    verdicts, stopped = _verdicts(job, range(first, first + seeds), workers)
+    found = find_system(variant.system)
+    seeds = seeds or (RANDOM_SEEDS if scenario is None else 1)
+    coming = run_campaign(
+        found,
+        range(first, first + seeds),
+        nodes,
+        found.settings(**variant.changes),
+        membership,
+        scenario=scenario,
+        workers=workers,
+        raising=debugging(),
+    )
+    verdicts, stopped = _collected(variant.system, coming, seeds)
     conditions = {"nodes": nodes, "scenario": scenario, "membership": membership}
     outcome = {
         "system": variant.system,
@@ -92,7 +97,7 @@ def campaign(
         "first": first,
         "seeds": seeds,
         **conditions,
-        **summary(verdicts, system, conditions),
+        **campaign_summary(verdicts, system, conditions),
     }
     _tell(system, outcome, stopped, format)
 
@@ -113,46 +118,27 @@ def _tell(system: str, outcome: dict[str, Any], stopped: bool, format: str) -> N
         raise typer.Exit(FAILED)
 
 
-def _verdicts(job: Job, seeds: range, workers: int | None) -> tuple[list[Verdict], bool]:
+def _collected(system: str, coming: Iterator[Verdict], seeds: int) -> tuple[list[Verdict], bool]:
     """Of all seeds, or of those that were done when somebody pressed Ctrl-C."""
     from topicweave.cli.progress import progress
-    from topicweave.cli.seeds import run_seeds
     from topicweave.runs.background import interruptible
 
     verdicts: list[Verdict] = []
-    with progress(job.system) as report:
+    with progress(system) as report:
 
         def work() -> None:
-            report(0, len(seeds), "")
-            for verdict in run_seeds(job, seeds, workers):
+            report(0, seeds, "")
+            for verdict in coming:
                 verdicts.append(verdict)
                 failed = sum(not one.passed for one in verdicts)
                 what = f"seed {verdict.seed}" + (f", {failed} failed" if failed else "")
-                report(len(verdicts), len(seeds), what)
+                report(len(verdicts), seeds, what)
 
         try:
             interruptible(work)
         except KeyboardInterrupt:
             return verdicts, True
     return verdicts, False
-
-
-def summary(verdicts: list[Verdict], system: str, conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """In the order of seeds, whatever order they finished in."""
-    return {
-        "done": len(verdicts),
-        "passed": sum(verdict.passed for verdict in verdicts),
-        "deliveries": sum(verdict.deliveries for verdict in verdicts),
-        "failures": [
-            {
-                "seed": verdict.seed,
-                "violations": list(verdict.violations),
-                "replay": replay_command(system, verdict.seed, conditions),
-            }
-            for verdict in sorted(verdicts, key=lambda verdict: verdict.seed)
-            if not verdict.passed
-        ],
-    }
 
 
 def print_summary(system: str, outcome: dict[str, Any]) -> None:
@@ -164,11 +150,3 @@ def print_summary(system: str, outcome: dict[str, Any]) -> None:
     what = "" if outcome["scenario"] is None else f" under {outcome['scenario']}"
     passed = f"{outcome['passed']} of {outcome['done']} seeds passed"
     typer.echo(f"{system}{what}: {passed}, {outcome['deliveries']:,} deliveries")
-
-
-def replay_command(system: str, seed: int, conditions: Mapping[str, Any]) -> str:
-    """`conditions`: options of the command, and what was given; None if nothing was."""
-    given = [
-        part for name, value in conditions.items() if value is not None for part in (f"--{name}", str(value))
-    ]
-    return shlex.join(["topicweave", "campaign", system, "--first", str(seed), "--seeds", "1", *given])

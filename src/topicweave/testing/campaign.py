@@ -8,7 +8,7 @@ checked. A failing seed replays exactly: `run_scenario(system, draw_scenario(see
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -226,15 +226,3 @@ def _publish_everywhere(simulation: Simulation, rng: random.Random) -> dict[Even
             receipt = simulation.publish(rng.choice(subscribers), topic)
             expected[receipt.event.id] = set(subscribers)
     return expected
-
-
-def run_campaign(
-    system: System,
-    seeds: Iterable[int],
-    nodes: int | None = None,
-    parameters: Any = None,
-    membership: str | None = None,
-) -> Iterator[Verdict]:
-    """One verdict after another."""
-    for seed in seeds:
-        yield run_scenario(system, draw_scenario(seed, nodes, membership), parameters)
