@@ -48,6 +48,14 @@ def test_a_label_is_what_the_command_line_takes() -> None:
     assert entry("alpha", {"k": 2, "adaptive": True}).label == "alpha:k=2:adaptive=true"
 
 
+def test_a_session_shows_it_in_a_line() -> None:
+    results = ({"hit_ratio": 1.0, "degrees": [1, 2]}, {"hit_ratio": 0.5}, {"hit_ratio": NAN})
+    assert repr(Entry("alpha", {"k": 2}, {"k": 2}, results)) == (
+        "<Entry alpha:k=2: 3 seeds, deliveries missed with 1>"
+    )
+    assert repr(Entry("alpha", {}, {}, results[:1])) == "<Entry alpha: 1 seed>"
+
+
 def replicated(**values: list[float]) -> Entry:
     count = len(next(iter(values.values())))
     results = tuple({name: given[seed] for name, given in values.items()} for seed in range(count))

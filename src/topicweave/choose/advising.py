@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 from topicweave.choose.channel import Note
 from topicweave.choose.comparing import compare
 from topicweave.choose.question import Options
-from topicweave.choose.sources import Source
+from topicweave.choose.sources import SubscriptionSource
 from topicweave.report.advice import Advice, weigh
 from topicweave.runs.runner import Progress
 from topicweave.systems.registry import SYSTEMS
@@ -27,7 +27,7 @@ PREFERENCES: dict[Preference, str] = {
 
 
 def advise(
-    subscriptions: Source,
+    subscriptions: SubscriptionSource,
     *,
     prefer: Preference = "links",
     systems: Iterable[str] | None = None,

@@ -25,7 +25,7 @@ from topicweave.choose.planning import (
     seconds_for,
 )
 from topicweave.choose.question import Question
-from topicweave.choose.running import Engine, Place, run_for, store
+from topicweave.choose.running import Engine, RunPlace, run_for, store
 from topicweave.data.sampling import neighbourhood
 from topicweave.errors import TopicweaveError
 from topicweave.model.workload import Workload
@@ -90,7 +90,7 @@ class Budget:
             cuts.append(f"no result in time: {', '.join(self._unfinished)}")
         return cuts
 
-    def close(self, results: Mapping[Place, object]) -> list[int]:
+    def close(self, results: Mapping[RunPlace, object]) -> list[int]:
         """The places of the systems that have a result for every seed, after as many seeds as are finished.
 
         A seed counts if all systems have it. If not even the first does, those that have it are left.

@@ -15,7 +15,7 @@ from topicweave.choose.large import read_on_executors
 from topicweave.choose.places import RUNS, own_folder
 from topicweave.choose.question import Options, Question, ask
 from topicweave.choose.running import Engine, carry_out, run_for, store
-from topicweave.choose.sources import Named, Source, named_workload
+from topicweave.choose.sources import Named, SubscriptionSource, named_workload
 from topicweave.choose.surroundings import own_churn, own_latency, stored_latency
 from topicweave.choose.variants import parse_variants
 from topicweave.data.sampling import neighbourhood
@@ -37,7 +37,7 @@ ENOUGH_DELIVERIES = 300
 
 
 def compare(
-    subscriptions: Source,
+    subscriptions: SubscriptionSource,
     *,
     systems: Iterable[str] | None = None,
     out: str | Path | None = None,

@@ -25,7 +25,7 @@ from topicweave.systems.registry import find_system
 LEAST_REPAIR = 20
 """Seconds that a system is watched after the crash; a slow one, that takes its time to settle, for longer."""
 
-Place = tuple[int, int]
+RunPlace = tuple[int, int]
 """Which of the variants, and the seed."""
 
 
@@ -128,8 +128,8 @@ def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: 
 
 
 def carry_out(
-    runs: Mapping[Place, Trial], folder: Path, engine: Engine, channel: Channel
-) -> dict[Place, dict[str, Any]]:
+    runs: Mapping[RunPlace, Trial], folder: Path, engine: Engine, channel: Channel
+) -> dict[RunPlace, dict[str, Any]]:
     """Results by their places; those that are in the folder already are read from there.
 
     What the engine has no time for is missing.
@@ -142,7 +142,7 @@ def carry_out(
     return run_all(runs, folder, engine, finished, record=_recording(runs, engine))
 
 
-def _recording(runs: Mapping[Place, Trial], engine: Engine) -> Recording | None:
+def _recording(runs: Mapping[RunPlace, Trial], engine: Engine) -> Recording | None:
     if engine.telemetry is None:
         return None
     return Recording(engine.telemetry, lambda label, mark: f"{runs[label].system}-{label[1]}-{mark[:8]}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from topicweave.blocks.membership import Membership
-from topicweave.choose.sources import Source, read_workload
+from topicweave.choose.sources import SubscriptionSource, read_workload
 from topicweave.choose.surroundings import own_churn, own_latency
 from topicweave.choose.variants import parse_variant
 from topicweave.data.own_latency import Unit
@@ -39,7 +39,7 @@ class Delivery(NamedTuple):
 
 
 def simulate(
-    subscriptions: Source,
+    subscriptions: SubscriptionSource,
     system: str = "spidercast",
     *,
     seed: int = 0,

@@ -25,7 +25,7 @@ class ArrowTable(Protocol):
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
-Source = str | Path | Workload | Mapping[str, Iterable[str]] | ArrowTable
+SubscriptionSource = str | Path | Workload | Mapping[str, Iterable[str]] | ArrowTable
 
 IN_MEMORY = "subscriptions"
 
@@ -41,7 +41,7 @@ class Named(NamedTuple):
 
 
 def read_workload(
-    source: Source,
+    source: SubscriptionSource,
     *,
     node: str | None = None,
     topic: str | None = None,
@@ -64,7 +64,7 @@ def read_workload(
     return _read(source, TableOptions(node, topic, delimiter, header), note or _ignore)
 
 
-def named_workload(source: Source, out: Path | None, note: Note, options: TableOptions) -> Named:
+def named_workload(source: SubscriptionSource, out: Path | None, note: Note, options: TableOptions) -> Named:
     """The same for a comparison in the folder `out`, or in one of its own; what has no file of its own is
     kept there.
     """
@@ -84,7 +84,7 @@ def _ignore(_text: str) -> None:
     pass
 
 
-def _read(source: Source, options: TableOptions, note: Note) -> Workload:
+def _read(source: SubscriptionSource, options: TableOptions, note: Note) -> Workload:
     if isinstance(source, Workload):
         return source
     if isinstance(source, str | Path):

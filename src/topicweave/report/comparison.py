@@ -23,7 +23,7 @@ OWN_BYTES = "own_bytes"
 """Control traffic without that of membership: what the system itself sends."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entry:
     """One system, as it was set, and what came out with each seed."""
 
@@ -41,6 +41,12 @@ class Entry:
         return ":".join(
             [self.system, *(f"{name}={as_text(value)}" for name, value in self.parameters.items())]
         )
+
+    def __repr__(self) -> str:
+        count = len(self.results)
+        missed = sum(share < 1.0 for share in self.replications("hit_ratio"))
+        seeds = f"{count} seed" if count == 1 else f"{count} seeds"
+        return f"<Entry {self.label}: {seeds}{f', deliveries missed with {missed}' if missed else ''}>"
 
     @cached_property
     def measures(self) -> dict[str, float]:
