@@ -39,7 +39,10 @@ def test_kinds_are_where_the_table_says(tag: str) -> None:
 
 @pytest.mark.parametrize("tag", SOURCES)
 def test_sources_are_where_the_table_says(tag: str) -> None:
-    assert issubclass(find_source(tag), Source)
+    source = find_source(tag)
+    assert issubclass(source, Source)
+    assert source.__struct_config__.forbid_unknown_fields
+    assert source.__struct_config__.frozen
 
 
 def test_every_paper_is_registered_and_has_studies() -> None:
@@ -88,6 +91,12 @@ def test_every_run_of_every_study_is_plain_data(scale: str) -> None:
             "warm_up: omen with a global view makes no use of it",
         ),
         ({"type": "overlay", "system": "opt", "workload": {**SMALL, "colour": 3}}, "unknown field `colour`"),
+        ({"type": "trial", "system": "opt", "workload": SMALL, "crash": -3}, "crash -3: choose .* 0 to 0.9"),
+        (
+            {"type": "trial", "system": "opt", "workload": SMALL, "events": -5},
+            "events -5: choose .* 0 to inf",
+        ),
+        ({"type": "trial", "system": "opt", "workload": SMALL, "settle": -1.0}, "settle -1: choose"),
         ({"type": "overlay", "system": "opt"}, "missing required field `workload`"),
         ({"type": "overlay", "system": "opt", "workload": 3}, "workload"),
     ],

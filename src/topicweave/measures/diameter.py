@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from topicweave.measures.columns import mean, percentile
 from topicweave.measures.graph import TopicGraph
 from topicweave.model.arrays import IntArray
 
@@ -31,6 +32,15 @@ def topic_diameters(topics: TopicGraph, table_words: int = TABLE_WORDS) -> IntAr
     for first, last in _batches(topics.interests.subscribers, table_words):
         _search(topics, first, last, diameters, table_words)
     return diameters
+
+
+def diameter_measures(topics: TopicGraph) -> dict[str, float]:
+    """
+    topic_diameter_mean    of `topic_diameters`
+    topic_diameter_max
+    """
+    diameters = topic_diameters(topics)
+    return {"topic_diameter_mean": mean(diameters), "topic_diameter_max": percentile(diameters, 100)}
 
 
 def _batches(subscribers: IntArray, table_words: int) -> Iterator[tuple[int, int]]:

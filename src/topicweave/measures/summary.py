@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topicweave.errors import BadInput
-from topicweave.measures.columns import distinct, mean, names_array, numbers, percentile
+from topicweave.measures.columns import distinct, names_array, numbers
 from topicweave.measures.control import control_measures
 from topicweave.measures.delivery import (
     Receptions,
@@ -19,7 +19,7 @@ from topicweave.measures.delivery import (
     hit_ratio,
     latency_measures,
 )
-from topicweave.measures.diameter import topic_diameters
+from topicweave.measures.diameter import diameter_measures
 from topicweave.measures.graph import Overlay, TopicGraph, snapshot
 from topicweave.measures.interests import Interests
 from topicweave.measures.overlay import connectivity_measures, degree_measures, links_by_kind
@@ -88,7 +88,7 @@ def measure_run(
     present = everyone.filter(pa.array(settled))
     overlay = Overlay.of(links, present, link_kinds)
     topics = TopicGraph.of(overlay, subscriptions)
-    diameters = topic_diameters(topics)
+    diameters = diameter_measures(topics)
 
     published = numbers(tables.publishes["time"])
     counted = pa.array((published >= start) & (published <= end))
@@ -99,8 +99,7 @@ def measure_run(
         **degree_measures(overlay),
         **{f"links.{kind}": value for kind, value in links_by_kind(links, present).items()},
         **connectivity_measures(topics, coverage_k),
-        "topic_diameter_mean": mean(diameters),
-        "topic_diameter_max": percentile(diameters, 100),
+        **diameters,
         "hit_ratio": hit_ratio(
             receptions, interests, None if churn is None else uptime, grace=grace, window=window
         ),

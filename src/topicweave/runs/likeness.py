@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import numpy.typing as npt
 
 from topicweave.measures.delivery import Receptions
+from topicweave.measures.traffic import noise_by_node
 from topicweave.model.workload import Workload
 from topicweave.sim.simulation import Simulation
 
@@ -15,13 +15,9 @@ SAMPLED_NODES = 300
 PEERS = 5
 
 
-def cost_by_likeness(
-    simulation: Simulation, receptions: Receptions, noise: npt.NDArray[np.float64], seed: int
-) -> list[list[float | None]]:
-    """(likeness, links, noise) of a sample of nodes that want anything; noise is None where nothing was received.
-
-    noise   of each of `receptions.nodes`
-    """
+def cost_by_likeness(simulation: Simulation, receptions: Receptions, seed: int) -> list[list[float | None]]:
+    """(likeness, links, noise) of a sample of nodes that want anything; noise is None where nothing was received."""
+    noise = noise_by_node(receptions.traffic)
     workload = simulation.workload
     wanting = [index for index in simulation.up() if workload.interests(index).size]
     chosen = random.Random(f"likeness/{seed}").sample(wanting, min(SAMPLED_NODES, len(wanting)))

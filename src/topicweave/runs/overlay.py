@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from topicweave.measures.delivery import Receptions
 from topicweave.measures.depth import depth_measures, topics_per_link
-from topicweave.measures.diameter import topic_diameters
+from topicweave.measures.diameter import diameter_measures
 from topicweave.measures.distributions import hops_counts, latency_quantiles
 from topicweave.measures.graph import Overlay, TopicGraph, snapshot
 from topicweave.measures.overlay import connectivity_measures, degree_measures
@@ -101,10 +101,7 @@ def overlay_measures(
     topics = TopicGraph.of(overlay, subscriptions)
     result: Result = {**degree_measures(overlay), **connectivity_measures(topics)}
     if diameters:
-        per_topic = topic_diameters(topics)
-        result["topic_diameter_max"] = int(per_topic.max(initial=0))
-        result["topic_diameter_mean"] = float(per_topic.mean()) if len(per_topic) else 0.0
-        result |= depth_measures(topics)
+        result |= diameter_measures(topics) | depth_measures(topics)
     return result
 
 

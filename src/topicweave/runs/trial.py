@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +21,10 @@ from topicweave.measures.columns import names_array
 from topicweave.measures.control import total, traffic_by_kind
 from topicweave.measures.course import course
 from topicweave.measures.delivery import Receptions, deliveries, latency_measures, of_those_there
-from topicweave.measures.distributions import hops_counts, latency_quantiles
+from topicweave.measures.distributions import hops_counts, latency_quantiles, noise_quantiles
 from topicweave.measures.footprint import deep_size
 from topicweave.measures.interests import Interests
 from topicweave.measures.summary import measure_run
-from topicweave.measures.traffic import noise_by_node
 from topicweave.measures.uptime import Uptime
 from topicweave.model.event import Event, EventId
 from topicweave.model.ids import TopicId
@@ -57,6 +56,16 @@ PROBED_TOPICS = 20
 REPAIRED = 0.99
 """Of what was reached before the crash."""
 WEIGHED_NODES = 20
+RANGES = (
+    ("settle", 0, math.inf),
+    ("settle_limit", 0, math.inf),
+    ("counted_from", 0, math.inf),
+    ("events", 0, math.inf),
+    ("loss", 0, 1),
+    ("crash", 0, 0.9),
+    ("repair_seconds", 0, math.inf),
+)
+"""Of the fields that are numbers: the least and the most."""
 
 
 class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
@@ -82,6 +91,12 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     """The share of nodes that crashes after the events; 0 leaves that out, and so do no events."""
     repair_seconds: int = 20
     """How long probes go on after the crash."""
+
+    def __post_init__(self) -> None:
+        for name, least, most in RANGES:
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise ValueError(f"{name} {value:g}: choose a number from {least:g} to {most:g}")
 
     def run(self) -> Result:
         """Numbers, and lists for figures."""
@@ -162,12 +177,11 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
             result[f"membership_{sort}"] = sum(result.get(kind, 0.0) for kind in kinds)
         if population and events:
             result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
-        unwanted = noise_by_node(receptions.traffic)
         if events:
             result["hops_counts"] = hops_counts(receptions)
             result["latency_quantiles"] = latency_quantiles(timed)
-            result["noise_quantiles"] = _quantiles(unwanted[~np.isnan(unwanted)])
-            result["cost_by_likeness"] = cost_by_likeness(simulation, receptions, unwanted, self.seed)
+            result["noise_quantiles"] = noise_quantiles(receptions)
+            result["cost_by_likeness"] = cost_by_likeness(simulation, receptions, self.seed)
         result["picture"] = picture(tables, workload, receptions, self.seed)
         return result
 
@@ -226,11 +240,6 @@ def _churn_curve(
         [time - edges[0], nodes, links, None if np.isnan(part["hit_ratio"]) else part["hit_ratio"]]
         for (time, nodes, links), part in zip(population, parts, strict=False)
     ]
-
-
-def _quantiles(values: Any) -> list[float]:
-    quantiles: list[float] = np.quantile(values, np.linspace(0.0, 1.0, 101)).tolist() if len(values) else []
-    return quantiles
 
 
 def _churn_table(workload: Workload, simulation: Simulation) -> pa.Table:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from topicweave.blocks.broadcast_tree import BroadcastTree, Push
-from topicweave.blocks.interest_node import InterestNode
+from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree, Push
+from topicweave.blocks.interest_node import ViewNode
+from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import EventMessage, Onward
 
 
-class TreeNode(InterestNode):
+class TreeNode(ViewNode):
     """A system says what its tree is."""
 
     _tree: BroadcastTree
+
+    def _spread(self, event: Event) -> int:
+        return self._tree.publish(event)
+
+    def _reached_nobody(self, topic: TopicId) -> str:
+        return NOBODY if self._others_wanting(topic) == 0 else NOT_YET
 
     def receive_run(self, sender: NodeId, messages: Sequence[EventMessage]) -> Onward | None:
         return self._tree.receive_run(sender, messages)

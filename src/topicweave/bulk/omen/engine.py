@@ -19,7 +19,7 @@ from topicweave.bulk.omen.spidercast import SpiderCastMender
 from topicweave.bulk.omen.systems import OMenMender, RebuildMender
 from topicweave.designs import low_oda
 from topicweave.errors import BadInput
-from topicweave.measures.diameter import topic_diameters
+from topicweave.measures.diameter import diameter_measures
 from topicweave.measures.mending import (
     BackupArcs,
     MendedEvents,
@@ -92,9 +92,7 @@ class MendingEngine:
         if isinstance(self.mender, OMenMender) and not self.mender.views.global_view:
             look |= view_measures(self.mender.views.sizes())
         if self._plan.diameters:
-            diameters = topic_diameters(self.overlay.topic_graph())
-            look["topic_diameter_mean"] = float(diameters.mean())
-            look["topic_diameter_max"] = int(diameters.max(initial=0))
+            look |= diameter_measures(self.overlay.topic_graph())
         return look
 
 

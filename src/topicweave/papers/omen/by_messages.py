@@ -10,7 +10,7 @@ from topicweave.bulk.omen.churn import ChurnSource, Happening, churn_sequence, d
 from topicweave.designs import DEFAULT_RHO, Instance, low_oda
 from topicweave.measures.columns import names_array
 from topicweave.measures.control import ControlTraffic, control_per_operation
-from topicweave.measures.diameter import topic_diameters
+from topicweave.measures.diameter import diameter_measures
 from topicweave.measures.graph import Overlay, TopicGraph, snapshot
 from topicweave.measures.mending import (
     BackupArcs,
@@ -132,7 +132,6 @@ def _look(simulation: Simulation, telemetry: MemoryTelemetry, number: int) -> di
     overlay = Overlay.of(snapshot(telemetry.tables().links), names)
     topics = TopicGraph.of(overlay, workload.tables()["subscriptions"])
     degrees = degree_measures(overlay)
-    diameters = topic_diameters(topics)
     nodes = (simulation.node(index) for index in simulation.up())
     views = [node.local.size() for node in nodes if isinstance(node, OMenNode)]
     return {
@@ -141,8 +140,7 @@ def _look(simulation: Simulation, telemetry: MemoryTelemetry, number: int) -> di
         "degree_max": degrees["degree_max"],
         "degree_mean": degrees["degree_mean"],
         "partitioned_topics": connectivity_measures(topics)["partitioned_topics"],
-        "topic_diameter_mean": float(diameters.mean()),
-        "topic_diameter_max": int(diameters.max(initial=0)),
+        **diameter_measures(topics),
         **(view_measures(views) if views else {}),
     }
 

@@ -10,7 +10,7 @@ from topicweave.model.workload import Workload
 from topicweave.workloads.catalogue import build
 
 
-class SyntheticLists(msgspec.Struct, frozen=True, tag="omen-lists"):
+class SyntheticLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="omen-lists"):
     """§6.1 (1): `popularity` is uniform, zipf or expo."""
 
     nodes: int = 2000
@@ -31,7 +31,7 @@ class SyntheticLists(msgspec.Struct, frozen=True, tag="omen-lists"):
         )
 
 
-class SocialSample(msgspec.Struct, frozen=True, tag="social"):
+class SocialSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="social"):
     """§6.1 (2) and (3): users are topics, friends (or followers) their subscribers."""
 
     graph: str

@@ -47,7 +47,7 @@ def feeds_workload(lists: list[list[int]], feeds: int) -> Workload:
     return Workload.from_lists(interests)
 
 
-class SingleFeed(msgspec.Struct, frozen=True, tag="single-feed"):
+class SingleFeed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="single-feed"):
     """§6.2: one publisher; `others` are nodes that want nothing (§6.4)."""
 
     subscribers: int
@@ -61,7 +61,7 @@ class SingleFeed(msgspec.Struct, frozen=True, tag="single-feed"):
         return feeds_workload([[0]] * self.subscribers + [[]] * self.others, 1)
 
 
-class FeedSample(msgspec.Struct, frozen=True, tag="feed-sample"):
+class FeedSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="feed-sample"):
     """§6.1.2, with as many seeds as it takes to get so many subscribers (see `sampling.subscribers_of_popular`).
 
     Of Twitter there are only the followers of a hundred users, so all of these are feeds and the subscribers are drawn.
@@ -93,7 +93,7 @@ class FeedSample(msgspec.Struct, frozen=True, tag="feed-sample"):
         return feeds_workload(lists, len(popular))
 
 
-class CommunityFeeds(msgspec.Struct, frozen=True, tag="community-feeds"):
+class CommunityFeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="community-feeds"):
     """A small likeness of real subscriptions, for runs without data: most of a subscriber's feeds are of its
     own community.
 

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree
+from topicweave.blocks.broadcast_tree import BroadcastTree
 from topicweave.blocks.broadcast_tree.node import TreeNode
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.directory_view import DirectoryView
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_news import InterestNews
-from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.tman import TMan, TManParams
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import GossipView, InterestView
-from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Link, Receivers, TimerKey, Timers, World
 from topicweave.systems.omen.coordinator import Coordinator
@@ -51,7 +49,7 @@ TICK = 0.5
 """Seconds between looks at what is to be done."""
 
 
-class OMenNode(TreeNode, ViewNode):
+class OMenNode(TreeNode):
     """One node's half of OMen."""
 
     def __init__(
@@ -180,12 +178,6 @@ class OMenNode(TreeNode, ViewNode):
         self._detector.start()
         self._beacons.start()
         self.world.set_timer(("omen-tick",), TICK * self.world.random.random())
-
-    def _spread(self, event: Event) -> int:
-        return self._tree.publish(event)
-
-    def _reached_nobody(self, topic: TopicId) -> str:
-        return NOBODY if self._others_wanting(topic) == 0 else NOT_YET
 
     def peer_lost(self, peer: NodeId) -> None:
         """A peer is gone, and has been silent for some time."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topicweave.blocks.broadcast_tree import NOBODY, NOT_YET, BroadcastTree
+from topicweave.blocks.broadcast_tree import BroadcastTree
 from topicweave.blocks.broadcast_tree.node import TreeNode
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_news import InterestNews
-from topicweave.blocks.interest_node import ViewNode
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.blocks.topic_directory import Parts
 from topicweave.blocks.views import InterestView
-from topicweave.model.event import Event
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Link, Node, Receivers, TimerKey, Timers, World
 from topicweave.systems.spidercast import rules
@@ -43,7 +41,7 @@ EXCHANGE_EVERY = 4
 """Heartbeats between two looks for better neighbours, for those who want the best."""
 
 
-class OverlayNode(TreeNode, ViewNode):
+class OverlayNode(TreeNode):
     """A node that keeps the neighbours its tasks ask for, and spreads events over them.
 
     SpiderCast and its rivals of §3.9 are this class with different selections.
@@ -144,12 +142,6 @@ class OverlayNode(TreeNode, ViewNode):
         self._detector.start()
         if self.parameters.bridges:
             self._beacons.start()
-
-    def _spread(self, event: Event) -> int:
-        return self._tree.publish(event)
-
-    def _reached_nobody(self, topic: TopicId) -> str:
-        return NOBODY if self._others_wanting(topic) == 0 else NOT_YET
 
     def peer_lost(self, peer: NodeId) -> None:
         for task in self.tasks.values():
