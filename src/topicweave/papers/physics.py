@@ -6,6 +6,7 @@ from typing import Any
 
 from topicweave.papers.study import Plan, Study
 from topicweave.runs.run import Run
+from topicweave.systems.registry import find_system
 
 LATENCY = "50 ms one way"
 """What the simulator takes if a run says nothing."""
@@ -28,7 +29,7 @@ def physics(run: Run) -> str:
         return "no messages, so neither latency nor loss"
     if not hasattr(run, "system"):
         return "no network"
-    return f"{_latency(run)}, {_loss(run)}, {_membership(str(getattr(run, 'membership', 'full')))}"
+    return f"{_latency(run)}, {_loss(run)}, {_known(run)}"
 
 
 def world_of(study: Study, plan: Plan) -> str:
@@ -49,6 +50,15 @@ def _latency(run: Any) -> str:
 def _loss(run: Any) -> str:
     loss = float(getattr(run, "loss", 0.0))
     return f"{loss:.3g} of all messages lost" if loss else "no loss"
+
+
+def _known(run: Any) -> str:
+    """What nodes know of each other. A system with a membership of its own asks for none."""
+    if said := getattr(run, "knows", ""):
+        return str(said)
+    if find_system(run.system).needs == "nothing":
+        return "nodes find each other as the system does"
+    return _membership(str(getattr(run, "membership", "full")))
 
 
 def _membership(told: str) -> str:

@@ -32,6 +32,8 @@ RESILIENCE: dict[str, Any] = {"resilience": 1}
 SPIDERCAST: dict[str, Any] = {"k_greedy": 3, "k_random": 1}
 BY_MESSAGES: dict[str, Any] = {**SPIDERCAST, "bridges": 0}
 """Without the mending of parted topics, which the paper and the arrays have not."""
+BY_MESSAGES_OF = {"omen": "messages", "spidercast(3,1)": "spidercast messages"}
+"""Runs by messages, by what the rows call the system."""
 
 
 def levels(scale: Scale, seed: int) -> Plan:
@@ -83,22 +85,31 @@ def levels(scale: Scale, seed: int) -> Plan:
 
 def counted(scale: Scale, seed: int) -> Plan:
     """Messages per join and leave as nodes sent them (figure 12), OMen's and SpiderCast's, under the same churn."""
-    systems = {"omen": "messages", "spidercast(3,1)": "spidercast messages"}
     every = levels(scale, seed).runs
-    runs = {(system, nodes): every[told, nodes] for system, told in systems.items() for nodes in SIZES[scale]}
+    runs = {
+        (system, nodes): every[told, nodes]
+        for system, told in BY_MESSAGES_OF.items()
+        for nodes in SIZES[scale]
+    }
 
     def judge(results: Any) -> list[Row]:
         rows = []
         for (system, nodes), result in results.items():
             where = {"system": system, "workload": "zipf", "nodes": nodes, "rounds": result["rounds"]}
-            rows += [reported(where, measure, None, float(result[measure])) for measure in MESSAGES]
-            for event in ("join", "leave"):
-                by_size = result.get(f"messages_by_size_{event}", [])
-                for group, (_, sent) in zip(GROUPS, by_size, strict=False):
-                    rows.append(reported({**where, "event": event, "lists": group}, "messages", None, sent))
+            rows += _sent(where, result)
         return rows
 
     return Plan(runs, judge)
+
+
+def _sent(where: dict[str, Any], result: Result) -> list[Row]:
+    """Messages per event, and by the length of the list of who came or went."""
+    rows = [reported(where, measure, None, float(result[measure])) for measure in MESSAGES]
+    for event in ("join", "leave"):
+        by_size = result.get(f"messages_by_size_{event}", [])
+        for group, (_, sent) in zip(GROUPS, by_size, strict=False):
+            rows.append(reported({**where, "event": event, "lists": group}, "messages", None, sent))
+    return rows
 
 
 STARTS: dict[Literal["LowODA", "own"], str] = {
@@ -152,7 +163,8 @@ def trace(scale: Scale, seed: int) -> Plan:
     """The Google trace by messages, its idle time squeezed: all events at 200 nodes, the first 200 at 1,000;
     and as arrays.
 
-    Messages are counted as they are sent; as arrays they are worked out from the shadow set and its new links.
+    Messages are counted as they are sent, SpiderCast's too; as arrays they are worked out from the shadow set
+    and its new links.
     """
     churn: Literal["google", "random"] = "random" if scale == "smoke" else "google"
     sizes = {60: 6} if scale == "smoke" else {200: 1_000_000, 1000: 200}
@@ -166,7 +178,10 @@ def trace(scale: Scale, seed: int) -> Plan:
     for nodes, rounds in sizes.items():
         same: dict[str, Any] = {"workload": lists[nodes], "seed": seed, "rounds": rounds, "churn": churn}
         runs["arrays", nodes] = Mended(system="omen", looks=4, labels=True, diameters=True, **same)
-        runs["messages", nodes] = MendedByMessages(parameters={"resilience": 1}, **same)
+        runs["messages", nodes] = MendedByMessages(parameters=RESILIENCE, **same)
+        runs["spidercast messages", nodes] = MendedByMessages(
+            system="spidercast", parameters=BY_MESSAGES, settle=60.0, pause=10.0, **same
+        )
 
     def judge(results: Any) -> list[Row]:
         rows = []
@@ -177,8 +192,11 @@ def trace(scale: Scale, seed: int) -> Plan:
             rows += [
                 reported({**where, "level": level}, measure, None, float(result[measure]))
                 for level, result in (("messages", messages), ("arrays", arrays))
-                for measure in ("degree_max_mean", "degree_mean_mean", "messages_per_event", "rounds")
+                for measure in ("degree_max_mean", "degree_mean_mean", "rounds")
             ]
+            rows += _sent({**where, "level": "arrays"}, arrays)
+            for system, told in BY_MESSAGES_OF.items():
+                rows += _sent({"system": system, "nodes": nodes, "level": "messages"}, results[told, nodes])
             parted = float(messages["partitioned_topics"])
             rows.append(at_most({**where, "level": "messages"}, "partitioned_topics", 0, parted))
         return rows

@@ -7,7 +7,7 @@ from typing import Any
 from topicweave.measures.mending import view_measures
 from topicweave.papers.omen.runs import mended, restored, samples
 from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
-from topicweave.runs.run import Run
+from topicweave.runs.run import Result, Run
 
 FACTORS = tuple(range(10))
 
@@ -82,6 +82,7 @@ def fig8(scale: Scale, seed: int) -> Plan:
                         where, "degree_max at the end", degrees_in_paper.get(factor), look["degree_max"]
                     ),
                     reported(where, "degree_mean at the end", None, look["degree_mean"]),
+                    reported(where, "growth of degree_max per event", None, _growth(results[name, factor])),
                     restored(where, results[name, factor]),
                 ]
             five, nine = last[5]["degree_max"], last[9]["degree_max"]
@@ -114,3 +115,8 @@ def fig8(scale: Scale, seed: int) -> Plan:
         return rows
 
     return Plan(runs, judge)
+
+
+def _growth(result: Result) -> float:
+    first, last = result["looks"][0], result["looks"][-1]
+    return float((last["degree_max"] - first["degree_max"]) / result["rounds"])

@@ -66,6 +66,11 @@ class Feeds(OnSystem, frozen=True, kw_only=True, tag="feeds"):
     follow: float = 0.0
     """Follow those who come back after the failure for so many seconds, one by one."""
 
+    @property
+    def knows(self) -> str:
+        """Whom its nodes know at first, if not what a membership tells them."""
+        return "nodes know the publishers of their feeds" if self.system == "rappel" else ""
+
     def run(self) -> Result:
         world = FeedWorld(self, self.workload.load())
         simulation = world.simulation

@@ -104,4 +104,5 @@ def _summary(pairs: list[tuple[int, int]]) -> Result:
         "perfect": float(np.mean([all_ == one for all_, one in pairs])) if pairs else math.nan,
         "perfect_multi": float(np.mean([all_ == one for all_, one in several])) if several else math.nan,
         "share_mean": float(np.mean([one / all_ for all_, one in pairs])) if pairs else math.nan,
+        "share_mean_multi": float(np.mean([one / all_ for all_, one in several])) if several else math.nan,
     }

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from topicweave.model.arrays import FloatArray
 from topicweave.papers.rappel.workloads import LANDMARKS
 from topicweave.papers.rappel.world import FeedWorld, quantiles
 from topicweave.runs.run import Result
@@ -23,6 +24,7 @@ def data_traffic(world: FeedWorld) -> Result:
         "data_messages": quantiles("messages", messages.astype(np.float64)),
         "data_correlation": _correlation(wanted[subscribers], messages[subscribers]),
         "sent_correlation": _correlation(wanted[subscribers], sent[subscribers]),
+        "sent_by_busiest": _busiest(sent),
         "forward_nothing": float(np.mean(sent == 0)),
         "sends_max": int(world.sends.max()),
         "carriers_unwanted": int(np.count_nonzero((world.receptions[world.first :] > 0) & ~subscribers)),
@@ -35,7 +37,13 @@ def data_traffic(world: FeedWorld) -> Result:
     }
 
 
-def _correlation(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> float:
+def _busiest(sent: npt.NDArray[np.int64]) -> float:
+    """The share of all copies that the busiest tenth of the nodes sends."""
+    most = np.sort(sent)[::-1][: math.ceil(len(sent) / 10)]
+    return float(most.sum() / max(int(sent.sum()), 1))
+
+
+def _correlation(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64] | FloatArray) -> float:
     return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else math.nan
 
 
@@ -80,6 +88,7 @@ def control_traffic(world: FeedWorld, seconds: float) -> Result:
         "bytes_per_message": float(size[up].sum() / max(sent[up].sum(), 1)),
         "kinds": {kind: count / seconds / len(up) for kind, count in sorted(kinds.items())},
         "per_subscription": slope,
+        "correlation": _correlation(many, rate),
         "by_subscriptions": [
             {
                 "feeds": int(feeds),

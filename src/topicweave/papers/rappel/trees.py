@@ -266,6 +266,8 @@ def fig10a(scale: Scale, seed: int) -> Plan:
                     result["sends_max"],
                 )
             )
+            busiest = result["sent_by_busiest"]
+            rows.append(reported(where, "share of copies that the busiest tenth sends", None, busiest))
             if system == "rappel":
                 rows.append(no_noise(where, result))
             elif extra:
