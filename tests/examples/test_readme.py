@@ -31,7 +31,7 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     wants = [f"n{node},t{(node * step) % 5}" for node in range(12) for step in (1, 2)]
     Path("my.csv").write_text("\n".join(["node,topic", *wants, ""]))
-    names: dict[str, Any] = {"topicweave": topicweave}
+    names: dict[str, Any] = {}
     exec(compile(block_with("topicweave.compare("), "README.md", "exec"), names)
     result = names["result"]
     assert [entry.system for entry in result.entries] == ["spidercast", "vitis"]
