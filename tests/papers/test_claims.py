@@ -29,6 +29,7 @@ ONE = '[[claim]]\nid = "a"\nat = "§1"\nsays = "So."\nstudy = "p/f"\nmeasure = "
         (ONE + "papers = 1\n", "a: Object contains unknown field"),
         ('[[claim]]\nid = "a"\nat = "§1"\nsays = "So."\nmeasure = "m"\npaper = 1\n', "name its study"),
         ("[[claim]\n", "claims of p"),
+        (ONE + "beside = true\n", "judge one case at least"),
     ],
 )
 def test_a_file_of_claims_that_leaves_something_open_is_refused(source: str, why: str) -> None:
@@ -51,16 +52,20 @@ def test_claims_name_studies_that_there_are() -> None:
 
 
 NOT_KEPT_YET = {
-    "2026-11-15": {
-        *("sc-7-even", "sc-diameter-log", "rp-7a-median", "rp-9b", "rp-10c", "mg-degree"),
-        *("om-34-linear", "om-4-skewed", "om-4-hundred", "om-8a-time", "om-8a-balance", "om-10-leaves"),
-        *("om-11-time", "om-9-rate", "om-9-g-mean", "om-9-355", "om-9-200", "om-10-inc", "om-12-size"),
-    },
-    "2026-11-18": {"mg-check-levels", "vt-check-levels"},
+    "2026-11-15": {"rp-9b", "rp-10a-balance", "rp-10c", "rp-11d-correlation"},
+    "2026-11-18": {"om-8b-rate", "om-9-inc", "mg-check-levels", "vt-check-levels"},
 }
 """Results of these days were made by studies that did not keep all that these ask for. Where a study has been run
 again, nothing may be missing.
 """
+
+
+def test_nothing_is_said_to_be_missing_that_is_kept() -> None:
+    verdicts = (
+        verdict for board in scoreboard(read_results(RESULTS)) for verdict in (*board.verdicts, *board.checks)
+    )
+    whole = {verdict.claim.id for verdict in verdicts if len(verdict.judged) == len(verdict.claim.cases)}
+    assert not whole & set().union(*NOT_KEPT_YET.values())
 
 
 def test_what_was_run_is_judged_in_all_its_cases() -> None:

@@ -75,8 +75,10 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     alike: float | None = None
     """No two points differ by more than this share of the larger; of shares above 0.9, of what is missing to 1."""
 
-    fits: Literal["", "log"] = ""
-    """The points lie on a line over the axis' logarithm: R² is at least `FIT`."""
+    fits: Literal["", "log", "exponential"] = ""
+    """The points rise on a line over the axis' logarithm, or their logarithms fall on a line over the axis:
+    R² is at least `FIT`.
+    """
     beside: Literal[True] | None = None
     """Not judged: numbers of ours that help to read the others."""
 
@@ -174,6 +176,8 @@ def _check(paper: Paper) -> None:
                 raise BadInput(f"claim {claim.id}: judge it by one of {', '.join(JUDGEMENTS)}")
             if not (case.study and case.measure):
                 raise BadInput(f"claim {claim.id}: name its study and measure")
+        if claim.cases and all(case.beside for case in claim.cases):
+            raise BadInput(f"claim {claim.id}: judge one case at least")
         unknown = set(claim.choices) - known
         if unknown:
             raise BadInput(f"claim {claim.id}: no choice is named {sorted(unknown)[0]!r}")

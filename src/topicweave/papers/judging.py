@@ -320,14 +320,21 @@ def _alike(case: Case, values: list[Value], better: str) -> tuple[str, str]:
 
 
 def _fits(case: Case, values: list[Value], better: str) -> tuple[str, str]:
-    """Whether the values grow along a line over log x; at three points and more."""
-    wanted = f"grows with log({case.axis or case.by})"
-    points = [(math.log(_size(value.at)), value.mean) for value in values]
-    if len(points) < 3:
-        return wanted, f"{len(points)} points make no line"
-    xs, ys = zip(*points, strict=True)
-    if max(ys) == min(ys) or correlation(xs, ys) <= 0:
-        return wanted, "does not grow"
+    """Whether the values grow along a line over log x, or their logarithms fall along one over x; at three
+    points and more.
+    """
+    decays, axis = case.fits == "exponential", case.axis or case.by
+    wanted = f"falls exponentially with {axis}" if decays else f"grows with log({axis})"
+    if len(values) < 3:
+        return wanted, f"{len(values)} points make no line"
+    if decays and min(value.mean for value in values) <= 0:
+        return wanted, "is 0 somewhere"
+    scales = (float, math.log) if decays else (math.log, float)
+    xs = [scales[0](_size(value.at)) for value in values]
+    ys = [scales[1](value.mean) for value in values]
+    sign = -1 if decays else 1
+    if max(ys) == min(ys) or sign * correlation(xs, ys) <= 0:
+        return wanted, "does not fall" if decays else "does not grow"
     explained = correlation(xs, ys) ** 2
     return wanted, "" if explained >= FIT else f"R² is {short(explained)}"
 
