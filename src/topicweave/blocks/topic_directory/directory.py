@@ -238,7 +238,7 @@ class TopicDirectory:
             if brought.needed:
                 # That a subscriber is gone is for the home to say, not to be told.
                 records = [one for one in records if one.left > 0.0 or not self.ring.owns(one.topic)]
-            self.home.learn(records, now, brought)
+            self.home.learn(records, now, brought, lambda topic: self.ring.home_before(topic) == sender)
         if carry.renewals:
             self.home.learn_renewals(carry.renewals, now, brought)
         # Whoever asks because it could not reach somebody is not to be told of that one again.

@@ -468,8 +468,18 @@ class Home:
         led = now - kept.led_since if kept.led_since is not None else -1.0
         return Record(topic, subscriber, kept.epoch, max(0.0, kept.until - now), kept.label, led)
 
-    def learn(self, records: Iterable[Record], now: float, brought: BroughtProofs = NOTHING) -> None:
-        """Records of another's that this node keeps as well, or from now on as their home."""
+    def learn(
+        self,
+        records: Iterable[Record],
+        now: float,
+        brought: BroughtProofs = NOTHING,
+        is_home: Callable[[TopicId], bool] = lambda _topic: False,
+    ) -> None:
+        """Records of another's that this node keeps as well, or from now on as their home.
+
+        Of two that differ, that of the later life counts, then what the topic's own home says (`is_home`: it is the
+        one that brings the records), then that which lasts longer. Anybody else may hand over what is out of date.
+        """
         for record in records:
             if not (0 <= record.topic < RING_SIZE and 0 <= record.subscriber < RING_SIZE):
                 continue
@@ -482,8 +492,11 @@ class Home:
                 continue
             old = known.kept.get(record.subscriber) if known is not None else None
             until = now + min(record.left, MOST_TERM)
+            led_since = now - record.led if record.led >= 0.0 else None
             if old is not None and (old.epoch, old.until) >= (record.epoch, until):
-                continue
+                same = old.label == record.label and (old.led_since is None) == (led_since is None)
+                if old.epoch > record.epoch or same or not is_home(record.topic):
+                    continue
             full = known is not None and old is None and len(known.kept) >= self._parameters.records
             if full and not record.led >= 0.0:
                 continue
@@ -499,7 +512,6 @@ class Home:
                 known = self._topics[record.topic] = _Topic(now, self._parameters.hot)
             if full and not self._room(record.topic, known):
                 continue
-            led_since = now - record.led if record.led >= 0.0 else None
             taken = known.kept[record.subscriber] = _Kept(record.epoch, until, record.label, led_since)
             taken.prove(proof, old, now)
             known.bits |= rules.audience_bit(record.subscriber)

@@ -21,6 +21,7 @@ Rules kept
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 from topicweave.blocks.small_world import LongLinkTargets
 from topicweave.blocks.topic_directory import rules
@@ -109,6 +110,17 @@ class HomesRing:
 
     def owns(self, point: int) -> bool:
         return not self.before or in_interval(point, self.before[0], self.id)
+
+    def home_before(self, point: int) -> NodeId | None:
+        """Which of the neighbours before this node, whose records it keeps, is home to a point. What lies before all
+        of them counts as the furthest one's: nobody else brings records from there.
+        """
+        if not self.before or in_interval(point, self.before[0], self.id):
+            return None
+        for home, before in pairwise(self.before):
+            if in_interval(point, before, home):
+                return home
+        return self.before[-1]
 
     def next_hop(self, point: int, attempt: int = 0) -> NodeId:
         table = self._table or self._sorted()
