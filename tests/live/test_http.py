@@ -73,6 +73,7 @@ def test_metrics_and_view() -> None:
             values = {s.name: s.value for family in families for s in family.samples if not s.labels}
             assert status == 200
             assert values["topicweave_deliveries_total"] == 50
+            assert values["topicweave_membership_contacts"] == len(node.world.contacts())
             assert values["topicweave_subscriptions"] == 50
             assert "topic 1" not in body.decode(), "no label per topic"
             status, body = await asked(node, "/view")

@@ -83,7 +83,7 @@ def test_a_receipt_tells_a_topic_that_nobody_wants_from_one_that_is_not_known_ye
     run(test)
 
 
-@pytest.mark.parametrize(("system", "runs_it"), [("vitis", False), ("spidercast", True)])
+@pytest.mark.parametrize(("system", "runs_it"), [("vitis", False), ("scribe", False), ("spidercast", True)])
 def test_only_a_system_that_uses_the_topic_directory_runs_it(system: str, runs_it: bool) -> None:
     sent: list[dict[str, list[int]]] = []
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.systems.overlays import parted_topics
 from tests.systems.parted import Parted
+from topicweave.blocks.membership import DIRECTORY
 from topicweave.blocks.topic_directory import DirectoryParameters
+from topicweave.blocks.topic_directory.home import Home
+from topicweave.blocks.topic_directory.messages import Told
+from topicweave.model.ids import TopicId
 from topicweave.model.workload import Workload
+from topicweave.sim.churn import Change, Churn
+from topicweave.sim.simulation import Simulation
+from topicweave.systems.registry import find_system
 
 SYSTEMS = ["spidercast", "weave", "omen", "gossipsub", "rappel", "ring-per-topic"]
 PARTED, ONE, AGAIN = 12.0, 60.0, 150.0
@@ -49,6 +58,30 @@ def test_parts_that_split_again_are_introduced_again(system: str, monkeypatch: p
     assert swarm.introduced > introduced
     swarm.simulation.run(again + 30.0)
     assert not swarm.apart
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_newcomers_that_lead_only_themselves_are_not_introduced(
+    system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They find together by what homes answer, so a storm makes no star around a leader."""
+    workload = Workload.from_lists({f"n{number:03d}": ["one", "other"] for number in range(100)})
+    introductions: list[object] = []
+    real = Home.introductions
+
+    def counted(home: Home, topics: Iterable[TopicId], now: float) -> list[Told]:
+        introductions.extend(told := real(home, topics, now))
+        return told
+
+    monkeypatch.setattr(Home, "introductions", counted)
+    found = find_system(system)
+    churn = Churn(frozenset({0}), tuple(Change(number / 10, number, True) for number in range(1, 100)))
+    simulation = Simulation(
+        workload, found, found.settings(**found.paced("lan", {})), seed=1, membership=DIRECTORY, churn=churn
+    )
+    simulation.run(20.0)
+    assert len(simulation.up()) == 100
+    assert introductions == [], "no part has settled"
 
 
 def test_whom_a_home_introduces_is_in_the_mesh(monkeypatch: pytest.MonkeyPatch) -> None:

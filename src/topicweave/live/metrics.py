@@ -26,6 +26,10 @@ class NodeCollector(Collector):
         gauges = {
             "connections": (node.transport.connections, "open connections"),
             "degree": (node.node.degree, "distinct peers that links of the overlay lead to"),
+            "membership_contacts": (
+                len(node.world.contacts()),
+                "peers that membership itself keeps in touch with",
+            ),
             "subscriptions": (len(node.node.subscriptions), "topics wanted"),
             "known_peers": (sum(1 for _ in node.node.known_peers()), "peers that some state is kept for"),
             "waiting_bytes": (node.transport.waiting_bytes, "bytes waiting to be sent"),

@@ -223,6 +223,7 @@ def _figures(nodes: list[LiveNode]) -> dict[str, str]:
         "nodes": str(len(nodes)),
         "degree mean": f"{sum(degrees) / len(degrees):.1f}",
         "degree max": str(max(degrees)),
+        "membership contacts mean": f"{sum(len(node.world.contacts()) for node in nodes) / len(nodes):.1f}",
         "connections": str(sum(node.transport.connections for node in nodes) // 2),
         "published": str(sum(count.publishes for count in counts)),
         "delivered": str(sum(count.deliveries for count in counts)),
