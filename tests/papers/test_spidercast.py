@@ -54,7 +54,7 @@ def test_every_plan_is_made_of_experiments_that_can_be_run(name: str, scale: Sca
         assert isinstance(experiment, OnSystem)
         settings = find_system(experiment.system).settings(**experiment.parameters)
         assert settings.bridges == 0  # mending is ours, not the paper's
-        assert experiment.seed == 3
+        assert experiment.seed in (3, 30, 31, 32)  # some draw several networks of a seed
 
 
 def test_a_plan_of_the_paper_has_its_sizes() -> None:

@@ -44,6 +44,20 @@ class Plan:
     runs: Mapping[Any, Run]
     judge: Callable[[Results], list[Row]]
 
+    @classmethod
+    def of_parts(cls, parts: Mapping[str, Plan]) -> Plan:
+        """All of several plans; their rows one after another."""
+        runs = {(name, label): run for name, part in parts.items() for label, run in part.runs.items()}
+
+        def judge(results: Results) -> list[Row]:
+            return [
+                row
+                for name, part in parts.items()
+                for row in part.judge({label: results[name, label] for label in part.runs})
+            ]
+
+        return cls(runs, judge)
+
 
 @dataclass(frozen=True)
 class Study:

@@ -157,6 +157,8 @@ STUDIES = [
     _study("publisher", "The publisher's control traffic by its subscribers", "figure 11", publisher),
     _study("newcomers", "A new node's friends", "§5.2", newcomers),
     _study("returners", "Friends of an earlier session", "§5.3", returners),
-    _study("why", "Six friends out of fewer users, and by the length of lists", "§1, figure 1", why),
+    _study(
+        "why", "Friends, Scribe's tables and churn, one thing changed at a time", "§1, §6.2.3 to §6.4", why
+    ),
     _study("friends", "Six friends in larger networks", "§3.1.1", larger),
 ]

@@ -79,19 +79,29 @@ def beta(scale: Scale, seed: int) -> Plan:
 
 
 def rejoining(scale: Scale, seed: int) -> Plan:
-    """How often nodes look for a better parent: what the tree gains, and what it costs."""
+    """How often nodes look for a better parent: what the tree gains, and what it costs; at rest, and under as
+    much churn as in figure 8b.
+    """
+    churn = ContinuousChurn(1.5) if scale == "paper" else None
     runs = {
-        period: _small_feed(
-            *(scale, seed, model(scale, seed)), parameters={"rejoin_period": period}, control=True
+        (period, told): _small_feed(
+            *(scale, seed, model(scale, seed)),
+            parameters={"rejoin_period": period},
+            control=True,
+            churn=coming,
         )
+        for told, coming in (("", None), ("continuous", churn))
         for period in PERIODS
+        if not told or coming
     }
 
     def judge(results: Results) -> list[Row]:
         rows = []
-        for period, result in results.items():
-            where: dict[str, Any] = {"rejoin_period": period}
-            rows += _middles(where, result, runs[period].duration, ("coordinate_stretch_p50", "latency_p50"))
+        for (period, told), result in results.items():
+            where: dict[str, Any] = {"rejoin_period": period} | ({"churn": told} if told else {})
+            rows += _middles(
+                where, result, runs[period, told].duration, ("coordinate_stretch_p50", "latency_p50")
+            )
             control = result["control"]
             rows.append(
                 reported(where, "control messages per second, p50", None, control["messages"]["rate_p50"])

@@ -7,10 +7,11 @@ ours, not the paper's).
 
 from __future__ import annotations
 
-from topicweave.papers.spidercast.choices import disconnect, links, ties, why
+from topicweave.papers.spidercast.choices import disconnect, links, ties
 from topicweave.papers.spidercast.membership import fig10, fig11
 from topicweave.papers.spidercast.overlays import fig6, fig7, fig8, fig9
 from topicweave.papers.spidercast.rivals import fig12, fig13, fig14
+from topicweave.papers.spidercast.why import why
 from topicweave.papers.study import Study
 
 _TITLES = {
@@ -26,7 +27,7 @@ _TITLES = {
     disconnect: ("DISCONNECT to the letter beside ours", "§2.3.1"),
     links: ("topics that a greedy and a random link serve", "§2.1"),
     ties: ("ties between equally good peers that go to the first", "§2.2, Figure 5"),
-    why: ("diameters: neighbours per topic, and random graphs with as many", "§3.4"),
+    why: ("diameters, views, rings, similarity and long lists: what they hang on", "§3.4 to §3.9"),
 }
 
 STUDIES = [

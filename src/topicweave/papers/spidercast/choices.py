@@ -7,11 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.papers.spidercast.overlays import PATHS, paths
-from topicweave.papers.spidercast.regular import LikeItsLargestTopic
-from topicweave.papers.spidercast.settings import DISTRIBUTIONS, settled
+from topicweave.papers.spidercast.settings import settled
 from topicweave.papers.study import Plan, Results, Row, Scale, reported
-from topicweave.runs.run import Run
-from topicweave.runs.sources import GeneratedWorkload
 
 READINGS = ("agreed", "reached", "printed")
 """As in `SpiderCastParameters.disconnect`: ours, by §2.3.1, by Figure 3."""
@@ -23,15 +20,6 @@ SETTINGS: dict[str, tuple[str, dict[str, int]]] = {
 }
 LONG = 30.0
 """Virtual seconds: to the letter links come and go for longer."""
-VIEWING = 40.0
-"""As long as figure 10 gives gossip."""
-FEW = 200
-GATHERED: dict[str, tuple[str, float]] = {
-    "full": ("full", VIEWING),
-    "gossip, room for all, 40 s": ("gossip:200", VIEWING),
-    "gossip, room for all, 120 s": ("gossip:200", 3 * VIEWING),
-}
-"""So few nodes that a view by gossip soon holds all: what remains is what was chosen before."""
 LARGE = 6000
 """The smallest network in which the paper finds topics parted."""
 
@@ -116,58 +104,5 @@ def links(scale: Scale, seed: int) -> Plan:
             for (popularity, nodes), result in results.items()
             for kind, shared in result["topics_per_link"].items()
         ]
-
-    return Plan(runs, judge)
-
-
-def why(scale: Scale, seed: int) -> Plan:
-    """How long diameters must be: a subscriber's neighbours per topic, and random graphs with as many. And
-    figure 10 with views as live nodes have them: by gossip, and by what the homes of topics know.
-    """
-    small, large = (1000, 10_000) if scale == "paper" else (200, 400)
-    runs: dict[Any, Run] = {
-        ("graph", popularity, nodes): LikeItsLargestTopic(
-            GeneratedWorkload(nodes, popularity=popularity, seed=seed), seed=seed
-        )
-        for popularity in DISTRIBUTIONS
-        for nodes in (small, large)
-    }
-    runs |= {
-        ("links", popularity, small): settled(small, seed, popularity=popularity, kinds=("greedy",))
-        for popularity in DISTRIBUTIONS
-    }
-    for told in ("directory", "5%"):
-        runs["views", told, small] = settled(small, seed, membership=told, settle=VIEWING)
-    for told, (membership, seconds) in GATHERED.items():
-        runs["views", told, FEW] = settled(FEW, seed, membership=membership, settle=seconds)
-
-    def judge(results: Results) -> list[Row]:
-        rows = []
-        for (kind, popularity, nodes), result in results.items():
-            where: dict[str, Any] = {"workload": popularity, "nodes": nodes}
-            if kind == "views":
-                where |= {"workload": "rss", "membership": popularity, "level": "messages"}
-                rows += [
-                    reported(where, measure, None, result[measure])
-                    for measure in ("degree_mean", "partitioned_topics")
-                ]
-                continue
-            if kind == "links":
-                # Each end of a link counts for each topic that both want; ten topics each.
-                shared = result["degree_mean"] * result["topics_per_link"]["greedy"] / 10
-                rows.append(
-                    reported({**where, "level": "messages"}, "neighbours per subscription", None, shared)
-                )
-                continue
-            rows += [
-                reported(where, "subscribers of the largest topic", None, result["subscribers"]),
-                reported(
-                    where,
-                    "diameter of a random graph of as many, four neighbours each",
-                    None,
-                    result["diameter"],
-                ),
-            ]
-        return rows
 
     return Plan(runs, judge)
