@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from topicweave.papers.rappel import STUDIES
@@ -12,6 +13,7 @@ from topicweave.papers.rappel.trees import between, middle
 from topicweave.papers.study import Scale, run_study
 from topicweave.runs import Processes
 from topicweave.runs.registry import decode, encode
+from topicweave.systems.rappel.messages import Ping
 
 BY_NAME = {study.name.removeprefix("rappel/"): study for study in STUDIES}
 
@@ -65,6 +67,20 @@ def test_a_single_noisy_reception_is_a_miss() -> None:
     rows = plan.judge(dict.fromkeys(plan.runs, result))
     assert [row.holds for row in rows if row.measure == "noise (receptions)"] == [False]
     assert [row.holds for row in rows if "farthest" in row.measure] == [False]
+
+
+def test_a_ping_is_mostly_the_names_of_friends() -> None:
+    """As rp-11b-bytes says."""
+    names = tuple(2**62 + number for number in range(6))
+    size = {
+        told: len(msgspec.msgpack.encode(Ping(10, 1, True, friends, feeds)))
+        for told, friends, feeds in (
+            ("a friend's", names, ()),
+            ("a parent's", names, (2**62,)),
+            ("no names", (), ()),
+        )
+    }
+    assert size == {"a friend's": 68, "a parent's": 77, "no names": 14}
 
 
 def test_medians_leave_out_what_is_not_known() -> None:

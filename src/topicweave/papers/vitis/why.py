@@ -38,6 +38,8 @@ TABLES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "low": ("vitis", "low", {}),
     "rvr": ("rvr", "random", {}),
 }
+PATTERNS = ("random", "low", "high")
+"""Of subscriptions: the paper draws one line of RVR for all three."""
 BOUNDED = ((2, 0), (2, LARGEST), (3, 0))
 """K and the bound of OPT's degree."""
 CROWDS = (0.3, 0.6)
@@ -63,6 +65,8 @@ def why(scale: Scale, seed: int) -> Plan:
             runs["table", name, size] = static(
                 *(small, seed, system, lists(small, seed, drawn)), table_size=size, settle=settled, **how
             )
+    for pattern in PATTERNS:
+        runs["rvr", pattern] = static(*(small, seed, "rvr", lists(small, seed, pattern)), settle=settled)
     nodes = {"smoke": 150, "tenth": 1000, "paper": 1000}[scale]
     like = FollowersLike(nodes, seed)
     for system in ("vitis", "rvr"):
@@ -78,6 +82,10 @@ def why(scale: Scale, seed: int) -> Plan:
             for size in sizes:
                 where = {"setting": name, "table_size": size, "level": "cycles"}
                 rows += _beside_rvr(where, results["table", name, size], results["table", "rvr", size])
+        for pattern in PATTERNS:
+            where = {"system": "rvr", "workload": pattern, "level": "cycles"}
+            result = results["rvr", pattern]
+            rows += [reported(where, name, None, result[name]) for name in (*READINGS, "hops_mean")]
         for size in (TABLE, LARGEST):
             rows += _users(size, results["users", "vitis", size], results["users", "rvr", size])
         return rows
