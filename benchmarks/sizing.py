@@ -16,7 +16,7 @@ import psutil
 from benchmarks.measuring import measured
 from benchmarks.sheet import Column, Sheet
 
-SYSTEMS = ("spidercast", "rappel", "magnet", "vitis", "omen")
+SYSTEMS = ("spidercast", "rappel", "magnet", "vitis", "omen", "weave", "gossipsub")
 SETTLED, END = 20.0, 40.0
 REST = 8.0
 SIMULATED = ((100, 10), (100, 50), (300, 10))
