@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import correlation
 from typing import Any
+
+import numpy as np
 
 from topicweave.papers.spidercast.settings import (
     DISTRIBUTIONS,
@@ -252,6 +255,9 @@ def fig9(scale: Scale, seed: int) -> Plan:
                     "within 10%",
                 )
             )
+            lengths = np.diff(runs[mean, "unequal"].workload.load().offsets).tolist()
+            along = correlation(lengths, unequal["degrees"])
+            rows.append(reported(where, "correlation of degree and subscriptions", None, along))
             for kind, result in (("equal", equal), ("unequal", unequal)):
                 degrees = result["degrees"]
                 average = sum(degrees) / len(degrees)
