@@ -152,7 +152,7 @@ def _tables(scale: Scale, seed: int) -> Plan:
     """Figures 10a and 10b: Scribe's trees by how many peers a node measures for a place of its table."""
     small: Scale = "smoke" if scale == "smoke" else "tenth"
     many = multi_scribe(small, seed, main_source(scale))
-    subscribers, others = sized(scale, (60, 200), (50, 450), (500, 4500))
+    subscribers, others = sized(scale, (60, 200), (50, 450), (50, 450))
     one = Feeds(
         system="scribe",
         workload=SingleFeed(subscribers, others),
