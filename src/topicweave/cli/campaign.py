@@ -79,15 +79,9 @@ def campaign(
     variant = parse_variant(system)
     found = find_system(variant.system)
     seeds = seeds or (RANDOM_SEEDS if scenario is None else 1)
+    settings, wanted = found.settings(**variant.changes), range(first, first + seeds)
     coming = run_campaign(
-        found,
-        range(first, first + seeds),
-        nodes,
-        found.settings(**variant.changes),
-        membership,
-        scenario=scenario,
-        workers=workers,
-        raising=debugging(),
+        found, wanted, nodes, settings, membership, scenario=scenario, workers=workers, raising=debugging()
     )
     verdicts, stopped = _collected(variant.system, coming, seeds)
     conditions = {"nodes": nodes, "scenario": scenario, "membership": membership}
