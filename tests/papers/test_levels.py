@@ -35,6 +35,7 @@ def test_omens_nodes_mend_a_lowoda_overlay_as_the_arrays_do() -> None:
     ).run()
     assert messages["looks"][0]["degree_mean"] == arrays["looks"][0]["degree_mean"]
     assert messages["partitioned_topics"] == arrays["partitioned_topics"] == 0
+    assert messages["unrestored_rounds"] == arrays["unrestored_rounds"] == 0
     assert messages["looks"][-1]["nodes"] == arrays["looks"][-1]["nodes"]
     assert abs(messages["degree_mean_mean"] / arrays["degree_mean_mean"] - 1.0) <= 0.1
     for result in (messages, arrays):
@@ -43,6 +44,15 @@ def test_omens_nodes_mend_a_lowoda_overlay_as_the_arrays_do() -> None:
         sent = result["messages_per_leave"] + result["label_messages_per_leave"]
         assert result["messages_per_event"] == pytest.approx(sent)
     assert sorted(messages["list_sizes"]) == sorted(arrays["list_sizes"])
+
+
+def test_a_round_in_which_nobody_has_time_to_mend_is_not_restored() -> None:
+    """Who leaves is noticed after 4 s; the next look is 2 s after the event."""
+    lists = SyntheticLists(40, 20, "zipf", 3, 8, seed=1)
+    hurried = MendedByMessages(
+        workload=lists, seed=1, rounds=4, pause=3.0, parameters={"resilience": 1, "suspect_after": 4.0}
+    ).run()
+    assert hurried["unrestored_rounds"] > 0
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -73,6 +83,7 @@ def test_every_ratio_of_levels_is_judged(paper: str) -> None:
         (("list_sizes", "backup_sizes", "backup_in_degrees"), [1, 2, 3]),
         (("overhead_by_node", "overhead_by_node_all"), [0.05] * 20),
         (("degrees", "relays", "wanted", "rates"), list(range(1, 21))),
+        (("settling",), [(10.0, 1.0, 2.0)]),
     ):
         result |= dict.fromkeys(keys, value)
     plan = STUDIES[f"{paper}/levels"].plan("paper", 0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from topicweave.bulk.omen.churn import ChurnSource, Happening, churn_sequence, data_sets
 from topicweave.designs import DEFAULT_RHO, Instance, low_oda
@@ -75,10 +77,12 @@ class MendedByMessages(OnSystem, frozen=True, kw_only=True, tag="mending-message
         looks = [_look(simulation, telemetry, 0)]
         backups = _backups(simulation) if self.system == "omen" else {}
         every = max(1, len(happenings) // self.looks)
-        for number in range(1, len(happenings) + 1):
+        unrestored = 0
+        for number, happening in enumerate(happenings, 1):
             # Just before the next event comes.
             simulation.run(self.settle + self.pause * number - 1.0)
             simulation.flush_control()
+            unrestored += _parted(simulation, workload.interests(happening.node).tolist())
             if number % every == 0:
                 looks.append(_look(simulation, telemetry, number))
         result: Result = {
@@ -86,6 +90,7 @@ class MendedByMessages(OnSystem, frozen=True, kw_only=True, tag="mending-message
             "rounds": len(happenings),
             "looks": looks,
             **degrees_over_time(looks),
+            "unrestored_rounds": unrestored,
             "partitioned_topics": int(looks[-1]["partitioned_topics"]),
             "kernel_events": simulation.kernel.events,
             **backups,
@@ -143,6 +148,26 @@ def _look(simulation: Simulation, telemetry: MemoryTelemetry, number: int) -> di
         **diameter_measures(topics),
         **(view_measures(views) if views else {}),
     }
+
+
+def _parted(simulation: Simulation, topics: list[int]) -> bool:
+    """Whether one of these topics is in several parts."""
+    workload, (names, _) = simulation.workload, simulation.workload.names()
+    links = [
+        (workload.node_names[index], names[link.peer])
+        for index in simulation.up()
+        for link in simulation.node(index).links()
+    ]
+    nodes = names_array(workload.node_names[index] for index in simulation.up())
+    ends = {
+        "node": pa.array([one for one, _ in links], pa.string()),
+        "peer": pa.array([other for _, other in links], pa.string()),
+    }
+    overlay = Overlay.of(pa.table(ends), nodes)
+    asked = pa.array([workload.topic_names[topic] for topic in topics], pa.string())
+    subscriptions = workload.tables()["subscriptions"]
+    some = subscriptions.filter(pc.is_in(subscriptions["topic"].cast(pa.string()), asked))
+    return connectivity_measures(TopicGraph.of(overlay, some))["partitioned_topics"] > 0
 
 
 def _backups(simulation: Simulation) -> Result:

@@ -19,7 +19,7 @@ from topicweave.runs.run import Result
 
 ROUNDS: dict[Scale, int] = {"smoke": 6, "tenth": 20, "paper": 40}
 SIZES: dict[Scale, tuple[int, ...]] = {"smoke": (60,), "tenth": (300,), "paper": (300, 1000)}
-OVER_TIME = ("degree_max_mean", "degree_mean_mean", "partitioned_topics")
+OVER_TIME = ("degree_max_mean", "degree_mean_mean", "unrestored_rounds", "partitioned_topics")
 AT_A_MOMENT = ("degree_max", "degree_mean", "topic_diameter_mean", "topic_diameter_max")
 VIEWS = (
     "local_view_mean",
@@ -204,4 +204,4 @@ def trace(scale: Scale, seed: int) -> Plan:
     return Plan(runs, judge)
 
 
-OVER_THE_TRACE = ("degree_max_mean", "degree_mean_mean", "partitioned_topics", "messages_per_event")
+OVER_THE_TRACE = (*OVER_TIME, "messages_per_event")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicweave.papers.levels import SIZES, beside
+from topicweave.papers.levels import BOUND, SIZES, beside
 from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
 from topicweave.papers.trends import falls, listed
 from topicweave.papers.vitis.lists import CorrelatedLists
@@ -287,7 +287,10 @@ def levels(scale: Scale, seed: int) -> Plan:
     points = [(nodes, system, pattern) for nodes in SIZES[scale] for system, pattern in settings]
     runs = {
         (level, nodes, system, pattern): static(
-            scale, seed, system, _smaller(nodes, pattern, seed), level=level, settle=60.0
+            *(scale, seed, system, _smaller(nodes, pattern, seed)),
+            level=level,
+            settle=60.0,
+            watch_every=10.0,
         )
         for level in ways
         for nodes, system, pattern in points
@@ -299,15 +302,30 @@ def levels(scale: Scale, seed: int) -> Plan:
             messages, cycles = (results[level, nodes, system, pattern] for level in ways)
             where = {"system": system, "workload": pattern, "nodes": nodes}
             rows += beside(where, messages, cycles, COMPARED)
+            if system == "vitis":
+                rows += _paths_over_time(where, messages, cycles)
             for key in ("overhead_by_node", "overhead_by_node_all"):
-                above = {
-                    level: {key: share_above(results[level, nodes, system, pattern], key, 0.2)}
-                    for level in ways
-                }
-                rows += beside({**where, "overhead": "above 0.2"}, above["messages"], above["cycles"], [key])
+                one, other = ({key: share_above(result, key, 0.2)} for result in (messages, cycles))
+                rows += beside({**where, "overhead": "above 0.2"}, one, other, [key])
+                rows.append(_in_the_same_twentieth(where, key, messages, cycles))
         return rows
 
     return Plan(runs, judge)
+
+
+def _paths_over_time(where: dict[str, Any], messages: Result, cycles: Result) -> list[Row]:
+    """Relay paths asked for while the overlay settles (figure 6)."""
+    measure, rows = "paths asked for", []
+    for (second, _, one), (_, _, other) in zip(messages["settling"], cycles["settling"], strict=True):
+        rows += beside({**where, "second": second}, {measure: one}, {measure: other}, [measure])
+    return rows
+
+
+def _in_the_same_twentieth(where: dict[str, Any], key: str, messages: Result, cycles: Result) -> Row:
+    """How much of the two distributions of overhead over nodes lies in the same place (figure 5)."""
+    common = sum(map(min, messages[key], cycles[key]))
+    measure = f"{key}, nodes in the same twentieth, arrays over messages"
+    return Row(where, measure, 1.0, common, common >= 1.0 - BOUND, f"at least {1.0 - BOUND:.0%}")
 
 
 def _smaller(nodes: int, pattern: str, seed: int) -> CorrelatedLists:
