@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from topicweave.blocks.growing_ids import Place, position_of
+from topicweave.blocks.growing_ids import RingPlace, position_of
 from topicweave.blocks.oscar import Oscar, OscarParameters, clockwise_median, most_similar, partition_bounds
 from topicweave.blocks.ring.messages import Contact
 from topicweave.blocks.ring.parameters import RingParameters
@@ -90,7 +90,7 @@ def hops(nodes: dict[int, OscarNode], rng: random.Random) -> float:
     total, routes = 0, 300
     for _ in range(routes):
         here, target = rng.sample(sorted(nodes), 2)
-        place: Place = nodes[target].ring.here
+        place: RingPlace = nodes[target].ring.here
         while here != target:
             here = nodes[here].ring.table.next_hop(place)
             total += 1

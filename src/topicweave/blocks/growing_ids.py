@@ -22,7 +22,7 @@ from __future__ import annotations
 from topicweave.model.ids import NodeId
 
 Position = bytes
-Place = tuple[Position, NodeId]
+RingPlace = tuple[Position, NodeId]
 
 MAX_BYTES = 64
 """The bound unless a system sets another: 512 bits."""
@@ -47,7 +47,7 @@ def is_position(value: bytes, most: int = MAX_BYTES) -> bool:
     return len(value) <= most and not value.endswith(b"\0")
 
 
-def inside(place: Place, start: Place, end: Place) -> bool:
+def inside(place: RingPlace, start: RingPlace, end: RingPlace) -> bool:
     """Whether a place lies on the clockwise arc [start, end). If both are the same the arc is the whole ring."""
     if start < end:
         return start <= place < end

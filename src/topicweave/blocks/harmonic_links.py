@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from topicweave.blocks.growing_ids import Place, is_position, position_of
+from topicweave.blocks.growing_ids import RingPlace, is_position, position_of
 from topicweave.blocks.ring.messages import MOST_HOPS, Contact, RingMessage
 from topicweave.blocks.ring.ring import Ring
 from topicweave.blocks.small_world import estimated_nodes, harmonic_distance
@@ -92,6 +92,6 @@ class HarmonicLinks:
 
 
 @lru_cache(maxsize=65_536)
-def as_point(identifier: int) -> Place:
+def as_point(identifier: int) -> RingPlace:
     """A point of a ring of hashed identifiers: after the node that has the very same one."""
     return position_of(identifier), RING_SIZE

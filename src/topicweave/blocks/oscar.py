@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from topicweave.blocks.growing_ids import NOBODY, Place, is_position
+from topicweave.blocks.growing_ids import NOBODY, RingPlace, is_position
 from topicweave.blocks.ring.messages import Contact, RingMessage
 from topicweave.blocks.ring.ring import Ring
 from topicweave.model.ids import RING_SIZE, Interest, NodeId
@@ -41,8 +41,8 @@ class Walk(RingMessage, frozen=True, array_like=True, tag="oscar-walk"):
 
     origin: NodeId
     number: int
-    start: Place
-    end: Place
+    start: RingPlace
+    end: RingPlace
     steps: int
     degree: int
 
@@ -99,7 +99,7 @@ class OscarParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 # The rules, as functions of plain data.
 
 
-def clockwise_median(here: Place, sample: Sequence[Contact]) -> Contact:
+def clockwise_median(here: RingPlace, sample: Sequence[Contact]) -> Contact:
     """The middle one of a sample, counted clockwise from a place; the nearer one of two.
 
     >>> at = lambda number: Contact(number, bytes([number]), 0)
@@ -110,7 +110,7 @@ def clockwise_median(here: Place, sample: Sequence[Contact]) -> Contact:
     return ordered[(len(ordered) - 1) // 2]
 
 
-def partition_bounds(here: Place, medians: Sequence[Place]) -> list[tuple[Place, Place]]:
+def partition_bounds(here: RingPlace, medians: Sequence[RingPlace]) -> list[tuple[RingPlace, RingPlace]]:
     """The arcs that the medians cut, the largest first: [p1, here), [p2, p1), …
 
     >>> partition_bounds((b"a", 1), [(b"m", 2), (b"g", 3)])
@@ -152,7 +152,7 @@ class Oscar:
         self._wiring = False
         self._chosen: dict[NodeId, Contact] = {}
         self._tries = 0
-        self.partitions: list[tuple[Place, Place]] = []
+        self.partitions: list[tuple[RingPlace, RingPlace]] = []
         self._wired_for = 0.0
         self._usual = 0.0  # partitions, averaged over looks
         self._moved = True
@@ -281,7 +281,7 @@ class Oscar:
 
     # Walks (rule 4).
 
-    def _walk(self, walks: Sequence[tuple[NodeId, Place, Place]], grouped: int = 0) -> None:
+    def _walk(self, walks: Sequence[tuple[NodeId, RingPlace, RingPlace]], grouped: int = 0) -> None:
         """Send walks out; with `grouped`, so many in a row are for the same finger."""
         self._answers = {}
         self._waiting = {}
@@ -362,5 +362,5 @@ class Oscar:
         self._again_at = max(self._again_at, self._world.now + self._parameters.patience)
 
 
-def _is_arc(start: Place, end: Place) -> bool:
+def _is_arc(start: RingPlace, end: RingPlace) -> bool:
     return is_position(start[0]) and is_position(end[0]) and min(start[1], end[1]) >= NOBODY

@@ -109,6 +109,9 @@ class InterestView(ABC):
     def leave(self) -> None:
         """The owner goes."""
 
+    forgets = False
+    """Whether peers that live drop out of the view, for want of room or news."""
+
     # What only a view with a topic directory has.
 
     introduces = False
@@ -289,6 +292,8 @@ class GossipView(InterestView):
 
     The block belongs to the view: a node that `use`s the view needs not `use` it as well.
     """
+
+    forgets = True
 
     def __init__(
         self, world: World, sampling: PeerSampling, capacity: int = 1000, max_age: float = 60.0

@@ -13,7 +13,7 @@ from topicweave.cli.spark import Conf, InCatalog, Master, Verbose, in_catalog
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing folder of tables.")]
-Source = Annotated[Path, typer.Argument(metavar="DIR", help="A workload's folder.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A workload's folder.")]
 
 sampling = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Make a smaller workload out of a large one."
@@ -101,7 +101,7 @@ def import_(
 
 
 def describe(
-    folder: Source,
+    folder: Folder,
     format: Annotated[Literal["table", "json"], typer.Option(help="What to print.")] = "table",  # noqa: A002
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page with figures.")] = None,
     sample: Annotated[
@@ -175,7 +175,7 @@ def _sampling(
 @sampling.command()
 @sharing(_sampling, "make")
 def bfs(
-    folder: Source,
+    folder: Folder,
     out: Out,
     nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes to reach.")],
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many random nodes to start from.")] = 3,
@@ -200,7 +200,7 @@ def bfs(
 @sampling.command()
 @sharing(_sampling, "make")
 def followed(
-    folder: Source,
+    folder: Folder,
     out: Out,
     nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes, or a few more.")],
     *,
@@ -220,7 +220,7 @@ def followed(
 @sampling.command()
 @sharing(_sampling, "make")
 def universe(
-    folder: Source,
+    folder: Folder,
     out: Out,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many random seed journals.")],
     publishers: Annotated[
@@ -243,7 +243,7 @@ def universe(
 @sampling.command()
 @sharing(_sampling, "make")
 def neighbourhood(
-    folder: Source,
+    folder: Folder,
     out: Out,
     nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many nodes.")],
     *,
@@ -263,7 +263,7 @@ def neighbourhood(
 @sampling.command()
 @sharing(_sampling, "make")
 def topics(
-    folder: Source,
+    folder: Folder,
     out: Out,
     topics: Annotated[int, typer.Option(min=1, metavar="N", help="How many random topics.")],
     *,
@@ -283,7 +283,7 @@ def topics(
 @sampling.command()
 @sharing(_sampling, "make")
 def churn(
-    folder: Source,
+    folder: Folder,
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of an imported churn trace.")],
     out: Out,
     seconds: Annotated[

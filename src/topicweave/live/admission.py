@@ -16,24 +16,24 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-Place = TypeVar("Place", bound=Hashable)
+Caller = TypeVar("Caller", bound=Hashable)
 
 
-class HalfOpen(Generic[Place]):
+class HalfOpen(Generic[Caller]):
     """Connections that are nobody's yet, by the address they come from."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._from: dict[Place, str] = {}
+        self._from: dict[Caller, str] = {}
         self._crowds: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._from)
 
-    def __contains__(self, place: Place) -> bool:
+    def __contains__(self, place: Caller) -> bool:
         return place in self._from
 
-    def add(self, place: Place, address: str) -> Place | None:
+    def add(self, place: Caller, address: str) -> Caller | None:
         """Who must go to make room."""
         goes = self._eldest() if len(self._from) >= self.most else None
         if goes is not None:
@@ -42,14 +42,14 @@ class HalfOpen(Generic[Place]):
         self._crowds[address] += 1
         return goes
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: Caller) -> None:
         address = self._from.pop(place, None)
         if address is not None:
             self._crowds[address] -= 1
             if not self._crowds[address]:
                 del self._crowds[address]
 
-    def _eldest(self) -> Place | None:
+    def _eldest(self) -> Caller | None:
         if not self._from:
             return None
         crowd = max(self._crowds.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicweave.blocks.growing_ids import Place, inside
+from topicweave.blocks.growing_ids import RingPlace, inside
 from topicweave.blocks.ring.messages import Contact
 from topicweave.blocks.ring.near import Nearest
 from topicweave.blocks.ring.signs import SignsOfLife
@@ -15,13 +15,13 @@ positions = st.integers(1, 255).map(lambda byte: bytes([byte]))
 places = st.tuples(positions, st.integers(0, 40))
 
 
-def clockwise_from(start: Place, among: list[Place]) -> list[Place]:
+def clockwise_from(start: RingPlace, among: list[RingPlace]) -> list[RingPlace]:
     return sorted(among, key=lambda place: (place < start, place))
 
 
 @given(places, st.sets(places, max_size=8), st.sets(places, max_size=4), places, places)
 def test_the_table_by_brute_force(
-    own: Place, links: set[Place], fans: set[Place], point: Place, other: Place
+    own: RingPlace, links: set[RingPlace], fans: set[RingPlace], point: RingPlace, other: RingPlace
 ) -> None:
     table = RingTable()
     assert table.replace(own, links, fans)

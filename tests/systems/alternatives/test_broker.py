@@ -39,6 +39,25 @@ def test_everybody_is_linked_to_the_lowest_and_gets_what_it_wants(membership: st
     assert got == expected
 
 
+def test_a_client_stays_with_its_broker_when_its_view_forgets_it() -> None:
+    """Views of 20 of 120 nodes name others all the time."""
+    workload = generate(120, 10, "uniform", min_size=3, max_size=3, seed=1)
+    simulation = settle("broker", workload, until=100.0, membership="gossip:20")
+    before = [broker_of(simulation, index) for index in range(120)]
+    hub = simulation.hosts[lowest(workload)].name
+    for until in range(105, 145, 5):
+        simulation.run(float(until))
+        after = [broker_of(simulation, index) for index in range(120)]
+        rises = [
+            (one, other)
+            for one, other in zip(before, after, strict=True)
+            if one is not None and (other is None or other > one)
+        ]
+        assert rises == []
+        before = after
+    assert before.count(hub) == 119
+
+
 def test_events_take_two_hops_and_only_the_broker_gets_what_it_does_not_want() -> None:
     telemetry = MemoryTelemetry("test", {}, {})
     simulation = Simulation(WORKLOAD, BROKER, seed=1, telemetry=telemetry)

@@ -81,6 +81,28 @@ def test_lookups_end_at_the_same_node_though_nobody_knows_everybody(seed: int) -
         assert {end_of_lookup(nodes, start, point) for start in nodes} == {root}
 
 
+def routes(nodes: dict[NodeId, ScribeNode]) -> set[tuple[NodeId, NodeId]]:
+    return {
+        (name, link.peer) for name, node in nodes.items() for link in node.links() if link.kind == "route"
+    }
+
+
+def test_tables_do_not_follow_views_that_forget_living_nodes() -> None:
+    """Views of 40 of 200 nodes name others all the time. Those who are gone lose their places all the same."""
+    simulation, _, _ = network(200, membership=Membership.parse("gossip:40"))
+    simulation.run(80.0)
+    before = routes(nodes_of(simulation))
+    simulation.run(110.0)
+    after = routes(nodes_of(simulation))
+    assert len(before ^ after) <= 0.02 * len(after)
+    gone = {simulation.hosts[index].name for index in range(1, 200, 10)}
+    assert any(peer in gone for _, peer in after)
+    for index in range(1, 200, 10):
+        simulation.stop(index, orderly=False)
+    simulation.run(250.0)
+    assert {peer for _, peer in routes(nodes_of(simulation))} & gone == set()
+
+
 @pytest.mark.parametrize("membership", ["gossip", "directory"])
 def test_a_crashed_root_is_replaced_long_before_gossip_forgets_it(membership: str) -> None:
     workload = Workload.from_lists({f"n{n:03d}": ["feed"] if n % 4 == 0 else [] for n in range(60)})

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from topicweave.blocks.growing_ids import Place, Position, is_position
+from topicweave.blocks.growing_ids import Position, RingPlace, is_position
 from topicweave.model.ids import RING_SIZE, NodeId
 from topicweave.port import Message
 
@@ -23,7 +23,7 @@ class Contact(msgspec.Struct, frozen=True, array_like=True):
     stamp: int
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RingPlace:
         return self.position, self.id
 
     def believable(self, most_bytes: int) -> bool:

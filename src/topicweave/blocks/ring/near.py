@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicweave.blocks.growing_ids import Place, inside
+from topicweave.blocks.growing_ids import RingPlace, inside
 from topicweave.blocks.ring.messages import Contact
 from topicweave.model.ids import NodeId
 
@@ -27,7 +27,7 @@ class Nearest:
         self.predecessor: Contact | None = None
         # The stamp of the last move, and until when to know it.
         self.moved: dict[NodeId, tuple[int, float]] = {}
-        self._outermost: tuple[Place, Place] | None = None
+        self._outermost: tuple[RingPlace, RingPlace] | None = None
 
     def __contains__(self, peer: NodeId) -> bool:
         return peer in self.contacts
@@ -38,7 +38,7 @@ class Nearest:
     def __len__(self) -> int:
         return len(self.contacts)
 
-    def following(self, here: Place) -> list[Contact]:
+    def following(self, here: RingPlace) -> list[Contact]:
         """The nodes known next to a place clockwise, nearest first."""
         return self._clockwise(here)[: self._sides]
 
@@ -64,7 +64,7 @@ class Nearest:
         """Whether a stranger belongs to the near ones: it lies between the outermost of them on our side."""
         return self._outermost is None or inside(contact.place, *self._outermost)
 
-    def trim(self, here: Place) -> list[NodeId]:
+    def trim(self, here: RingPlace) -> list[NodeId]:
         """Keep the nearest on either side; returns who was dropped."""
         ordered, sides = self._clockwise(here), self._sides
         dropped = [contact.id for contact in ordered[sides:-sides]] if len(ordered) > 2 * sides else []
@@ -80,5 +80,5 @@ class Nearest:
         for peer in [peer for peer, (_, until) in self.moved.items() if until <= now]:
             del self.moved[peer]
 
-    def _clockwise(self, here: Place) -> list[Contact]:
+    def _clockwise(self, here: RingPlace) -> list[Contact]:
         return sorted(self.contacts.values(), key=lambda contact: (contact.place < here, contact.place))

@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
-from topicweave.blocks.growing_ids import MAX_BYTES, Place, Position
+from topicweave.blocks.growing_ids import MAX_BYTES, Position, RingPlace
 from topicweave.blocks.ring.conversation import Conversation
 from topicweave.blocks.ring.fingers import Fingers
 from topicweave.blocks.ring.introductions import Introductions
@@ -95,7 +95,7 @@ class Ring:
     # What a node asks.
 
     @property
-    def here(self) -> Place:
+    def here(self) -> RingPlace:
         assert self.own is not None
         return self.own.place
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
-from topicweave.blocks.growing_ids import Place
+from topicweave.blocks.growing_ids import RingPlace
 from topicweave.model.ids import NodeId
 
 
@@ -26,11 +26,11 @@ class RingTable:
     """
 
     def __init__(self) -> None:
-        self.places: list[Place] = []
-        self.neighbours: list[Place] = []
+        self.places: list[RingPlace] = []
+        self.neighbours: list[RingPlace] = []
         """All links, in whichever direction, without the node itself: where random walks go."""
 
-    def replace(self, own: Place, links: Iterable[Place], fans: Iterable[Place]) -> bool:
+    def replace(self, own: RingPlace, links: Iterable[RingPlace], fans: Iterable[RingPlace]) -> bool:
         """Fans are no part of the table, but neighbours; returns whether the table changed."""
         chosen = set(links)
         self.neighbours = sorted(chosen.union(fans))
@@ -42,26 +42,26 @@ class RingTable:
     def __len__(self) -> int:
         return len(self.places)
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[RingPlace]:
         return iter(self.places)
 
-    def next_hop(self, point: Place) -> NodeId:
+    def next_hop(self, point: RingPlace) -> NodeId:
         """Where a message for a point goes; the node itself if it owns it."""
         return self.places[bisect_right(self.places, point) - 1][1]
 
-    def hop_and_end(self, point: Place) -> tuple[Place, Place]:
+    def hop_and_end(self, point: RingPlace) -> tuple[RingPlace, RingPlace]:
         """The next hop's place, and where the arc ends that goes to it."""
         index = bisect_right(self.places, point) - 1
         return self.places[index], self.places[(index + 1) % len(self.places)]
 
-    def end_of(self, place: Place) -> Place | None:
+    def end_of(self, place: RingPlace) -> RingPlace | None:
         """Where the arc ends that goes to a place of the table; None if it is not there."""
         index = bisect_left(self.places, place)
         if index < len(self.places) and self.places[index] == place:
             return self.places[(index + 1) % len(self.places)]
         return None
 
-    def neighbours_between(self, start: Place, end: Place) -> tuple[int, int]:
+    def neighbours_between(self, start: RingPlace, end: RingPlace) -> tuple[int, int]:
         """(first, count): the neighbours on the arc [start, end) are so many from `neighbours[first]` on,
         round the end.
         """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from topicweave.blocks.growing_ids import Place
+from topicweave.blocks.growing_ids import RingPlace
 from topicweave.blocks.topic_trees.messages import TreeAttached, TreeEnds, TreeStill, mark_of
 from topicweave.model.ids import NodeId, TopicId
 
@@ -20,7 +20,7 @@ class Parents:
 
     def __init__(self) -> None:
         self.of: dict[TopicId, NodeId] = {}
-        self.end: dict[TopicId, Place] = {}
+        self.end: dict[TopicId, RingPlace] = {}
         self.heard: dict[NodeId, float] = {}
         """When a parent was last heard of."""
         self.ends_heard: dict[NodeId, TreeEnds] = {}
@@ -51,7 +51,7 @@ class Parents:
         self._pings.pop(parent, None)
         self.stay(topic, parent)
 
-    def set_end(self, topic: TopicId, end: Place) -> bool:
+    def set_end(self, topic: TopicId, end: RingPlace) -> bool:
         """Whether that is another one."""
         if self.end.get(topic) == end:
             return False
@@ -231,7 +231,7 @@ class Children:
         told = set(ping.topics)
         return [topic for topic in self._topics.get(child, ()) if topic not in told]
 
-    def mark(self, child: NodeId, version: int, end: Callable[[TopicId], Place | None]) -> int:
+    def mark(self, child: NodeId, version: int, end: Callable[[TopicId], RingPlace | None]) -> int:
         """What a child's `TreeStill` should say; worked out again when the version is another one."""
         kept = self._marks.get(child)
         if kept is None or kept[0] != version:

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import msgspec
 
-from topicweave.blocks.growing_ids import Place
+from topicweave.blocks.growing_ids import RingPlace
 from topicweave.blocks.ring.messages import Contact
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Message
@@ -29,7 +29,7 @@ class TreeGraft(Message, frozen=True, array_like=True, tag="multicast-graft"):
     """You are my child in these trees, with these ends, on the way to the subscriber."""
 
     topics: tuple[TopicId, ...]
-    ends: tuple[Place, ...]
+    ends: tuple[RingPlace, ...]
     subscriber: Contact
     hops: int
 
@@ -58,7 +58,7 @@ class TreeEnds(Message, frozen=True, array_like=True, tag="tree-ends"):
     """I am, and these are your arcs' ends (the answer to it)."""
 
     topics: tuple[TopicId, ...]
-    ends: tuple[Place, ...]
+    ends: tuple[RingPlace, ...]
 
 
 class TreeMisplaced(Message, frozen=True, array_like=True, tag="tree-misplaced"):
@@ -73,7 +73,7 @@ class TreeLeft(Message, frozen=True, array_like=True, tag="tree-left"):
     topics: tuple[TopicId, ...]
 
 
-def mark_of(topics: Iterable[TopicId], end: Callable[[TopicId], Place | None]) -> int:
+def mark_of(topics: Iterable[TopicId], end: Callable[[TopicId], RingPlace | None]) -> int:
     """What `TreeStill` says of some trees: the same at both ends of an edge as long as both know the same."""
     return crc32(msgspec.msgpack.encode([(topic, end(topic)) for topic in sorted(topics)]))
 

@@ -40,7 +40,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
-from topicweave.blocks.growing_ids import Place, inside, is_position
+from topicweave.blocks.growing_ids import RingPlace, inside, is_position
 from topicweave.blocks.harmonic_links import as_point
 from topicweave.blocks.ring.messages import Contact
 from topicweave.blocks.ring.ring import Ring
@@ -302,7 +302,7 @@ class TopicTrees:
         if here:
             self._descend(here, subscriber, 0)
 
-    def _covers(self, topic: TopicId, place: Place) -> bool:
+    def _covers(self, topic: TopicId, place: RingPlace) -> bool:
         """Whether this node is on the route from the topic's home to a place (rule 1)."""
         if topic in self._roots:
             return True
@@ -402,7 +402,7 @@ class TopicTrees:
         if self._parents.topics(sender):
             self._world.send(sender, self._parents.ping(sender))
 
-    def _arc_to(self, child: NodeId) -> tuple[Place, Place] | None:
+    def _arc_to(self, child: NodeId) -> tuple[RingPlace, RingPlace] | None:
         """A child's place, and where the arc ends that goes to it; None if the table does not hold it."""
         contact = self._ring.contact(child)
         if contact is None:
@@ -411,7 +411,7 @@ class TopicTrees:
         end = self._ring.table.end_of(place)
         return (place, end) if end is not None else None
 
-    def _end_for(self, topic: TopicId, arc: tuple[Place, Place] | None) -> Place | None:
+    def _end_for(self, topic: TopicId, arc: tuple[RingPlace, RingPlace] | None) -> RingPlace | None:
         """The end of a child's arc in the tree of a topic; None if no route leads to it from here."""
         if arc is None:
             return None
@@ -461,7 +461,7 @@ class TopicTrees:
     def _check(self, topics: Iterable[TopicId]) -> None:
         """Tell those children that no route leads to from here any more."""
         gone: dict[NodeId, list[TopicId]] = {}
-        arcs: dict[NodeId, tuple[Place, Place] | None] = {}
+        arcs: dict[NodeId, tuple[RingPlace, RingPlace] | None] = {}
         for topic in topics:
             for child in self._children.of.get(topic, ()):
                 if child not in arcs:
@@ -554,5 +554,5 @@ def _believable(topics: tuple[TopicId, ...]) -> list[TopicId]:
     return [topic for topic in dict.fromkeys(topics[:MOST_TOPICS]) if 0 <= topic < RING_SIZE]
 
 
-def _is_place(place: Place) -> bool:
+def _is_place(place: RingPlace) -> bool:
     return is_position(place[0]) and 0 <= place[1] < RING_SIZE

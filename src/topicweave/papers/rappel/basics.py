@@ -16,7 +16,7 @@ from topicweave.blocks.vivaldi import Vivaldi, place, relative_errors
 from topicweave.data.as_network import spread_out
 from topicweave.data.networks import NetworkSpec, measured_slices
 from topicweave.model.arrays import IndexArray
-from topicweave.papers.rappel.workloads import LANDMARKS, Source, data_set_of, subscriptions_of
+from topicweave.papers.rappel.workloads import LANDMARKS, FeedGraph, data_set_of, subscriptions_of
 from topicweave.runs.run import Result
 
 PERCENTILES = (5, 25, 50, 75, 95)
@@ -25,7 +25,7 @@ PERCENTILES = (5, 25, 50, 75, 95)
 class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality", forbid_unknown_fields=True):
     """Fig. 1: how much of a user's subscriptions the best few others cover, chosen greedily."""
 
-    source: Source
+    source: FeedGraph
     users: int = 1000
     most_friends: int = 10
     least_feeds: int = 5
@@ -36,27 +36,34 @@ class InterestLocality(msgspec.Struct, frozen=True, tag="interest-locality", for
         return (data_set_of(self.source),)
 
     def run(self) -> Result:
-        workload = subscriptions_of(self.source)
-        followers = [workload.subscribers(feed) for feed in range(workload.topics)]
-        counts = np.diff(workload.offsets)
-        eligible = np.flatnonzero(counts >= self.least_feeds).tolist()
-        rng = random.Random(f"locality/{self.source}/{self.seed}")
-        chosen = rng.sample(eligible, min(self.users, len(eligible)))
-        covered = np.array(
-            [self.cover(one, workload.interests(one), followers, workload.nodes) for one in chosen]
-        )
-        shares = covered / counts[chosen][:, None]
-        many = counts[chosen] > np.median(counts[chosen])
+        feeds, covered = self.coverings()
+        shares = covered / feeds[:, None]
+        many = feeds > np.median(feeds)
         return {
-            "users": len(chosen),
-            "feeds_median": float(np.median(counts[chosen])),
+            "users": len(feeds),
+            "feeds_median": float(np.median(feeds)),
             "complete": [float(np.mean(shares[:, friends] == 1.0)) for friends in range(self.most_friends)],
             "covered_mean": [float(np.mean(shares[:, friends])) for friends in range(self.most_friends)],
             "six_few_feeds": float(np.mean(shares[~many, 5])),
             "six_many_feeds": float(np.mean(shares[many, 5])) if many.any() else float("nan"),
         }
 
-    def cover(self, user: int, feeds: IndexArray, followers: list[IndexArray], users: int) -> list[int]:
+    def coverings(self, among: float = 1.0) -> tuple[IndexArray, IndexArray]:
+        """For users drawn at random: their feeds, and how many of these the first 1, 2, … friends cover. Friends
+        are chosen among a random share of all users.
+        """
+        workload = subscriptions_of(self.source)
+        friends = np.random.default_rng(self.seed).random(workload.nodes) < among
+        followers = [workload.subscribers(feed) for feed in range(workload.topics)]
+        followers = [some[friends[some]] for some in followers]
+        counts = np.diff(workload.offsets)
+        eligible = np.flatnonzero(counts >= self.least_feeds).tolist()
+        rng = random.Random(f"locality/{self.source}/{self.seed}")
+        chosen = rng.sample(eligible, min(self.users, len(eligible)))
+        covered = [self._cover(one, workload.interests(one), followers, workload.nodes) for one in chosen]
+        return counts[chosen], np.array(covered)
+
+    def _cover(self, user: int, feeds: IndexArray, followers: list[IndexArray], users: int) -> list[int]:
         """How many feeds are covered by the first 1, 2, … friends."""
         open_ = list(feeds)
         total, counts = 0, []

@@ -16,10 +16,10 @@ from topicweave.data.networks import NetworkSpec
 from topicweave.papers.rappel.feeds import ContinuousChurn, Feeds
 from topicweave.papers.rappel.workloads import (
     CommunityFeeds,
+    FeedGraph,
     FeedSample,
     FeedsWorkload,
     SingleFeed,
-    Source,
 )
 from topicweave.papers.study import Row, Scale
 from topicweave.runs.run import Result
@@ -27,7 +27,7 @@ from topicweave.runs.run import Result
 T = TypeVar("T")
 
 HOUR = 3600.0
-SOURCES: tuple[Source, ...] = ("livejournal", "twitter", "github")
+SOURCES: tuple[FeedGraph, ...] = ("livejournal", "twitter", "github")
 
 
 def sized(scale: Scale, smoke: T, tenth: T, paper: T) -> T:

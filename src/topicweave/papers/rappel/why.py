@@ -6,7 +6,6 @@ networks of a tenth of the paper's size, with one thing changed at a time.
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import msgspec
@@ -15,7 +14,7 @@ import numpy as np
 from topicweave.papers.rappel.basics import InterestLocality
 from topicweave.papers.rappel.feeds import ContinuousChurn, Feeds
 from topicweave.papers.rappel.settings import HOUR, main_source, model, multi, multi_scribe, sized
-from topicweave.papers.rappel.workloads import SingleFeed, Source, data_set_of, subscriptions_of
+from topicweave.papers.rappel.workloads import FeedGraph, SingleFeed, data_set_of
 from topicweave.papers.study import Plan, Results, Row, Scale, reported
 from topicweave.runs.run import Result, Run
 
@@ -33,7 +32,7 @@ UP = 0.6
 class LocalityWithin(msgspec.Struct, frozen=True, tag="locality-within", forbid_unknown_fields=True):
     """Figure 1 if friends are chosen among a random share of the users; the users covered are the same."""
 
-    source: Source
+    source: FeedGraph
     share: float
     users: int = 1000
     least_feeds: int = 5
@@ -44,19 +43,9 @@ class LocalityWithin(msgspec.Struct, frozen=True, tag="locality-within", forbid_
         return (data_set_of(self.source),)
 
     def run(self) -> Result:
-        workload = subscriptions_of(self.source)
-        among = np.random.default_rng(self.seed).random(workload.nodes) < self.share
-        followers = [workload.subscribers(feed) for feed in range(workload.topics)]
-        followers = [some[among[some]] for some in followers]
-        counts = np.diff(workload.offsets)
-        eligible = np.flatnonzero(counts >= self.least_feeds).tolist()
-        rng = random.Random(f"locality/{self.source}/{self.seed}")
-        chosen = rng.sample(eligible, min(self.users, len(eligible)))
-        locality = InterestLocality(self.source, most_friends=SIX + 1)
-        covered = [
-            locality.cover(one, workload.interests(one), followers, workload.nodes)[SIX] for one in chosen
-        ]
-        return {"feeds": counts[chosen].tolist(), "covered": covered}
+        locality = InterestLocality(self.source, self.users, SIX + 1, self.least_feeds, self.seed)
+        feeds, covered = locality.coverings(self.share)
+        return {"feeds": feeds.tolist(), "covered": covered[:, SIX].tolist()}
 
 
 def why(scale: Scale, seed: int) -> Plan:

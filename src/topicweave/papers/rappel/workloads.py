@@ -15,7 +15,7 @@ from topicweave.data.reading import real_workload
 from topicweave.data.sampling import subscribers_of_popular
 from topicweave.model.workload import Workload
 
-Source = Literal["livejournal", "twitter", "github"]
+FeedGraph = Literal["livejournal", "twitter", "github"]
 
 LANDMARKS = 18
 
@@ -67,7 +67,7 @@ class FeedSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="f
     Of Twitter there are only the followers of a hundred users, so all of these are feeds and the subscribers are drawn.
     """
 
-    source: Source
+    source: FeedGraph
     subscribers: int = 5582
     feeds: int = 100
     seed: int = 0
@@ -126,12 +126,12 @@ class CommunityFeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
         return feeds_workload(lists, self.feeds)
 
 
-def subscriptions_of(source: Source) -> Workload:
+def subscriptions_of(source: FeedGraph) -> Workload:
     """Who subscribes to what; of Twitter, who follows one of a hundred users."""
     return real_workload(data_set_of(source))
 
 
-def data_set_of(source: Source) -> str:
+def data_set_of(source: FeedGraph) -> str:
     return {"twitter": "twitter-followers"}.get(source, source)
 
 

@@ -39,7 +39,7 @@ SETTLE_OPT = 30.0
 
 WINDOW = 4.0
 """Seconds over which events are published, by messages."""
-Level = Literal["messages", "cycles"]
+Way = Literal["messages", "cycles"]
 """How static settings of Vitis and RVR run: nodes in the simulator, or all nodes as arrays, cycle by cycle
 (`topicweave.bulk.vitis.engine`), as they do unless said otherwise; `vitis/levels` compares the two. OPT and
 churn run by messages.
@@ -71,7 +71,7 @@ def static(
     workload: CorrelatedLists | FollowersSample | FollowersLike,
     *,
     events: int | None = None,
-    level: Level = "cycles",
+    level: Way = "cycles",
     settle: float | None = None,
     watch_every: float | None = None,
     membership: str = "full",

@@ -14,7 +14,7 @@ from topicweave.papers.vitis.settings import (
     PATTERNS,
     READINGS,
     TABLE,
-    Level,
+    Way,
     at_level,
     everything,
     less,
@@ -283,7 +283,7 @@ COMPARED = (
 def levels(scale: Scale, seed: int) -> Plan:
     """The same workloads by messages in the simulator, and cycle by cycle."""
     settings = [("vitis", pattern) for pattern in PATTERNS] + [("rvr", "random")]
-    ways: tuple[Level, ...] = ("messages", "cycles")
+    ways: tuple[Way, ...] = ("messages", "cycles")
     points = [(nodes, system, pattern) for nodes in SIZES[scale] for system, pattern in settings]
     runs = {
         (level, nodes, system, pattern): static(

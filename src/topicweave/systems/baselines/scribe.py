@@ -55,6 +55,12 @@ each choose another peer of several equally near ones: paths that would meet do 
 """
 
 
+KEPT = 60.0
+"""Seconds for which a measured peer keeps its place after the view named it, or it spoke. A bounded view forgets nodes
+that live; a table that followed it would change all the time, and trees with it.
+"""
+
+
 class ScribeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds."""
 
@@ -168,6 +174,7 @@ class ScribeNode(ViewNode):
         self._leaves = LeafSet(world, node_id, parameters.leaves, self._ask_for_life)
         self._places: dict[tuple[int, int], list[NodeId]] = {}
         self._seconds: dict[NodeId, float] = {}
+        self._alive: dict[NodeId, float] = {}  # of measured peers: when the view named them, or they spoke
         self._measurements: dict[NodeId, int] = {}  # that are still to be made
         self._asked: dict[int, tuple[NodeId, float]] = {}
         self._number = 0
@@ -206,6 +213,8 @@ class ScribeNode(ViewNode):
     def receive(self, sender: NodeId, message: Message) -> None:
         self._detector.heard(sender)
         self._leaves.heard(sender)
+        if sender in self._alive:
+            self._alive[sender] = self.world.now
         super().receive(sender, message)
         if self._leaves.changed:
             self._learn()
@@ -236,6 +245,7 @@ class ScribeNode(ViewNode):
         self._leaves.lost(peer)
         self._detector.unwatch(peer)
         self._seconds.pop(peer, None)
+        self._alive.pop(peer, None)
         self._measurements.pop(peer, None)
         self._learn()
         self.relays.lost(peer)
@@ -277,6 +287,7 @@ class ScribeNode(ViewNode):
 
     def _look(self, key: TimerKey) -> None:
         self.world.set_timer(key, self.parameters.look_every)
+        self._ask_the_forgotten()
         self._learn()
         self._measure()
         watched = {*self._leaves.neighbours(), *self.relays.parents()}
@@ -300,6 +311,15 @@ class ScribeNode(ViewNode):
     def _ask_for_life(self, peer: NodeId) -> None:
         self.world.send(peer, Measure(0))
 
+    def _ask_the_forgotten(self) -> None:
+        """For a sign of life: measured peers that nobody has named for long. Who gives none loses its place."""
+        now = self.world.now
+        for peer, when in self._alive.items():
+            if now - when >= KEPT:
+                self._looked_at = -1
+            elif 2.0 * (now - when) >= KEPT:
+                self._ask_for_life(peer)
+
     def _learn(self) -> None:
         """Leaf set and table of those known now; peers never measured are."""
         if self.view.version == self._looked_at and not self._leaves.changed:
@@ -310,14 +330,23 @@ class ScribeNode(ViewNode):
         self._places = {}
         if self._leaves.everybody:
             return
-        self._fill(np.array(known, dtype=np.uint64))
+        self._fill(np.array(sorted({*known, *self._kept(known)}), dtype=np.uint64))
         chosen = {peer for peers in self._places.values() for peer in peers}
         self._seconds = {peer: seconds for peer, seconds in self._seconds.items() if peer in chosen}
+        self._alive = {peer: when for peer, when in self._alive.items() if peer in self._seconds}
         self._asked = {number: asked for number, asked in self._asked.items() if asked[0] in chosen}
         self._measurements = {
             peer: self._measurements.get(peer, 0 if peer in self._seconds else MEASUREMENTS)
             for peer in sorted(chosen)
         }
+
+    def _kept(self, known: Iterable[NodeId]) -> list[NodeId]:
+        """Measured peers that are known now, or were not long ago."""
+        now = self.world.now
+        for peer in known:
+            if peer in self._alive:
+                self._alive[peer] = now
+        return [peer for peer, when in self._alive.items() if now - when < KEPT]
 
     def _measure(self) -> None:
         """Ask everybody who has not been measured often enough how far away it is."""
@@ -359,6 +388,8 @@ class ScribeNode(ViewNode):
         peer, sent = self._asked.pop(message.number, (None, 0.0))
         if peer == sender:
             seconds = self.world.now - sent
+            if self.view.forgets:
+                self._alive[sender] = self.world.now
             if seconds < self._seconds.get(sender, float("inf")):
                 self._seconds[sender] = seconds
                 self._router = None

@@ -2,7 +2,7 @@
 
 Rules kept
 ----------
-1. The broker is the node with the lowest identifier that one's view knows. All views that know the same
+1. The broker is the node with the lowest identifier that one's view has named. All views that know the same
    choose the same one, without a vote; when it falls silent, the next lowest takes its place.
 2. Views may differ for a while. So whoever is asked to be a broker is one, and attaches in turn to the lowest
    node that *it* knows, asking for all that its clients want. Everybody attaches to somebody lower than
@@ -157,9 +157,12 @@ class BrokerNode(ViewNode):
         self._choose()
 
     def _choose(self) -> None:
-        """Ask the lowest node to be our broker, if it is not yet; again, if it has not answered."""
+        """Ask the lowest node to be our broker, if ours is not as low; again, if it has not answered.
+
+        A bounded view forgets nodes that live: our broker counts though the view does not name it.
+        """
         lowest = self._lowest()
-        if lowest is None or lowest == self.broker:
+        if lowest is None or (self.broker is not None and self.broker <= lowest):
             self._drop_candidate()
             return
         if lowest != self._candidate:
