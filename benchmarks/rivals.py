@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.fronts import MODELS, Row
 from topicweave.choose import compare
@@ -91,13 +92,13 @@ def subscriptions(name: str, nodes: int) -> Workload | Path | None:
 def measured(name: str, condition: str, nodes: int, system: str) -> Row | None:
     """One run; None if it needs a file that is not there."""
     given = subscriptions(name, nodes)
-    options = dict(CONDITIONS[condition])
+    options: dict[str, Any] = dict(CONDITIONS[condition])
     if "latency" in options:
         options["latency"] = str(data_file(options["latency"]) or "")
     if given is None or "" in options.values():
         return None
     if name in FILES:
-        options |= {"nodes": nodes}  # type: ignore[dict-item]
+        options["nodes"] = nodes
     found = compare(
         given,
         systems=[system],
@@ -106,7 +107,7 @@ def measured(name: str, condition: str, nodes: int, system: str) -> Row | None:
         out=OUT / f"{name}-{nodes}-{condition}",
         runs=OUT / "runs",
         workers=1,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     entry = found.entries[0]
     figures = {measure: f"{entry.measure(measure):.4g}" for measure in MEASURES}

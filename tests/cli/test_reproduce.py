@@ -52,6 +52,10 @@ def test_results_are_kept_as_data_and_continued(tmp_path: Path, monkeypatch: pyt
     again = call(*words, "--workers", 1, "--runs", tmp_path / "elsewhere")
     assert json.loads(again.stdout)["failures"] == {}
     assert kept.read_text() == lines
+    anew = call(*words, "--again", "--workers", 1, "--runs", tmp_path / "elsewhere")
+    assert "this was run already" in json.loads(anew.stdout)["failures"][STUDY]
+    assert kept.read_text() == lines, "what failed costs no result"
+    assert call(*words, "--again", "--finished").exit_code == 2
     kept.write_text(re.sub(CODE, ",other code..,", lines))
     again = call(*words, "--workers", 1, "--runs", tmp_path / "elsewhere")
     assert "this was run already" in json.loads(again.stdout)["failures"][STUDY]

@@ -46,6 +46,14 @@ Small = Annotated[
     ),
 ]
 
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Also run what is known already: for a study that asks for other rows, or other runs, than it did.",
+    ),
+]
+
 
 def reproduce(
     papers: Papers = None,
@@ -63,6 +71,7 @@ def reproduce(
         bool, typer.Option("--finished", help="Run nothing: judge what earlier runs have finished.")
     ] = False,
     check: Small = False,
+    again: Again = False,
     runs: Runs = None,
     workers: Workers = None,
     master: Elsewhere = None,
@@ -100,10 +109,13 @@ def reproduce(
     from topicweave.papers.catalogue import choose_papers
     from topicweave.papers.reproducing import Reproduction, results_folder
     from topicweave.papers.results import read_results
+    from topicweave.papers.smoke import folder_of
     from topicweave.report.files import make_folder
     from topicweave.runs.store import beside
 
     finished = finished or check
+    if again and finished:
+        raise BadInput("--again runs studies, --finished and --check run none: leave one out")
     at = scale or ("paper" if finished else "smoke")
     if check and at != "paper":
         raise BadInput("--check is of results at paper scale; leave out --scale")
@@ -114,17 +126,18 @@ def reproduce(
         runs or beside(out),
         (workers, master, conf, verbose),
     )
-    again = Reproduction.of(chosen, at, range(seed, seed + seeds), read_results(folder))
-    numbers, lost = _numbers(again, finished, folder, store, how)
+    studies = Reproduction.of(chosen, at, range(seed, seed + seeds), [] if again else read_results(folder))
+    numbers, lost = _numbers(studies, finished, folder, store, how)
     if at == "paper" and not finished:
-        lost |= _beside(again, lost, folder, store, how)
+        earlier = [] if again else read_results(folder_of(folder))
+        lost |= _beside(studies, lost, earlier, folder, store, how)
     if check:
-        _check(again, numbers, folder, store, how)
-    _judge(again, numbers, lost, folder, out, as_json=format == "json")
+        _check(studies, numbers, folder, store, how)
+    _judge(studies, numbers, lost, folder, out, as_json=format == "json")
 
 
 def _judge(
-    again: Reproduction,
+    studies: Reproduction,
     numbers: Sequence[Number],
     lost: Mapping[str, str],
     folder: Path,
@@ -139,51 +152,55 @@ def _judge(
     from topicweave.report.files import json_text, write_whole
 
     checks = read_checks(folder)
-    boards = scoreboard(numbers, again.papers(), again.scale)
-    other = of_other_code(again, numbers, checks)
-    told = {"scale": again.scale, "failures": lost, **to_json(boards), "of other code": other}
+    boards = scoreboard(numbers, studies.papers(), studies.scale)
+    other = of_other_code(studies, numbers, checks)
+    told = {"scale": studies.scale, "failures": lost, **to_json(boards), "of other code": other}
     write_whole(out / "scoreboard.json", json_text(told))
     write_whole(out / "scoreboard.md", markdown(boards, checks))
     if as_json:
         print_json(told)
         return
-    _show(boards, again.scale, lost, other)
+    _show(boards, studies.scale, lost, other)
     typer.echo(f"results: {folder}; scoreboard: {out / 'scoreboard.md'}")
 
 
 def _numbers(
-    again: Reproduction, finished: bool, folder: Path, store: Path, how: tuple[Any, ...]
+    studies: Reproduction, finished: bool, folder: Path, store: Path, how: tuple[Any, ...]
 ) -> tuple[list[Number], dict[str, str]]:
     """All results, continued by what is run here, and why some are missing."""
     from topicweave.papers.results import add_results
 
     failures: dict[Any, str] = {}
-    found = again.finished(store, of_all=finished)
+    found = studies.finished(store, of_all=finished)
     if not finished:
-        found |= _run(again.todo(), store, failures, how)
-    later, lost = again.numbers(found, failures, _today())
+        found |= _run(studies.todo(), store, failures, how)
+    later, lost = studies.numbers(found, failures, _today())
     numbers = add_results(folder, later)
     if finished:  # then what has numbers is judged on these, whatever code they are of
-        there = {number.study for number in numbers if number.scale == again.scale}
+        there = {number.study for number in numbers if number.scale == studies.scale}
         lost = {name: why for name, why in lost.items() if name not in there}
     return numbers, lost
 
 
 def _beside(
-    again: Reproduction, lost: Mapping[str, str], folder: Path, store: Path, how: tuple[Any, ...]
+    studies: Reproduction,
+    lost: Mapping[str, str],
+    earlier: Sequence[Number],
+    folder: Path,
+    store: Path,
+    how: tuple[Any, ...],
 ) -> dict[str, str]:
     """Keep what the same code gives at smoke scale; returns why it is missing for some."""
-    from topicweave.papers.results import read_results
     from topicweave.papers.smoke import folder_of
 
-    done = {part.study.name for part in again.parts} - lost.keys()
-    small = again.small(done, read_results(folder_of(folder)))
+    done = {part.study.name for part in studies.parts} - lost.keys()
+    small = studies.small(done, earlier)
     _, missing = _numbers(small, False, folder_of(folder), store, how)
     return {f"{name} at smoke scale": why for name, why in missing.items()}
 
 
 def _check(
-    again: Reproduction, numbers: Sequence[Number], folder: Path, store: Path, how: tuple[Any, ...]
+    studies: Reproduction, numbers: Sequence[Number], folder: Path, store: Path, how: tuple[Any, ...]
 ) -> None:
     """Run, small, what other code has finished, and keep how it compares."""
     from topicweave.papers.results import read_results
@@ -191,11 +208,13 @@ def _check(
 
     kept = read_results(folder_of(folder))
     there = {number.study for number in kept}
-    other = {name for names in of_other_code(again, numbers, {}).values() for name in names if name in there}
-    small = again.small(other, [])
+    other = {
+        name for names in of_other_code(studies, numbers, {}).values() for name in names if name in there
+    }
+    small = studies.small(other, [])
     failures: dict[Any, str] = {}
     here, lost = small.numbers(_run(small.todo(), store, failures, how), failures, _today())
-    add_checks(folder, check(again, numbers, kept, here, lost, _today()))
+    add_checks(folder, check(studies, numbers, kept, here, lost, _today()))
 
 
 def _today() -> str:

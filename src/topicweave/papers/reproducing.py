@@ -58,6 +58,9 @@ class Reproduction:
         seeds: Iterable[int],
         earlier: Sequence[Number],
     ) -> Reproduction:
+        """A study is known if earlier results are of its code: not of its plan, which may ask for other rows. Leave
+        its earlier results out then.
+        """
         known = {(number.batch, number.code) for number in earlier}
         seeds, parts = tuple(seeds), []
         for study in studies:
