@@ -10,21 +10,20 @@ What was run is kept in `out/fronts`, so that the same command goes on where it 
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks import kept
 from benchmarks.fronts_picture import Point, picture
 from benchmarks.fronts_sketch import sketch
+from benchmarks.kept import MEASURES, SYSTEMS_FOLDER, Row
 from topicweave.choose import compare
 from topicweave.model.workload import Workload
-from topicweave.workloads import generate
-from topicweave.workloads.catalogue import build
 
 ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "docs" / "systems" / "fronts.csv"
-PICTURES = ROOT / "docs" / "systems"
+TABLE = SYSTEMS_FOLDER / "fronts.csv"
+PICTURES = SYSTEMS_FOLDER
 OUT = ROOT / "out" / "fronts"
 NODES = 300
 SKETCH = "in one place"
@@ -70,62 +69,17 @@ SETTINGS: Mapping[str, Sequence[str]] = {
     "weave": ("", "hubs=1", "links=7", "links=12", "lean=0", "improve=false"),
 }
 """A ring per topic has no dial: what its nodes link to is given."""
-MEASURES = (
-    "degree_mean",
-    "degree_p95",
-    "degree_max",
-    "hops_mean",
-    "duplicates",
-    "noise",
-    "hit_ratio",
-    "latency_p95",
-    "control_messages",
-    "control_bytes",
-    "repair_time",
-    "settled_after",
-)
 HEADINGS = ("workload", "system", "setting", *MEASURES)
-Row = dict[str, str]
-
-
-MODELS: Mapping[str, tuple[str, Mapping[str, int]]] = {
-    "correlated": ("vitis-high", {"topics": 100, "size": 10, "buckets": 10}),
-    "multi-modal": ("magnet-multi-modal", {"topics": 100, "size": 10}),
-    "rare": ("rare", {}),
-}
-"""Of the catalogue. Whatever else is named is a popularity of topics: everybody wants 10 of 100, as in the demo."""
-
-
-def workload(name: str) -> Workload:
-    if name not in MODELS:
-        return generate(NODES, 100, name, min_size=10, max_size=10, seed=0)
-    model, sizes = MODELS[name]
-    return build(model, seed=0, nodes=NODES, **sizes)
-
-
-def read() -> list[Row]:
-    if not TABLE.exists():
-        return []
-    with TABLE.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def keep(new: Iterable[Row]) -> None:
-    """Put rows into the table, each in the place of the one of the same system and setting. Those of settings
-    that are not in `SETTINGS` go.
-    """
-    rows = {
-        (row["workload"], row["system"], row["setting"]): row
-        for row in (*read(), *new)
-        if row["system"] == SKETCH or row["setting"] in SETTINGS[row["system"]]
-    }
-    ordered = sorted(
-        rows.values(), key=lambda row: (row["workload"], row["system"], float(row["degree_mean"]))
+    """Rows of settings that are not in `SETTINGS` go."""
+    kept.keep(
+        *(TABLE, HEADINGS, new),
+        run_of=lambda row: (row["workload"], row["system"], row["setting"]),
+        order=lambda row: (row["workload"], row["system"], float(row["degree_mean"])),
+        stays=lambda row: row["system"] == SKETCH or row["setting"] in SETTINGS[row["system"]],
     )
-    with TABLE.open("w", newline="") as file:
-        writer = csv.DictWriter(file, HEADINGS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(ordered)
 
 
 def measured(name: str, subscriptions: Workload, system: str, setting: str) -> Row:
@@ -138,15 +92,14 @@ def measured(name: str, subscriptions: Workload, system: str, setting: str) -> R
         out=OUT / name,
         workers=1,
     )
-    entry = found.entries[0]
-    figures = {measure: f"{entry.measure(measure):.4g}" for measure in MEASURES}
-    return {"workload": name, "system": system, "setting": setting, **figures}
+    about = {"workload": name, "system": system, "setting": setting}
+    return about | kept.figures(found.entries[0], MEASURES)
 
 
 def run(names: Sequence[str], systems: Sequence[str], seconds: float) -> None:
     began = time.monotonic()
     for name in names:
-        subscriptions = workload(name)
+        subscriptions = kept.workload(name, NODES)
         keep(sketched(name, subscriptions))
         for system in systems:
             for setting in SETTINGS[system]:
@@ -170,7 +123,7 @@ def sketched(name: str, subscriptions: Workload) -> Iterator[Row]:
 
 def draw() -> None:
     """Two pictures for each workload that has enough systems."""
-    rows = read()
+    rows = kept.read(TABLE)
     for name in dict.fromkeys(row["workload"] for row in rows):
         own = [row for row in rows if row["workload"] == name]
         if len({row["system"] for row in own}) < FEWEST:

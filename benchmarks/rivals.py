@@ -1,33 +1,33 @@
-"""Weave and its rivals on every workload: calm, under churn, with measured latency. docs/systems/weave.md.
+"""Weave and its rivals on every workload: calm, under churn, with measured latency. docs/systems/weave-measured.md.
 
     python -m benchmarks.rivals [--workloads rss,twitter] [--systems weave,omen] [--nodes 300] [--minutes 60]
-    python -m benchmarks.rivals --show
+    python -m benchmarks.rivals --page
 
 One seed each. Finished runs are kept in `out/rivals`, so that the same command goes on where it was. The figures go to
-`docs/systems/rivals.csv`; `--show` prints the page's tables from there. Samples of public data and measured
-latency need the files of `TOPICWEAVE_DATASETS` (docs/workloads.md); what needs a file that is not there is left out.
+`docs/systems/rivals.csv`, and from there to the page. Samples of public data and measured latency need the files of
+`TOPICWEAVE_DATASETS` (docs/workloads.md); what needs a file that is not there is left out.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import math
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fronts import MODELS, Row
+from benchmarks import kept
+from benchmarks.kept import SYSTEMS_FOLDER, Row
 from topicweave.choose import compare
 from topicweave.model.workload import Workload
-from topicweave.workloads import generate
-from topicweave.workloads.catalogue import build
 
 ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "docs" / "systems" / "rivals.csv"
+TABLE = SYSTEMS_FOLDER / "rivals.csv"
+PAGE = SYSTEMS_FOLDER / "weave-measured.md"
 OUT = ROOT / "out" / "rivals"
 SYSTEMS = ("weave", "spidercast", "omen", "ring-per-topic")
 GENERATED = ("rss", "zipf1", "uniform", "correlated", "multi-modal", "rare")
@@ -47,21 +47,42 @@ CONDITIONS: Mapping[str, Mapping[str, str]] = {
     "churn": {"churn": "600/60"},
     "distance": {"latency": LATENCY},
 }
-MEASURES = (
-    "degree_mean",
-    "degree_p95",
-    "degree_max",
-    "hops_mean",
-    "duplicates",
-    "noise",
-    "hit_ratio",
-    "latency_p50",
-    "latency_p95",
-    "control_messages",
-    "control_bytes",
-    "repair_time",
-    "settled_after",
+MEASURES = (*kept.MEASURES, "latency_p50")
+TIMES = ("repair_time", "settled_after")
+COLUMNS = (
+    "| | system | links: mean, p95, most | hops | duplicates | latency: median, p95, ms "
+    "| control, msg/s, B/s | repair, s | settled, s | hit ratio | noise |",
+    "|---|---|---|---|---|---|---|---|---|---|---|",
 )
+ABOUT: Mapping[str, str] = {
+    "rss": "10 of 100 topics each, popular as feeds are: the demo's workload.",
+    "zipf1": "10 of 100 topics each, Zipf's law with exponent 1.",
+    "uniform": "10 of 100 topics each, all as popular.",
+    "correlated": "Vitis' model `vitis-high` with ten buckets, 10 of 100 topics each.",
+    "multi-modal": "Magnet's model `magnet-multi-modal`, 10 of 100 topics each.",
+    "rare": "Three of 20 popular topics each, and two that three nodes want.",
+    "epinions": "A sample of soc-Epinions1.txt.xz.",
+    "twitter": "A sample of ego-twitter_undirected.csv.xz, whose links go both ways.",
+    "facebook": "A sample of facebook_combined.txt.gz, whose links go both ways.",
+    "github": "A sample of github_watch_2009.txt.xz.",
+    "livejournal": "A sample of soc-LiveJournal1Adj.txt.xz.",
+    "wikipedia": "A sample of wikipedia_edits_jodie.txt.xz.",
+}
+HEAD = """# Weave and its rivals on every workload
+
+`python -m benchmarks.rivals` measures this page and writes it; the figures are in [`rivals.csv`](rivals.csv). Each
+row is one run: 300 nodes if nothing else is said, seed 0, each system with its defaults, 50 ms between nodes,
+membership as live nodes have it, preset `lan`, 200 events, a tenth crashes in the end. [Weave](weave.md) says what
+the figures come to.
+
+- *calm*: all nodes stay until that crash.
+- *churn*: while events go out, nodes stay for 600 s and are away for 60 s, on average (`--churn 600/60`).
+- *distance*: latency as measured between 490 places of PlanetLab (`--latency planetlab490_rtt_18slices.tar.xz`).
+
+*Links* carry events. *Duplicates* are per delivery. *Control* is what one node sends per second, membership included.
+*Repair* is the time from the crash until all are served at once, *settled* when the overlay had come to rest after the
+start. Samples of public data are of nodes that have topics in common, with all their topics
+([choosing](../compare.md#what-is-run))."""
 HEADINGS = ("workload", "condition", "nodes", "system", *MEASURES)
 
 
@@ -74,11 +95,8 @@ def data_file(name: str) -> Path | None:
 
 def subscriptions(name: str, nodes: int) -> Workload | Path | None:
     """A generated workload of so many nodes, or a file of which `compare` takes a sample; None without the file."""
-    if name in MODELS:
-        model, sizes = MODELS[name]
-        return build(model, seed=0, nodes=nodes, **sizes)
     if name not in FILES:
-        return generate(nodes, 100, name, min_size=10, max_size=10, seed=0)
+        return kept.workload(name, nodes)
     file = data_file(FILES[name])
     if file is None or name not in BOTH_WAYS:
         return file
@@ -109,29 +127,12 @@ def measured(name: str, condition: str, nodes: int, system: str) -> Row | None:
         workers=1,
         **options,
     )
-    entry = found.entries[0]
-    figures = {measure: f"{entry.measure(measure):.4g}" for measure in MEASURES}
-    return {"workload": name, "condition": condition, "nodes": str(nodes), "system": system, **figures}
+    about = {"workload": name, "condition": condition, "nodes": str(nodes), "system": system}
+    return about | kept.figures(found.entries[0], MEASURES)
 
 
-def read() -> list[Row]:
-    if not TABLE.exists():
-        return []
-    with TABLE.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def keep(new: Row) -> None:
-    """Put a row into the table, in the place of the one of the same run."""
-
-    def run_of(row: Mapping[str, str]) -> tuple[str, ...]:
-        return row["workload"], row["condition"], row["nodes"], row["system"]
-
-    rows = {run_of(row): row for row in (*read(), new)}
-    with TABLE.open("w", newline="") as file:
-        writer = csv.DictWriter(file, HEADINGS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(sorted(rows.values(), key=run_of))
+def run_of(row: Mapping[str, str]) -> tuple[str, ...]:
+    return row["workload"], row["condition"], row["nodes"], row["system"]
 
 
 def run(
@@ -147,36 +148,40 @@ def run(
                 if row is None:
                     print(name, condition, "left out: its file is not in TOPICWEAVE_DATASETS")
                     break
-                keep(row)
+                kept.keep(TABLE, HEADINGS, [row], run_of, order=run_of)
                 print(name, condition, system, row["degree_mean"], row["hops_mean"], flush=True)
 
 
-def tables() -> Iterator[str]:
-    """One for each number of nodes and condition."""
-    rows = read()
-    for nodes, condition in dict.fromkeys((row["nodes"], row["condition"]) for row in rows):
-        yield f"\n{condition}, {nodes} nodes\n"
-        yield (
-            "| workload, system | links: mean, p95, most | hops | duplicates | latency: median, p95, ms "
-            "| control, msg/s and B/s | repair, s | settled, s | hit ratio, noise |"
-        )
-        yield "|---" * 9 + "|"
-        for row in rows:
-            if (row["nodes"], row["condition"]) == (nodes, condition):
-                yield cells(row)
+def page() -> str:
+    """One table for each workload; docs/systems/weave-measured.md."""
+    rows = kept.read(TABLE)
+    parts = [HEAD]
+    for name in ABOUT:
+        some = sorted((row for row in rows if row["workload"] == name), key=_place)
+        if some:
+            parts.append("\n".join([f"## {name}", "", f"{ABOUT[name]}", "", *COLUMNS, *map(cells, some)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _place(row: Row) -> tuple[int, int, int]:
+    others = sorted({row["system"]} - {*SYSTEMS})
+    return int(row["nodes"]), [*CONDITIONS].index(row["condition"]), [*SYSTEMS, *others].index(row["system"])
 
 
 def cells(row: Row) -> str:
     number = {measure: float(row[measure]) for measure in MEASURES}
-    return (
-        f"| {row['workload']}, {row['system']} "
-        f"| {number['degree_mean']:.1f}, {number['degree_p95']:.0f}, {number['degree_max']:.0f} "
-        f"| {number['hops_mean']:.1f} | {number['duplicates']:.2f} "
-        f"| {1000 * number['latency_p50']:.0f}, {1000 * number['latency_p95']:.0f} "
-        f"| {number['control_messages']:.1f}, {number['control_bytes']:,.0f} "
-        f"| {number['repair_time']:.0f} | {number['settled_after']:.0f} "
-        f"| {row['hit_ratio']}, {row['noise']} |"
+    where = row["condition"] if row["nodes"] == "300" else f"{row['condition']}, {int(row['nodes']):,d} nodes"
+    repair, settled = ("never" if math.isinf(number[one]) else f"{number[one]:.0f}" for one in TIMES)
+    cells = (
+        *(where, row["system"]),
+        f"{number['degree_mean']:.1f}, {number['degree_p95']:.0f}, {number['degree_max']:.0f}",
+        f"{number['hops_mean']:.1f}",
+        f"{number['duplicates']:.2f}",
+        f"{1000 * number['latency_p50']:.0f}, {1000 * number['latency_p95']:.0f}",
+        f"{number['control_messages']:.1f}, {number['control_bytes']:,.0f}",
+        *(repair, settled, row["hit_ratio"], row["noise"]),
     )
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -186,9 +191,11 @@ def main() -> None:
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--nodes", type=int, default=300)
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no run after so many")
-    parser.add_argument("--show", action="store_true", help="no runs: print what is in the table")
+    parser.add_argument(
+        "--page", action="store_true", help="no runs: write the page from what is in the table"
+    )
     options = parser.parse_args()
-    if not options.show:
+    if not options.page:
         ends = time.monotonic() + 60.0 * options.minutes
         run(
             options.workloads.split(","),
@@ -197,7 +204,7 @@ def main() -> None:
             options.nodes,
             ends,
         )
-    print("\n".join(tables()))
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

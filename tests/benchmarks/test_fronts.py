@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from benchmarks import fronts
+from benchmarks import fronts, kept
 from benchmarks.fronts_picture import Point, picture
 from benchmarks.fronts_sketch import add_links, hops, sketch
 from topicweave.choose.variants import parse_variant
@@ -79,7 +79,7 @@ def test_points_are_measured_once_and_drawn(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(fronts, name, value)
     for _ in range(2):
         fronts.run(["rss"], ["spidercast"], seconds=600.0)
-        rows = fronts.read()
+        rows = kept.read(fronts.TABLE)
         ours = {row["setting"]: float(row["degree_mean"]) for row in rows if row["system"] == "spidercast"}
         assert ours.keys() == {"", "k_greedy=2"}
         assert ours["k_greedy=2"] < ours[""]
@@ -93,7 +93,7 @@ def test_points_are_measured_once_and_drawn(tmp_path: Path, monkeypatch: pytest.
 def test_rows_of_settings_that_are_gone_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fronts, "TABLE", tmp_path / "fronts.csv")
 
-    def row(system: str, setting: str, links: str) -> fronts.Row:
+    def row(system: str, setting: str, links: str) -> kept.Row:
         about = {"workload": "rss", "system": system, "setting": setting, "degree_mean": links}
         return dict.fromkeys(fronts.HEADINGS, "") | about
 
@@ -101,5 +101,5 @@ def test_rows_of_settings_that_are_gone_go(tmp_path: Path, monkeypatch: pytest.M
     fronts.keep([row("weave", "", "9"), row("weave", "old=1", "8"), row(fronts.SKETCH, "7.0", "7")])
     monkeypatch.setitem(fronts.SETTINGS, "weave", ("", "new=1"))
     fronts.keep([row("weave", "", "10")])
-    kept = [(one["system"], one["setting"], one["degree_mean"]) for one in fronts.read()]
-    assert kept == [(fronts.SKETCH, "7.0", "7"), ("weave", "", "10")]
+    left = [(one["system"], one["setting"], one["degree_mean"]) for one in kept.read(fronts.TABLE)]
+    assert left == [(fronts.SKETCH, "7.0", "7"), ("weave", "", "10")]
