@@ -48,6 +48,19 @@ CONDITIONS: Mapping[str, Mapping[str, str]] = {
     "distance": {"latency": LATENCY},
 }
 MEASURES = (*kept.MEASURES, "latency_p50")
+GOALS: Mapping[str, str] = {
+    "links: mean": "degree_mean",
+    "p95": "degree_p95",
+    "hops": "hops_mean",
+    "latency: p95": "latency_p95",
+    "duplicates": "duplicates",
+    "bytes": "control_bytes",
+    "repair": "repair_time",
+}
+"""What is compared, by the measure that says it: less is better."""
+SUMMARY = """## In short
+
+So often is Weave at least as good as SpiderCast, OMen and a ring per topic, each of them:"""
 TIMES = ("repair_time", "settled_after")
 COLUMNS = (
     "| | system | links: mean, p95, most | hops | duplicates | latency: median, p95, ms "
@@ -155,12 +168,32 @@ def run(
 def page() -> str:
     """One table for each workload; docs/systems/weave-measured.md."""
     rows = kept.read(TABLE)
-    parts = [HEAD]
+    parts = [HEAD, "\n".join([SUMMARY, "", *summary(rows)])]
     for name in ABOUT:
         some = sorted((row for row in rows if row["workload"] == name), key=_place)
         if some:
             parts.append("\n".join([f"## {name}", "", f"{ABOUT[name]}", "", *COLUMNS, *map(cells, some)]))
     return "\n\n".join(parts) + "\n"
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """In how many places Weave is at least as good as each of its rivals, by condition and measure."""
+    places: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in rows:
+        places.setdefault((row["workload"], row["condition"], row["nodes"]), {})[row["system"]] = row
+    whole = {place: found for place, found in places.items() if found.keys() >= {*SYSTEMS}}
+    told = ["| of rows | " + " | ".join(GOALS) + " |", "|---" * (1 + len(GOALS)) + "|"]
+    for condition in CONDITIONS:
+        some = [found for (_, one, _), found in whole.items() if one == condition]
+        best = [
+            sum(
+                all(float(found["weave"][measure]) <= float(found[rival][measure]) for rival in SYSTEMS)
+                for found in some
+            )
+            for measure in GOALS.values()
+        ]
+        told.append(f"| {condition}, {len(some)} | " + " | ".join(map(str, best)) + " |")
+    return told
 
 
 def _place(row: Row) -> tuple[int, int, int]:
