@@ -74,6 +74,8 @@ def test_mistakes_are_told_in_words() -> None:
         swarm.publish("zoe", "news")
     with pytest.raises(UnknownName, match="unknown topic 'chess'"):
         swarm.publish("ann", "chess")
+    with pytest.raises(BadInput, match=r"a payload of type str; give bytes"):
+        swarm.publish("ann", "news", "text")  # type: ignore[arg-type]  # what is refused
     with pytest.raises(BadInput, match="it is 1 s already"):
         swarm.run(until=0.5)
 

@@ -26,7 +26,7 @@ from tests.live.together import (
     run,
 )
 from topicweave.client import EventJson, Gap, RemoteNode, remote
-from topicweave.errors import TopicweaveError
+from topicweave.errors import BadInput, TopicweaveError
 from topicweave.live import LiveNode, http
 
 HTTP = "127.0.0.1:0"
@@ -74,6 +74,8 @@ def test_publish_subscribe_and_read() -> None:
             await eventually(lambda: linked(ann, bob))
             receipt = await client.publish("news", b"\xff\x00", wait_for=1, timeout=PATIENCE)
             assert (receipt.neighbours, receipt.accepted, receipt.sequence) == (1, 1, 0)
+            with pytest.raises(BadInput, match="give bytes"):
+                await client.publish("news", "text")  # type: ignore[arg-type]  # what is refused
             await ann.publish("news", "hällo".encode())
             await eventually(lambda: len(reading.events) == 2)
             payloads = {event.publisher: event.payload for event in reading.events}

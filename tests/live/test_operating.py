@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -168,6 +169,22 @@ def test_settings_are_checked_without_a_node(tmp_path: Path) -> None:
     assert "missing" in found[3]
     assert len(found) == 4
     assert "not a node's keys" in problems(Settings(keys=str(tmp_path)))[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"system": "vitis", "subscribe": ("zone/#",)}, "no patterns in this swarm"),
+        ({"patterns": "off", "subscribe": ("zone/#",)}, "turned off"),
+        ({"subscribe": ("a/#/b",)}, "last level"),
+        ({"subscribe": ("news", "")}, "1 to 1000 characters"),
+        ({"subscribe": ("x" * 70_000,)}, "1 to 1000 characters"),
+        ({"telemetry": "/proc/nothing"}, "cannot be written to"),
+    ],
+)
+def test_what_a_node_would_refuse_is_found_before_it_starts(given: dict[str, Any], says: str) -> None:
+    (problem,) = problems(Settings(insecure=True, **given))
+    assert says in problem
 
 
 def test_a_configuration_is_checked_and_shown_by_command(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import topicweave
 from tests.live.together import PATIENCE, eventually, linked, local, processes, run, secure, taken, wall
+from topicweave.errors import BadInput
 from topicweave.live import LiveNode
 from topicweave.live.application import Receipt
 from topicweave.live.health import health
@@ -205,6 +206,21 @@ def test_an_event_of_an_older_life_is_refused_by_name() -> None:
                 assert writer.refusals["old-epoch"] >= 1
                 again = await writer.publish("a", b"newer", wait_for=1, timeout=PATIENCE)
                 assert again.accepted == 1, "and it goes on above what it was told"
+
+    run(test)
+
+
+@pytest.mark.parametrize("payload", ["text", 7, None, ["list"]])
+def test_what_is_no_bytes_is_refused_before_it_leaves_and_costs_no_neighbour(payload: Any) -> None:
+    """A neighbour would take such an event for a broken one, and its publisher for one that breaks the protocol."""
+
+    async def test() -> None:
+        async with run_swarm([["a"]] * 2, local()) as (writer, reader):
+            await eventually(lambda: linked(writer, reader))
+            with pytest.raises(BadInput, match=r"give bytes, as text\.encode\(\) does"):
+                await writer.publish("a", payload)
+            receipt = await writer.publish("a", bytearray(b"good"), wait_for=1, timeout=PATIENCE)
+            assert (receipt.accepted, receipt.event.sequence) == (1, 0)
 
     run(test)
 

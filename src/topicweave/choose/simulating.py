@@ -11,6 +11,7 @@ from topicweave.blocks.membership import Membership
 from topicweave.choose.sources import SubscriptionSource, read_workload
 from topicweave.choose.surroundings import own_churn, own_latency
 from topicweave.choose.variants import parse_variant
+from topicweave.client.words import Payload, as_payload
 from topicweave.data.own_latency import Unit
 from topicweave.errors import BadInput, UnknownName
 from topicweave.measures.summary import measure_run
@@ -143,9 +144,9 @@ class SimulatedSwarm:
 
         self.simulation.on_delivery(delivered)
 
-    def publish(self, node: str, topic: str, payload: bytes = b"") -> int:
+    def publish(self, node: str, topic: str, payload: Payload = b"") -> int:
         """Publish now. Returns how many neighbours the event was sent to at once."""
-        return self.simulation.publish(self._node(node), self._topic(topic), payload).sent_to
+        return self.simulation.publish(self._node(node), self._topic(topic), as_payload(payload)).sent_to
 
     def subscribe(self, node: str, topic: str) -> None:
         self.simulation.subscribe(self._node(node), self._topic(topic))

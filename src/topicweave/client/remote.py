@@ -27,10 +27,12 @@ from topicweave.client.words import (
     EventJson,
     Gap,
     Incomplete,
+    Payload,
     PublishRequest,
     ReceiptJson,
     Reply,
     Request,
+    as_payload,
 )
 from topicweave.errors import TopicweaveError
 
@@ -149,12 +151,12 @@ class RemoteNode:
             await self._tell(Request(unsubscribe=some))
 
     async def publish(
-        self, topic: str, payload: bytes, *, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
+        self, topic: str, payload: Payload, *, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
     ) -> ReceiptJson:
         """Let the node publish. Waits while there is no connection; if it is lost before the receipt came,
         that is an error, and the event may have gone out.
         """
-        encoded = base64.b64encode(payload).decode()
+        encoded = base64.b64encode(as_payload(payload)).decode()
         reply = await self._ask(
             Request(publish=PublishRequest(topic, "", encoded, wait_for, timeout, retain))
         )

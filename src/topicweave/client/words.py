@@ -14,6 +14,19 @@ MOST_TOPICS = 10_000
 """In one request."""
 Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 Topics = Annotated[list[Topic], msgspec.Meta(max_length=MOST_TOPICS)]
+Payload = bytes | bytearray | memoryview
+"""What an application hands over to be sent."""
+
+
+def as_payload(given: object) -> bytes:
+    """A payload as it travels. Others would take an event with anything but bytes for a broken one.
+
+    >>> as_payload(bytearray(b"news"))
+    b'news'
+    """
+    if isinstance(given, Payload):
+        return bytes(given)
+    raise BadInput(f"a payload of type {type(given).__name__}; give bytes, as text.encode() does")
 
 
 class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -1,22 +1,27 @@
-"""What would keep a node from starting, found without starting it. Nothing is written, opened for others, or locked."""
+"""What would keep a node from starting, found without starting it. Nothing is left behind, opened for others, or
+locked.
+"""
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from topicweave.errors import TopicweaveError
 from topicweave.live.clock import Clock
+from topicweave.live.names import TopicNames
+from topicweave.live.patterns import check_possible
 from topicweave.live.settings import Address, Settings
+from topicweave.model.patterns import is_pattern
 from topicweave.systems.registry import find_system
 
 
 def problems(settings: Settings) -> list[str]:
     """One line each; none: the node would start."""
-    checks = (_system, _keys, _data, _ports, _mqtt)
+    checks = (_system, _topics, _keys, _data, _ports, _mqtt)
     return [found for check in checks for found in _found(check, settings)]
 
 
@@ -30,6 +35,21 @@ def _found(check: Callable[[Settings], Iterator[str]], settings: Settings) -> li
 def _system(settings: Settings) -> Iterator[str]:
     settings.system_parameters(find_system(settings.system))
     yield from ()
+
+
+def _topics(settings: Settings) -> Iterator[str]:
+    try:
+        system, known = find_system(settings.system), TopicNames()
+    except TopicweaveError:
+        return  # `_system` says it
+    for topic in dict.fromkeys(settings.subscribe):
+        try:
+            if is_pattern(topic):
+                check_possible(topic, settings, system)
+            else:
+                known.id_of(topic)
+        except TopicweaveError as error:
+            yield f"subscribe, {topic[:20]!r}: {error}"
 
 
 def _keys(settings: Settings) -> Iterator[str]:
@@ -57,8 +77,17 @@ def _data(settings: Settings) -> Iterator[str]:
             place = place.parent
         if not place.is_dir():
             yield f"{what} {folder}: {place} is no folder"
-        elif not os.access(place, os.W_OK):
-            yield f"{what} {folder}: {place} cannot be written to"
+        elif reason := _unwritable(place):
+            yield f"{what} {folder}: {place} cannot be written to ({reason})"
+
+
+def _unwritable(folder: Path) -> str:
+    """Why nothing can be written there: tried with a file without a name, since permissions do not say all."""
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return str(error.strerror)
+    return ""
 
 
 def _ports(settings: Settings) -> Iterator[str]:

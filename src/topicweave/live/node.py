@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from topicweave.blocks.membership import Membership
-from topicweave.client.words import Gap, Incomplete
+from topicweave.client.words import Gap, Incomplete, Payload
 from topicweave.errors import BadInput
 from topicweave.live import catch_up_messages
 from topicweave.live.application import Feed, Receipt, Received
@@ -297,7 +297,7 @@ class LiveNode:
         return sorted(self.topics.of(topic) for topic in self.node.subscriptions)
 
     def publish(
-        self, topic: str, payload: bytes, *, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
+        self, topic: str, payload: Payload, *, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
     ) -> Coroutine[Any, Any, Receipt]:
         """Send an event to every subscriber of the topic.
 

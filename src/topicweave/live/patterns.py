@@ -37,6 +37,8 @@ from topicweave.model.patterns import BadPattern, check_name, check_pattern, is_
 if TYPE_CHECKING:
     from topicweave.blocks.topic_names import NameDirectory
     from topicweave.live.node import LiveNode
+    from topicweave.live.settings import Settings
+    from topicweave.systems.system import System
 
 log = logging.getLogger("topicweave.live")
 
@@ -241,13 +243,7 @@ class LivePatterns:
 
     def check(self, pattern: str) -> None:
         """Whether a pattern can be had here at all."""
-        check_pattern(pattern)
-        if self._names is None:
-            raise BadInput(
-                f"{pattern!r}: there are no patterns in this swarm; start all its nodes with --patterns on"
-            )
-        if self._node.settings.patterns == "off":
-            raise BadInput(f"{pattern!r}: patterns are turned off at this node")
+        check_possible(pattern, self._node.settings, self._node.system)
         self._node.check_permission(pattern)
 
     def check_all(self, patterns: Sequence[str]) -> None:
@@ -574,6 +570,17 @@ class LivePatterns:
                 for pattern, watched in sorted(self._patterns.items())
             ],
         }
+
+
+def check_possible(pattern: str, settings: Settings, system: System) -> None:
+    """Refuse a pattern that a node with these settings cannot have."""
+    check_pattern(pattern)
+    if not settings.has_names(system):
+        raise BadInput(
+            f"{pattern!r}: there are no patterns in this swarm; start all its nodes with --patterns on"
+        )
+    if settings.patterns == "off":
+        raise BadInput(f"{pattern!r}: patterns are turned off at this node")
 
 
 def split(topics: Iterable[str]) -> tuple[list[str], list[str]]:

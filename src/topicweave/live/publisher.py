@@ -7,6 +7,7 @@ import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from topicweave.client.words import Payload, as_payload
 from topicweave.errors import BadInput
 from topicweave.live.application import Receipt
 from topicweave.live.gate import FOR_NOW
@@ -69,8 +70,9 @@ class Publisher:
         own.on_sent, own.on_refused, own.on_judged = self._note_sent, self._note_refused, self._judged
 
     async def publish(
-        self, topic: TopicId, payload: bytes, wait_for: int, timeout: float, retain: bool
+        self, topic: TopicId, given: Payload, wait_for: int, timeout: float, retain: bool
     ) -> Receipt:
+        payload = as_payload(given)
         if len(payload) > self._most_bytes:
             raise BadInput(f"a payload of {len(payload)} bytes; at most {self._most_bytes} are sent")
         sender = self._transport.sender
