@@ -48,6 +48,17 @@ def test_every_form_says_the_same(tmp_path: Path, text: str) -> None:
     assert one_way(read(tmp_path, text)) == pytest.approx(0.040)
 
 
+def test_of_several_times_of_a_pair_the_median_counts_and_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "pings.csv").write_text(
+        "from,to,rtt\n" + "a,b,80\n" * 3 + "b,a,20\na,b,9000\na,c,40\nb,c,60\n"
+    )
+    notes: list[str] = []
+    network = read_network(tmp_path / "pings.csv", note=notes.append)
+    assert network.rtt_ms is not None
+    assert network.rtt_ms[0].tolist() == [[0, 80, 40], [20, 0, 60], [40, 60, 0]]
+    assert notes == [f"{tmp_path / 'pings.csv'}: 7 times for 4 pairs; the median of each pair counts"]
+
+
 def test_units(tmp_path: Path) -> None:
     assert one_way(read(tmp_path, "0,0.08\n0.08,0\n", unit="s")) == pytest.approx(0.040)
     assert one_way(read(tmp_path, "0,80000\n80000,0\n", unit="us")) == pytest.approx(0.040)
@@ -65,9 +76,11 @@ def test_units(tmp_path: Path) -> None:
     [
         ("0,nan\n80,0\n", "line 1, column 2: 'nan' is not a time"),
         ("0,80\n80,what\n", "line 2, column 2: 'what' is not a time"),
-        ("0,-1\n80,0\n", "a time of -1 from '0' to '1'"),
+        ("0,-1\n80,0\n", "line 1, column 2: a time of -1; give 0 or more"),
+        ("from,to,rtt\na,b,80\nb,c,20\na,c,-50\n", "line 4, column 3: a time of -50; give 0 or more"),
         ("0,80,3,5\n80,0,3,5\n", "2 rows of 4 columns; give a square matrix"),
-        ("from,to,rtt\na,b,80\nb,c,20\n", "no time from 'a' to 'c', and 1 more like it"),
+        ("from,to,rtt\na,b,80\nb,c,20\n", "no time between 'a' and 'c'; give one for every pair"),
+        ("from,to,rtt\na,b,80\nc,d,20\n", "between 'a' and 'c', nor for 3 more pairs; give"),
         ("node,x,y\na,0,0\na,1,1\n", "place 'a' is there twice"),
         ("node,x,y\na,0,0\nb,1,inf\n", "line 3, column 3: 'inf' is not a time"),
     ],

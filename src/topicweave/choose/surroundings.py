@@ -24,7 +24,7 @@ def own_latency(text: str, unit: Unit | None, workload: Workload, note: Note) ->
     """The network in the user's file; None if the text is no file's name."""
     if text == "hosts" or re.fullmatch(r"[\d.]+(-[\d.]+)?ms", text.strip()) or text.endswith(STORED):
         return None
-    network = read_network(Path(text), unit)
+    network = read_network(Path(text), unit, note)
     kind = "coordinates" if network.rtt_ms is None else "round-trip times"
     slices = (
         ""

@@ -8,6 +8,7 @@ place.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,8 +31,10 @@ _PLAUSIBLE = (0.05, 3000.0)
 """Milliseconds: medians of round trips from within a rack to by satellite."""
 
 
-def read_network(path: Path, unit: Unit | None = None) -> Distances:
-    """The places in a file or folder, and how far they are apart."""
+def read_network(
+    path: Path, unit: Unit | None = None, note: Callable[[str], object] = lambda _words: None
+) -> Distances:
+    """The places in a file or folder, and how far they are apart. `note` is told what a user should know of that."""
     scale = _MILLISECONDS[unit or "ms"]
     if not path.exists():
         raise BadInput(f"latency {str(path)!r}: neither known nor a file; say {HELP}")
@@ -42,7 +45,7 @@ def read_network(path: Path, unit: Unit | None = None) -> Distances:
         slices = read_slices(path)
         network = _matrix(path, _numbered(slices.shape[1]), slices)
     else:
-        network = _table(path, read_text(path, whole(path), TableOptions()))
+        network = _table(path, read_text(path, whole(path), TableOptions()), note)
     network = Distances(
         network.names,
         None if network.rtt_ms is None else network.rtt_ms * scale,
@@ -78,7 +81,7 @@ def _imported(folder: Path) -> Distances:
     )
 
 
-def _table(path: Path, rows: TextRows) -> Distances:
+def _table(path: Path, rows: TextRows, note: Callable[[str], object]) -> Distances:
     """What a text file holds is told by its columns: a name and a number for each row, two names and one, or
     only numbers.
     """
@@ -98,19 +101,18 @@ def _table(path: Path, rows: TextRows) -> Distances:
         return _points(path, rows, [width - 4, width - 3], width - 1)
     if width == table.num_rows and all(numeric):
         return _matrix(
-            path, list(names) if rows.header else _numbered(width), _cells(path, rows, range(width))
+            path, list(names) if rows.header else _numbered(width), _times(path, rows, range(width))
         )
     firsts = table[names[0]].to_pylist()
     once = len(set(firsts)) == len(firsts)
-    if width == table.num_rows + 1 and all(numeric[1:]):
-        labelled = _cells(path, rows, range(1, width))
-        # Without names above the columns it may be coordinates; a matrix has nothing on its diagonal.
-        if rows.header or not np.diag(labelled).any():
-            return _matrix(path, firsts, labelled)
+    labelled = width == table.num_rows + 1 and all(numeric[1:])
+    # Without names above the columns it may be coordinates; a matrix has nothing on its diagonal.
+    if labelled and (rows.header or not np.diag(_cells(path, rows, range(1, width))).any()):
+        return _matrix(path, firsts, _times(path, rows, range(1, width)))
     if width == 3 and once and all(numeric[1:]):
         return _points(path, rows, [1, 2], None)
     if width == 3 and numeric[2]:
-        return _pairs(path, rows)
+        return _pairs(path, rows, note)
     raise _not_square(path, table.num_rows, width)
 
 
@@ -155,6 +157,19 @@ def _cells(path: Path, rows: TextRows, columns: range | list[int]) -> FloatArray
     return cells
 
 
+def _times(path: Path, rows: TextRows, columns: range | list[int]) -> FloatArray:
+    """The same; none is negative."""
+    times = _cells(path, rows, columns)
+    bad = np.argwhere(times < 0)
+    if len(bad):
+        row, place = bad[0].tolist()
+        raise BadInput(
+            f"{path}, line {rows.first_line + row}, column {columns[place] + 1}: a time of {times[row, place]:g}; "
+            "give 0 or more"
+        )
+    return times
+
+
 def _points(path: Path, rows: TextRows, axes: list[int], height: int | None) -> Distances:
     names = rows.table.column_names
     lower = [name.strip().lower() for name in names]
@@ -170,17 +185,29 @@ def _points(path: Path, rows: TextRows, axes: list[int], height: int | None) -> 
     return Distances(_distinct(path, hosts), points=points, heights=heights)
 
 
-def _pairs(path: Path, rows: TextRows) -> Distances:
-    """From, to, time. A pair that is given one way only holds for both."""
+def _pairs(path: Path, rows: TextRows, note: Callable[[str], object]) -> Distances:
+    """From, to, time. A pair that is given one way only holds for both; of several times for one way the median
+    counts.
+    """
     names = rows.table.column_names
     one, other = (rows.table[names[at]].to_pylist() for at in (0, 1))
-    time = _cells(path, rows, [2])[:, 0]
+    time = _times(path, rows, [2])[:, 0]
     places = sorted({*one, *other}, key=_natural)
     place = {name: number for number, name in enumerate(places)}
+    way = np.array([place[a] * len(places) + place[b] for a, b in zip(one, other, strict=True)])
+    order = np.argsort(way, kind="stable")
+    ways, starts = np.unique(way[order], return_index=True)
     rtt = np.full((len(places), len(places)), np.nan)
-    rtt[[place[name] for name in one], [place[name] for name in other]] = time
+    rtt.flat[ways] = [float(np.median(some)) for some in np.split(time[order], starts[1:])]
+    if len(ways) < len(way):
+        note(f"{path}: {len(way):,} times for {len(ways):,} pairs; the median of each pair counts")
     rtt = np.where(np.isnan(rtt), rtt.T, rtt)
     rtt[np.diag_indices(len(places))] = np.nan_to_num(np.diag(rtt), nan=0.0)
+    missing = np.argwhere(np.triu(np.isnan(rtt)))
+    if len(missing):
+        first, second = (places[at] for at in missing[0])
+        more = f", nor for {len(missing) - 1:,} more pairs" if len(missing) > 1 else ""
+        raise BadInput(f"{path}: no time between {first!r} and {second!r}{more}; give one for every pair")
     return _matrix(path, places, rtt)
 
 
@@ -194,8 +221,9 @@ def _matrix(path: Path, names: list[str], rtt: FloatArray) -> Distances:
         what = "no time" if np.isnan(value) else f"a time of {value:g}"
         where = f", slice {number + 1}" if len(slices) > 1 else ""
         raise BadInput(
-            f"{path}{where}: {what} from {names[one]!r} to {names[other]!r}, and {len(bad) - 1:,} more like it; "
-            "give 0 or more for every pair"
+            f"{path}{where}: {what} from {names[one]!r} to {names[other]!r}"
+            + (f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else "")
+            + "; give 0 or more for every pair"
         )
     return Distances(_distinct(path, names), rtt_ms=slices.astype(np.float64))
 
