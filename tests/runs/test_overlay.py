@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from topicweave.runs.churned import ChurnedOverlay
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.registry import encode
 from topicweave.runs.sources import GeneratedWorkload, ModelWorkload, StoredWorkload
+from topicweave.sim.simulation import Simulation
 
 SMALL = GeneratedWorkload(nodes=40, topics=12, min_size=2, max_size=5, seed=1)
 STATIC = SettledOverlay(system="spidercast", workload=SMALL, seed=1, settle=10.0)
@@ -109,3 +111,14 @@ def test_mistakes_are_named() -> None:
         carry_out(msgspec.structs.replace(STATIC, parameters={"k_gredy": 1}))
     with pytest.raises(BadInput, match="membership 'half'"):
         carry_out(msgspec.structs.replace(STATIC, membership="half"))
+
+
+def test_a_run_leaves_no_simulation_behind() -> None:
+    """A simulation is full of circles; a process that carries out many runs would keep all of them."""
+
+    def simulations() -> int:
+        return sum(isinstance(one, Simulation) for one in gc.get_objects())
+
+    before = simulations()
+    carry_out(STATIC)
+    assert simulations() <= before

@@ -89,10 +89,11 @@ def recording(name: str) -> Iterator[list[MemoryTelemetry]]:
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Let Python look for cyclic garbage rarely.
+    """Let Python look for cyclic garbage rarely, and once in the end.
 
     A large simulation is millions of live objects and next to no cyclic garbage, through all of which Python
-    would go again and again: at 3,000 nodes of Vitis that was more than a third of the time.
+    would go again and again: at 3,000 nodes of Vitis that was more than a third of the time. In the end it is
+    such garbage itself, and a process that carries out many runs would keep them all.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -102,6 +103,7 @@ def seldom_collected() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+        gc.collect()
 
 
 def title(run: Run) -> str:
