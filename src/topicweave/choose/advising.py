@@ -8,7 +8,7 @@ from typing import Any, Literal, Unpack
 
 from topicweave.choose.channel import Note
 from topicweave.choose.comparing import compare
-from topicweave.choose.question import Options
+from topicweave.choose.question import Options, Question, refuse_unmeasured
 from topicweave.choose.sources import SubscriptionSource
 from topicweave.report.advice import Advice, weigh
 from topicweave.runs.runner import Progress
@@ -53,6 +53,13 @@ def advise(
     system = "broker"
     """
     asked: Options = {"seeds": 2, "min_hit": 1.0, **options}
+    measure = PREFERENCES[prefer]
+    refuse_unmeasured(
+        f"--prefer {prefer}",
+        measure,
+        asked.get("events", Question.events),
+        asked.get("crash", Question.crash),
+    )
     comparison = compare(
         subscriptions,
         systems=worth_trying(options.get("max_degree")) if systems is None else systems,
@@ -64,7 +71,7 @@ def advise(
         note=note,
         **asked,
     )
-    return weigh(comparison, PREFERENCES[prefer], prefer)
+    return weigh(comparison, measure, prefer)
 
 
 def worth_trying(max_degree: float | None = None) -> list[str]:

@@ -12,6 +12,7 @@ from topicweave.choose.planning import parse_budget
 from topicweave.choose.variants import Variant
 from topicweave.data.own_latency import Unit
 from topicweave.data.text_tables import TableOptions
+from topicweave.errors import BadInput
 from topicweave.report.constraints import Constraint
 from topicweave.sim.faults import parse_loss
 from topicweave.systems.presets import DEFAULT, Times
@@ -186,12 +187,15 @@ def ask(variants: Sequence[Variant], options: Options) -> Question:
     for name in ("settle", "crash", "churn_speed"):  # 3 and 3.0 must not name two runs.
         if isinstance(given := conditions.get(name), int):
             conditions[name] = float(given)
-    return Question(
+    question = Question(
         variants,
         **conditions,  # type: ignore[arg-type]  # keys of `Conditions`, chosen above
         constraints=constraints_from(**bounds),  # type: ignore[arg-type]  # of `Bounds`
         reading=TableOptions(**reading),  # type: ignore[arg-type]  # of `FileReading`
     )
+    for constraint in question.constraints:
+        refuse_unmeasured(constraint.option, constraint.measure, question.events, question.crash)
+    return question
 
 
 def _reading_words(reading: TableOptions) -> list[str]:
@@ -203,6 +207,22 @@ def _reading_words(reading: TableOptions) -> list[str]:
 
 
 DEFAULT_BUDGET = "10m"
+OF_EVENTS = frozenset(
+    ("hit_ratio", "noise", "relays_per_topic", "latency_p95", "hops_mean", "hops_max", "repair_time")
+)
+"""Measures that bounds and preferences name, and that only events show."""
+
+
+def refuse_unmeasured(option: str, measure: str, events: int, crash: float) -> None:
+    """Raise if the runs will not measure what an option asks for."""
+    if measure in OF_EVENTS and not events:
+        missing = "--events 0; publish some (--events 200)"
+    elif measure == "repair_time" and not crash:
+        missing = "--crash 0; let some nodes crash (--crash 0.1)"
+    else:
+        return
+    instead = "say --min-hit 0" if measure == "hit_ratio" else f"leave {option.split(maxsplit=1)[0]} out"
+    raise BadInput(f"{option}: not measured with {missing}, or {instead}")
 
 
 def constraints_from(
@@ -216,7 +236,7 @@ def constraints_from(
     max_control: float | None = None,
     max_repair: float | None = None,
 ) -> list[Constraint]:
-    """Latency is given in milliseconds."""
+    """Latency is given in milliseconds; a share of 0 that has to be reached is no bound."""
     at_most = [
         ("degree_max", max_degree, "--max-degree", 1.0),
         ("noise", max_noise, "--max-noise", 1.0),
@@ -232,6 +252,6 @@ def constraints_from(
     ]
     if no_relays:
         found.append(Constraint("relays_per_topic", "at most", 0.0, "--no-relays"))
-    if min_hit is not None:
+    if min_hit:  # 0 asks for nothing.
         found.append(Constraint("hit_ratio", "at least", min_hit, f"--min-hit {min_hit:g}"))
     return found

@@ -71,8 +71,9 @@ class Entry:
 
     @property
     def reaches_everybody(self) -> bool:
-        """Whether every expected delivery was made, with every seed."""
-        return all(share == 1.0 or math.isnan(share) for share in self.replications("hit_ratio"))
+        """Whether every expected delivery was made, with every seed. Not if none was expected: then nobody knows."""
+        known = [share for share in self.replications("hit_ratio") if not math.isnan(share)]
+        return bool(known) and min(known) == 1.0
 
     def interval(self, name: str) -> float:
         """Half of the measure's 95 % confidence interval over the seeds; nan with a single seed.
