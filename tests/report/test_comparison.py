@@ -70,6 +70,9 @@ def test_measures_are_means_over_the_seeds_with_their_intervals() -> None:
     )
     assert one.measure("hops_mean") == 4.0  # of the seeds that had any
     assert math.isnan(one.interval("hops_mean"))
+    single = replicated(noise=[0.1], hit_ratio=[0.9], deliveries_expected=[100.0])
+    assert math.isnan(single.interval("noise"))
+    assert single.interval("hit_ratio") == pytest.approx(0.074, abs=5e-4)
     assert math.isnan(one.measure("no such measure"))
 
 

@@ -164,6 +164,7 @@ def test_what_users_type_stays_text() -> None:
 
 def test_without_events_there_is_still_a_page() -> None:
     page = Page(comparison_page(comparison(without_events("alpha"), events=0)))
+    assert "Nobody is marked, because no delivery was expected." in page.text
     figures = json.loads(page.scripts[0])["figures"]
     assert figures.keys() == {"degrees", "links", "list-sizes", "popularity"}
     assert "No overlay was pictured" in page.text

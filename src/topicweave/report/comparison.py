@@ -76,9 +76,10 @@ class Entry:
         return bool(known) and min(known) == 1.0
 
     def interval(self, name: str) -> float:
-        """Half of the measure's 95 % confidence interval over the seeds; nan with a single seed.
+        """Half of the measure's 95 % confidence interval over the seeds (Student's); nan with a single seed.
 
         A hit ratio is a share of so many deliveries: it is not known better than that allows, whatever seeds agree on.
+        Its interval is the wider of that and Wilson's for so many deliveries, which a single seed has, too.
         """
         over_seeds = half_width(self.replications(name))
         if name != "hit_ratio":
