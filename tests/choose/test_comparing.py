@@ -303,6 +303,52 @@ def test_a_loss_that_is_no_share_is_refused(tmp_path: Path, wrong: str | float) 
         topicweave.simulate(LISTS, loss=wrong)
 
 
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"events": 0, "max_latency": 100}, "--max-latency 100: not measured with --events 0"),
+        ({"events": 0, "max_hops": 3}, "--max-hops 3: not measured with --events 0"),
+        ({"events": 0, "max_noise": 0.1}, "--max-noise 0.1: not measured with --events 0"),
+        ({"events": 0, "no_relays": True}, "--no-relays: not measured with --events 0"),
+        ({"events": 0, "min_hit": 0.9}, "--min-hit 0.9: not measured with --events 0.*--min-hit 0"),
+        ({"events": 0, "max_repair": 5}, "--max-repair 5: not measured with --events 0"),
+        ({"crash": 0, "max_repair": 5}, "--max-repair 5: not measured with --crash 0"),
+    ],
+)
+@pytest.mark.parametrize("choose", [topicweave.compare, topicweave.advise])
+def test_a_bound_that_nothing_can_show_is_refused(
+    choose: Any, asked: dict[str, Any], complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        choose(LISTS, out=tmp_path / "out", **{"min_hit": None, **asked})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"events": 0}, "--min-hit 1: not measured with --events 0.*or say --min-hit 0"),
+        ({"events": 0, "min_hit": 0, "prefer": "latency"}, "--prefer latency: not measured with --events 0"),
+        ({"events": 0, "min_hit": 0, "prefer": "noise"}, "--prefer noise: not measured with --events 0"),
+        ({"events": 0, "min_hit": 0, "prefer": "hops"}, "--prefer hops: not measured with --events 0"),
+        ({"crash": 0.0, "prefer": "repair"}, "--prefer repair: not measured with --crash 0"),
+    ],
+)
+def test_advice_for_what_is_not_measured_is_refused(
+    asked: dict[str, Any], complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        topicweave.advise(LISTS, out=tmp_path / "out", **asked)
+    assert not (tmp_path / "out").exists()
+
+
+def test_advice_on_links_alone_needs_no_events(tmp_path: Path) -> None:
+    few: dict[str, Any] = {"systems": ["random"], "seeds": 1, "settle": 1, "workers": 1}
+    advice = topicweave.advise(LISTS, out=tmp_path, events=0, min_hit=0, **few)
+    assert advice.chosen is not None
+    assert advice.comparison.constraints == ()
+
+
 def test_lost_messages_cost_deliveries_and_are_told(tmp_path: Path) -> None:
     """A random overlay sends each event once per link and repairs nothing."""
     lists = {f"n{number}": ["news"] for number in range(30)}

@@ -9,6 +9,10 @@ from topicweave.systems.presets import Preset
 from topicweave.systems.registry import SYSTEMS, find_system
 
 
+def test_a_text_is_split_as_on_the_command_line() -> None:
+    assert parse_variants("random, weave:max_degree=8") == parse_variants(["random", "weave:max_degree=8"])
+
+
 def test_values_get_the_types_of_their_parameters() -> None:
     variant = parse_variant("spidercast:k_greedy=2:adaptive=true:suspect_after=7")
     assert variant.parameters == {"k_greedy": 2, "adaptive": True, "suspect_after": 7.0}

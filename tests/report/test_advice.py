@@ -44,6 +44,49 @@ def test_a_repair_that_never_came_breaks_any_bound() -> None:
     ]
 
 
+LATENCY = Constraint("latency_p95", "at most", 0.1, "--max-latency 100")
+
+
+def test_a_bound_on_what_was_not_measured_is_not_kept() -> None:
+    nan = math.nan
+    silent, once = seeds("a", latency_p95=[nan, nan]), seeds("a", latency_p95=[0.05, nan])
+    assert not fits(silent, [LATENCY])
+    assert complaints(silent, [LATENCY]) == ["latency p95 ms not measured, at most 100 asked for"]
+    assert complaints(once, [LATENCY]) == [
+        "latency p95 ms not measured with 1 of 2 seeds, at most 100 asked for"
+    ]
+    assert complaints(seeds("a", latency_p95=[0.2, nan]), [LATENCY]) == [
+        "latency p95 ms 200, at most 100 asked for"
+    ]
+    assert complaints(entry("a", hit_ratio=nan), [HIT]) == ["hit ratio not measured, at least 100% asked for"]
+
+
+def test_nobody_is_advised_for_a_bound_that_was_not_measured() -> None:
+    advice = weigh(comparison(entry("a", latency_p95=math.nan), asked=(LATENCY, HIT)), "degree_mean", "links")
+    assert advice.chosen is None
+    assert advice.binding == (
+        "a comes closest, but: latency p95 ms not measured, at most 100 asked for",
+        "--max-latency 100 binds: without it 1 would fit",
+    )
+
+
+def test_nobody_is_best_in_what_nobody_has() -> None:
+    """A value comes before none, be it unknown or a repair that never came; if nobody has one, that is said."""
+    never = entry("never", degree_mean=9.0, repair_time=math.inf)
+    unknown = entry("unknown", degree_mean=5.0, repair_time=math.nan)
+    assert (
+        weigh(comparison(unknown, entry("known")), "repair_time", "repair")
+        .reasons[0]
+        .endswith("it is best in repair.")
+    )
+    advice = weigh(comparison(never, unknown), "repair_time", "repair")
+    assert advice.chosen is unknown
+    assert advice.reasons[0] == (
+        "Take unknown: of the 2 (of 2) that keep to all constraints with every seed, none has a value for repair; "
+        "it has the fewest links."
+    )
+
+
 def test_the_best_of_those_that_fit_is_chosen() -> None:
     lean = entry("lean", degree_mean=5.0, hit_ratio=0.9)
     good, better = entry("good", degree_mean=12.0), entry("better", degree_mean=8.0, latency_p95=0.9)

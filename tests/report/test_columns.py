@@ -47,7 +47,9 @@ def test_one_seed_that_misses_somebody_is_enough() -> None:
     mostly = replace(entry("mostly"), results=({"hit_ratio": 1.0}, {"hit_ratio": 0.9999}))
     assert not mostly.reaches_everybody
     assert entry("a").reaches_everybody
-    assert entry("a", hit_ratio=NAN).reaches_everybody, "nothing was expected, nothing was missed"
+    assert not entry("a", hit_ratio=NAN).reaches_everybody, "nothing was expected, nothing is known"
+    once = replace(entry("once"), results=({"hit_ratio": 1.0}, {"hit_ratio": NAN}))
+    assert once.reaches_everybody, "whatever was expected"
 
 
 def test_those_that_look_alike_are_marked_alike() -> None:

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from tests.report.comparisons import NAN, comparison, entry
+from topicweave.errors import UnknownName
 from topicweave.measures.intervals import half_width, mean
 from topicweave.report import Entry
 
@@ -70,7 +71,26 @@ def test_measures_are_means_over_the_seeds_with_their_intervals() -> None:
     )
     assert one.measure("hops_mean") == 4.0  # of the seeds that had any
     assert math.isnan(one.interval("hops_mean"))
-    assert math.isnan(one.measure("no such measure"))
+    single = replicated(noise=[0.1], hit_ratio=[0.9], deliveries_expected=[100.0])
+    assert math.isnan(single.interval("noise"))
+    assert single.interval("hit_ratio") == pytest.approx(0.074, abs=5e-4)
+
+
+def test_a_name_that_no_comparison_knows_is_refused() -> None:
+    """What another system has, what a run may leave out, and a kind of message that nobody sent have no value."""
+    one, other = (
+        Entry("one", {}, {}, ({"noise": 0.5},)),
+        Entry("two", {}, {}, ({"noise": 0.1, "moves": 2.0},)),
+    )
+    shown = comparison(one, other)
+    assert math.isnan(shown["one"].measure("moves"))
+    assert shown["two"].measure("moves") == 2.0
+    for name in ("repair_time", "own_bytes", "deliveries_expected", "control_bytes.graft", "links.cover"):
+        assert math.isnan(one.measure(name))
+        assert math.isnan(one.interval(name))
+    for look_up in (one.measure, one.interval, one.replications):
+        with pytest.raises(UnknownName, match=r"unknown measure 'nois'; known: .*degree_mean.*moves, noise"):
+            look_up("nois")
 
 
 @pytest.mark.parametrize("count", [2, 5, 30, 31, 60])

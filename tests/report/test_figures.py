@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.report.comparisons import comparison, entry, without_events
+from tests.report.comparisons import NAN, comparison, entry, without_events
 from topicweave.report import Entry
 from topicweave.report.assets import STYLE
 from topicweave.report.bars import KINDS_SHOWN, control, coverage, memory, repair
@@ -33,6 +33,12 @@ def test_ccdf_is_the_share_of_values_not_below(values: list[int]) -> None:
     assert places == list(range(max(values) + 2))
     for place, share in zip(places, shares, strict=True):
         assert share == pytest.approx(sum(value >= place for value in values) / len(values))
+
+
+def test_without_a_hit_ratio_there_is_no_line_of_deliveries() -> None:
+    unknown = entry("unknown", hit_ratio=NAN, hops_counts=[0, 2, 2], latency_quantiles=[0.1, 0.2, 0.4])
+    for figure in (hops_cdf, latency_cdf):
+        assert [trace["name"] for trace in figure([unknown, entry("known")]).traces] == ["known"]
 
 
 def test_lines_of_deliveries_end_at_the_hit_ratio() -> None:

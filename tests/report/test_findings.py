@@ -125,6 +125,20 @@ def test_who_keeps_to_what_was_asked_for() -> None:
     assert kept_to(entries[1:], [at_most])[0] == "No system keeps to --max-degree 20."
 
 
+def test_who_was_not_measured_keeps_to_nothing() -> None:
+    at_most = Constraint("latency_p95", "at most", 0.1, "--max-latency 100")
+    assert kept_to([without_events("a")], [at_most]) == [
+        "No system keeps to --max-latency 100.",
+        "✗ a: latency p95 ms not measured, at most 100 asked for.",
+    ]
+    assert not without_events("a").reaches_everybody
+
+
+def test_an_unknown_reach_is_no_miss() -> None:
+    said = said_of(entry("good"), entry("unknown", hit_ratio=math.nan), entry("bad", hit_ratio=0.5))
+    assert said["Missed"] == "bad makes 50.0% of the expected deliveries; it is not ranked below."
+
+
 def test_a_hub_is_not_hidden_by_the_average() -> None:
     star = entry("star", degree_mean=2.0, degree_max=150.0)
     assert (

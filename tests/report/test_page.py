@@ -123,7 +123,7 @@ def test_what_the_budget_cut_and_who_keeps_to_what_is_on_the_first_screen() -> N
 
 
 def test_intervals_stand_behind_their_values() -> None:
-    spread = replace(entry("alpha"), results=({"degree_mean": 4.0}, {"degree_mean": 5.0}))
+    spread = replace(entry("alpha"), results=({"degree_mean": 4.0, "hit_ratio": 1.0}, {"degree_mean": 5.0}))
     page = comparison_page(comparison(spread, entry("beta")))
     assert re.search(
         r'<td data-value="4.5"><span class="best" title="best">4.5</span><small>±6.4</small>', page
@@ -164,6 +164,7 @@ def test_what_users_type_stays_text() -> None:
 
 def test_without_events_there_is_still_a_page() -> None:
     page = Page(comparison_page(comparison(without_events("alpha"), events=0)))
+    assert "Nobody is marked, because no delivery was expected." in page.text
     figures = json.loads(page.scripts[0])["figures"]
     assert figures.keys() == {"degrees", "links", "list-sizes", "popularity"}
     assert "No overlay was pictured" in page.text

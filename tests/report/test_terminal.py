@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from tests.report.comparisons import comparison, entry
+from tests.report.comparisons import comparison, entry, without_events
 from topicweave.report.terminal import as_plain_text, comparison_tables
 
 SHOWN = comparison(
@@ -52,6 +52,21 @@ def test_a_table_made_with_an_oracle_says_so(membership: str, oracle: bool) -> N
         [line] = [line for line in as_plain_text(shown, width).splitlines() if line.startswith("membership ")]
         assert line.startswith(f"membership {membership}: ")
         assert (" oracle;" in line) == oracle
+
+
+def test_the_legend_says_who_is_marked() -> None:
+    """Of deliveries, everybody is; of all else, those that make them all; nobody where none were expected."""
+    ranked = "▴ best, ▾ worst of those that reach everybody (hit ratio: of all); links"
+    nobody = comparison(entry("a", hit_ratio=0.5, degree_mean=9.0), entry("b", hit_ratio=0.9))
+    text = as_plain_text(nobody)
+    assert "▾50.0%" in text
+    assert text.count("▴") == text.count("▾") == 2, "in the hit ratio and in the legend"
+    assert ranked in text
+    unknown = comparison(without_events("a"), without_events("b", degree_mean=3.0), events=0)
+    text = as_plain_text(unknown)
+    assert "▴" not in text
+    assert "▾" not in text
+    assert "nobody is marked, because no delivery was expected; links" in text
 
 
 def test_traffic_and_its_two_parts_stand_in_one_table() -> None:

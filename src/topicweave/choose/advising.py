@@ -8,8 +8,9 @@ from typing import Any, Literal, Unpack
 
 from topicweave.choose.channel import Note
 from topicweave.choose.comparing import compare
-from topicweave.choose.question import Options
+from topicweave.choose.question import Options, Question, checked, refuse_unmeasured
 from topicweave.choose.sources import SubscriptionSource
+from topicweave.errors import UnknownName
 from topicweave.report.advice import Advice, weigh
 from topicweave.runs.runner import Progress
 from topicweave.systems.registry import SYSTEMS
@@ -52,10 +53,19 @@ def advise(
     >>> print(advice.node_toml.splitlines()[0])
     system = "broker"
     """
-    asked: Options = {"seeds": 2, "min_hit": 1.0, **options}
+    if prefer not in PREFERENCES:
+        raise UnknownName("preference", str(prefer), [*PREFERENCES])
+    asked = checked({"seeds": 2, "min_hit": 1.0, **options})
+    measure = PREFERENCES[prefer]
+    refuse_unmeasured(
+        f"--prefer {prefer}",
+        measure,
+        asked.get("events", Question.events),
+        asked.get("crash", Question.crash),
+    )
     comparison = compare(
         subscriptions,
-        systems=worth_trying(options.get("max_degree")) if systems is None else systems,
+        systems=worth_trying(asked.get("max_degree")) if systems is None else systems,
         out=out,
         runs=runs,
         workers=workers,
@@ -64,7 +74,7 @@ def advise(
         note=note,
         **asked,
     )
-    return weigh(comparison, PREFERENCES[prefer], prefer)
+    return weigh(comparison, measure, prefer)
 
 
 def worth_trying(max_degree: float | None = None) -> list[str]:

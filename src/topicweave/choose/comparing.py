@@ -17,7 +17,6 @@ from topicweave.choose.question import Options, Question, ask
 from topicweave.choose.running import Engine, carry_out, run_for, store
 from topicweave.choose.sources import Named, SubscriptionSource, named_workload
 from topicweave.choose.surroundings import own_churn, own_latency, stored_latency
-from topicweave.choose.variants import parse_variants
 from topicweave.data.sampling import neighbourhood
 from topicweave.data.tables import refuse_pointless
 from topicweave.errors import BadInput
@@ -29,7 +28,6 @@ from topicweave.runs.store import ResultStore, beside
 from topicweave.runs.trial import planned_churn
 from topicweave.sim.latency import Constant
 from topicweave.sim.latency_choice import parse_latency
-from topicweave.systems.presets import DEFAULT
 from topicweave.systems.registry import SYSTEMS
 
 ENOUGH_DELIVERIES = 300
@@ -52,7 +50,8 @@ def compare(
     """Compare systems on your subscriptions, in the simulator.
 
     subscriptions   a file or folder, a `Workload`, a pandas or Arrow table of (node, topic), or {node: [topics]}
-    systems         names, with parameters as in 'spidercast:k_greedy=2'; all systems if not given
+    systems         names, with parameters as in 'spidercast:k_greedy=2', in a list or between commas; all systems if
+                    not given
     out             where the workload is kept: a folder in `out/compare` named after the subscriptions if not given
     runs            where finished runs are kept, so that they are not run again; `out/runs` if not given, or `runs`
                     beside `out`
@@ -72,7 +71,7 @@ def compare(
     """
     began = time.perf_counter()
     channel = Channel(progress, note)
-    question = ask(parse_variants(systems or [], options.get("preset", DEFAULT)), options)
+    question = ask(systems or [], options)
     if not systems:
         for reason in SYSTEMS.broken.values():
             channel.note(reason)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from numbers import Integral, Real
+from typing import Any, NamedTuple, TypedDict, cast, get_args
 
 from topicweave.blocks.membership import Membership
 from topicweave.choose.planning import parse_budget
-from topicweave.choose.variants import Variant
+from topicweave.choose.variants import Variant, parse_variants
 from topicweave.data.own_latency import Unit
 from topicweave.data.text_tables import TableOptions
+from topicweave.errors import BadInput, UnknownName
 from topicweave.report.constraints import Constraint
 from topicweave.sim.faults import parse_loss
 from topicweave.systems.presets import DEFAULT, Times
@@ -67,6 +70,46 @@ class FileReading(TypedDict, total=False):
     topic: str | None
     delimiter: str | None
     header: bool | None
+
+
+class Limit(NamedTuple):
+    """The numbers that an option takes. The command line has the same ones; a test compares them."""
+
+    least: float
+    most: float = math.inf
+    whole: bool = False
+    above: bool = False
+    """Whether it has to be more than the least."""
+
+    def checked(self, name: str, value: Any) -> float:
+        """The number in the form in which runs have it: 3 and 3.0 must not name two runs."""
+        fits = isinstance(value, Integral if self.whole else Real) and math.isfinite(value)
+        if not fits or not self.least <= value <= self.most or (self.above and value == self.least):
+            start = f"above {self.least:g}" if self.above else f"from {self.least:g}"
+            end = f" to {self.most:g}" if self.most < math.inf else "" if self.above else " on"
+            raise BadInput(f"{name} {value!r}: give a {'whole ' if self.whole else ''}number {start}{end}")
+        return int(value) if self.whole else float(value)
+
+
+LIMITS = {
+    "seeds": Limit(1, whole=True),
+    "seed": Limit(0, whole=True),
+    "events": Limit(0, whole=True),
+    "nodes": Limit(1, whole=True),
+    "workers": Limit(1, whole=True),
+    "settle": Limit(0),
+    "churn_speed": Limit(0, above=True),
+    "crash": Limit(0, 0.9),
+    "budget": Limit(0, above=True),
+    "max_degree": Limit(0),
+    "max_noise": Limit(0, 1),
+    "min_hit": Limit(0, 1),
+    "max_latency": Limit(0),
+    "max_hops": Limit(0),
+    "max_control": Limit(0),
+    "max_repair": Limit(0),
+}
+WORDS = {"preset": ("preset", get_args(Times)), "latency_unit": ("unit of latency", get_args(Unit))}
 
 
 class Options(Conditions, Bounds, FileReading, total=False):
@@ -172,26 +215,45 @@ class Question:
         return shlex.join([*words, "--budget", "none"])
 
 
-def ask(variants: Sequence[Variant], options: Options) -> Question:
-    """A question of a user's options, checked. Raises `BadInput`, or TypeError about an option that there is not."""
+def checked(options: Options) -> Options:
+    """Options whose numbers and words are such as there are. Raises `BadInput` or `UnknownName`."""
+    found: dict[str, Any] = {**options}
+    for name, value in options.items():
+        if value is None and getattr(Question, name, None) is None:
+            continue  # It may be left open.
+        if name in LIMITS and not (name == "budget" and isinstance(value, str)):
+            found[name] = LIMITS[name].checked(name, value)
+        elif name in WORDS and value not in WORDS[name][1]:
+            what, known = WORDS[name]
+            raise UnknownName(what, str(value), [*known])
+    return cast("Options", found)
+
+
+def ask(systems: Iterable[str], options: Options) -> Question:
+    """A question of a user's options, checked; about all systems if none is named.
+
+    Raises `BadInput`, or TypeError about an option that there is not.
+    """
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
         raise TypeError(f"no option {min(unknown)!r}; there are {', '.join(Options.__annotations__)}")
+    options = checked(options)
+    variants = parse_variants(systems, options.get("preset", DEFAULT))
     bounds = {name: value for name, value in options.items() if name in Bounds.__annotations__}
     reading = {name: value for name, value in options.items() if name in FileReading.__annotations__}
     conditions = {name: value for name, value in options.items() if name not in {*bounds, *reading}}
     budget = options.get("budget", DEFAULT_BUDGET)
     conditions["budget"] = parse_budget(budget) if isinstance(budget, str) else budget
     conditions["loss"] = parse_loss(options.get("loss", 0.0))
-    for name in ("settle", "crash", "churn_speed"):  # 3 and 3.0 must not name two runs.
-        if isinstance(given := conditions.get(name), int):
-            conditions[name] = float(given)
-    return Question(
+    question = Question(
         variants,
         **conditions,  # type: ignore[arg-type]  # keys of `Conditions`, chosen above
         constraints=constraints_from(**bounds),  # type: ignore[arg-type]  # of `Bounds`
         reading=TableOptions(**reading),  # type: ignore[arg-type]  # of `FileReading`
     )
+    for constraint in question.constraints:
+        refuse_unmeasured(constraint.option, constraint.measure, question.events, question.crash)
+    return question
 
 
 def _reading_words(reading: TableOptions) -> list[str]:
@@ -203,6 +265,22 @@ def _reading_words(reading: TableOptions) -> list[str]:
 
 
 DEFAULT_BUDGET = "10m"
+OF_EVENTS = frozenset(
+    ("hit_ratio", "noise", "relays_per_topic", "latency_p95", "hops_mean", "hops_max", "repair_time")
+)
+"""Measures that bounds and preferences name, and that only events show."""
+
+
+def refuse_unmeasured(option: str, measure: str, events: int, crash: float) -> None:
+    """Raise if the runs will not measure what an option asks for."""
+    if measure in OF_EVENTS and not events:
+        missing = "--events 0; publish some (--events 200)"
+    elif measure == "repair_time" and not crash:
+        missing = "--crash 0; let some nodes crash (--crash 0.1)"
+    else:
+        return
+    instead = "say --min-hit 0" if measure == "hit_ratio" else f"leave {option.split(maxsplit=1)[0]} out"
+    raise BadInput(f"{option}: not measured with {missing}, or {instead}")
 
 
 def constraints_from(
@@ -216,7 +294,7 @@ def constraints_from(
     max_control: float | None = None,
     max_repair: float | None = None,
 ) -> list[Constraint]:
-    """Latency is given in milliseconds."""
+    """Latency is given in milliseconds; a share of 0 that has to be reached is no bound."""
     at_most = [
         ("degree_max", max_degree, "--max-degree", 1.0),
         ("noise", max_noise, "--max-noise", 1.0),
@@ -232,6 +310,6 @@ def constraints_from(
     ]
     if no_relays:
         found.append(Constraint("relays_per_topic", "at most", 0.0, "--no-relays"))
-    if min_hit is not None:
+    if min_hit:  # 0 asks for nothing.
         found.append(Constraint("hit_ratio", "at least", min_hit, f"--min-hit {min_hit:g}"))
     return found

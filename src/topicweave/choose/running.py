@@ -10,7 +10,7 @@ from typing import Any
 
 from topicweave.choose.channel import Channel
 from topicweave.choose.planning import seconds_here
-from topicweave.choose.question import Question
+from topicweave.choose.question import LIMITS, Question
 from topicweave.choose.variants import Variant
 from topicweave.model.workload import Workload
 from topicweave.runs.background import OutOfTime, interruptible
@@ -37,6 +37,8 @@ class Engine:
         opens one for the length of a `with`; it is called when there is something to run. `telemetry`: where
         runs leave their tables.
         """
+        if workers is not None:
+            LIMITS["workers"].checked("workers", workers)
         self.workers = workers
         self.telemetry = telemetry
         self.until: float | None = None

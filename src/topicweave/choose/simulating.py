@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from topicweave.blocks.membership import Membership
+from topicweave.choose.question import checked
 from topicweave.choose.sources import SubscriptionSource, read_workload
 from topicweave.choose.surroundings import own_churn, own_latency
 from topicweave.choose.variants import parse_variant
@@ -70,6 +71,7 @@ def simulate(
     >>> swarm.measures()["hit_ratio"]
     1.0
     """
+    checked({"seed": seed, "preset": preset, "latency_unit": latency_unit, "churn_speed": churn_speed})
     variant = parse_variant(system, preset)
     churn, workload = own_churn(churn, churn_speed, read_workload(subscriptions), seed, _ignore)
     network = own_latency(latency, latency_unit, workload, _ignore)

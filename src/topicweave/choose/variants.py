@@ -60,8 +60,9 @@ def parse_variant(text: str, preset: Times = PAPER) -> Variant:
 
 
 def parse_variants(texts: Iterable[str], preset: Times = PAPER) -> list[Variant]:
-    """From options, each of which may hold several separated by commas; all systems if there is none."""
-    named = [text.strip() for option in texts for text in option.split(",") if text.strip()]
+    """From options, or from one text, which may hold several separated by commas; all systems if there is none."""
+    options = [texts] if isinstance(texts, str) else texts
+    named = [text.strip() for option in options for text in option.split(",") if text.strip()]
     variants = [parse_variant(text, preset) for text in named or SYSTEMS]
     for place, variant in enumerate(variants):
         if variant in variants[:place]:

@@ -37,6 +37,8 @@ class Advice:
     """If none fits: the one that comes closest."""
     binding: tuple[str, ...] = ()
     """If none fits: what the nearest breaks, and which constraint, if dropped, would let some system in."""
+    decided: bool = True
+    """Whether what the user prefers decided; not if none that fits has a value for it."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -60,7 +62,12 @@ class Advice:
             ]
         said = [
             f"Take {self.chosen.label}: of the {len(self.fitting)} (of {len(self.comparison.entries)}) that keep to all "
-            f"constraints with every seed, it is best in {self.prefer}."
+            "constraints with every seed, "
+            + (
+                f"it is best in {self.prefer}."
+                if self.decided
+                else f"none has a value for {self.prefer}; it has the fewest links."
+            )
         ]
         if self.given_up:
             said.append("What that gives up, against others that fit:")
@@ -127,12 +134,15 @@ def weigh(comparison: Comparison, measure: str, prefer: str) -> Advice:
     better = {column.measure: column.better for column in COLUMNS}
     sign = -1.0 if better.get(measure, "lower") == "higher" else 1.0
 
-    def rank(entry: Entry) -> tuple[float, float]:
+    def rank(entry: Entry) -> tuple[bool, float, float]:
         value = entry.measure(measure)
-        return (math.inf if math.isnan(value) else sign * value, entry.measure("degree_mean"))
+        none = not math.isfinite(value)
+        return none, 0.0 if none else sign * value, entry.measure("degree_mean")
 
     chosen = min(fitting, key=rank)
-    return Advice(comparison, prefer, chosen, fitting, tuple(_given_up(chosen, fitting)))
+    decided = math.isfinite(chosen.measure(measure))
+    given_up = tuple(_given_up(chosen, fitting))
+    return Advice(comparison, prefer, chosen, fitting, given_up, decided=decided)
 
 
 def _given_up(chosen: Entry, fitting: Sequence[Entry]) -> list[str]:
@@ -171,10 +181,11 @@ def _none_fits(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> t
         let_in = [entry for entry in entries if fits(entry, rest)]
         if let_in:
             least = min(let_in, key=dropped.excess)
-            binding.append(
-                f"{dropped.option} binds: without it {len(let_in)} would fit, and with "
-                f"{dropped.column.cell(dropped.worst(least))} instead of {dropped.column.cell(dropped.bound)} {least.label}"
-            )
+            said = f"{dropped.option} binds: without it {len(let_in)} would fit"
+            if not math.isnan(worst := dropped.worst(least)):
+                cell = dropped.column.cell
+                said += f", and with {cell(worst)} instead of {cell(dropped.bound)} {least.label}"
+            binding.append(said)
     if len(binding) == 1 and len(constraints) > 1:
         binding.append("no constraint binds alone: at least two would have to give way")
     return nearest, binding

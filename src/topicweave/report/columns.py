@@ -109,11 +109,21 @@ COLUMNS = (
 )
 
 
+NOBODY_MARKED = "nobody is marked, because no delivery was expected"
+
+
+def who_is_marked(entries: Sequence[Entry]) -> str:
+    """Of whom the best and the worst are marked, as a legend says it; empty where nobody's reach is known."""
+    if all(math.isnan(entry.measure("hit_ratio")) for entry in entries):
+        return ""
+    return "of those that reach everybody (hit ratio: of all)"
+
+
 def column_marks(column: Column, entries: Sequence[Entry]) -> list[Mark]:
     """Who is best and who is worst in a column; nobody where all are alike.
 
     Judged by what is printed: a difference that cannot be seen is not worth a mark. Whoever does not reach everybody is
-    ranked by reach alone: few links are no merit where events do not arrive.
+    ranked by reach alone: few links are no merit where events do not arrive. `who_is_marked` says so.
     """
     ranked = [entry.reaches_everybody or column.measure == "hit_ratio" for entry in entries]
     values = [entry.measure(column.measure) for entry in entries]

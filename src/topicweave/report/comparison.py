@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 OWN_BYTES = "own_bytes"
 """Control traffic without that of membership: what the system itself sends."""
+UNLISTED = ("coverage", "deliveries_expected", "settle_seconds")
+"""Measures that reports look at beside those of the table."""
+BY_KIND = ("links", "control_messages", "control_bytes")
+"""Measures that are also told by kind, as in `links.cover`; which kinds there are depends on the run."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,28 +60,46 @@ class Entry:
         )
         if {"control_bytes", "membership_bytes"} <= names.keys():
             names[OWN_BYTES] = None
-        return {name: mean(self.replications(name)) for name in names}
+        return {name: mean(self._values(name)) for name in names}
+
+    @cached_property
+    def known(self) -> set[str]:
+        """The measures that may be asked for: its own, those of the table, and those of what it is compared with."""
+        from topicweave.report.columns import COLUMNS
+
+        return {*self.measures, *(column.measure for column in COLUMNS), *UNLISTED}
+
+    def _refuse_unknown(self, name: str) -> None:
+        if name not in self.known and name.partition(".")[0] not in BY_KIND:
+            raise UnknownName("measure", name, [one for one in self.known if "." not in one])
 
     def replications(self, name: str) -> list[float]:
-        """A measure with each seed; nan where it was not taken."""
+        """A measure with each seed; nan where it was not taken. Raises `UnknownName`."""
+        self._refuse_unknown(name)
+        return self._values(name)
+
+    def _values(self, name: str) -> list[float]:
         if name == OWN_BYTES:
-            total, membership = self.replications("control_bytes"), self.replications("membership_bytes")
+            total, membership = self._values("control_bytes"), self._values("membership_bytes")
             return [_without(*one) for one in zip(total, membership, strict=True)]
         return [float(result[name]) if _is_number(result.get(name)) else math.nan for result in self.results]
 
     def measure(self, name: str) -> float:
-        """A measure, nan if it was not taken."""
+        """A measure, nan if it was not taken. Raises `UnknownName`."""
+        self._refuse_unknown(name)
         return self.measures.get(name, math.nan)
 
     @property
     def reaches_everybody(self) -> bool:
-        """Whether every expected delivery was made, with every seed."""
-        return all(share == 1.0 or math.isnan(share) for share in self.replications("hit_ratio"))
+        """Whether every expected delivery was made, with every seed. Not if none was expected: then nobody knows."""
+        known = [share for share in self.replications("hit_ratio") if not math.isnan(share)]
+        return bool(known) and min(known) == 1.0
 
     def interval(self, name: str) -> float:
-        """Half of the measure's 95 % confidence interval over the seeds; nan with a single seed.
+        """Half of the measure's 95 % confidence interval over the seeds (Student's); nan with a single seed.
 
         A hit ratio is a share of so many deliveries: it is not known better than that allows, whatever seeds agree on.
+        Its interval is the wider of that and Wilson's for so many deliveries, which a single seed has, too.
         """
         over_seeds = half_width(self.replications(name))
         if name != "hit_ratio":
@@ -190,6 +212,12 @@ class Comparison:
     """What the user holds systems to."""
     notes: tuple[str, ...] = ()
     """What the user should know of how it went, in words."""
+
+    def __post_init__(self) -> None:
+        """What one system has, the others may be asked for: they have no value."""
+        names = {name for entry in self.entries for name in entry.measures}
+        for entry in self.entries:
+            entry.known.update(names)
 
     def __getitem__(self, label: str) -> Entry:
         """A system as it was named: `spidercast`, or `spidercast:k_greedy=2`."""

@@ -30,21 +30,21 @@ class Constraint:
     def excess(self, entry: Entry) -> float:
         """By how much the system breaks it, in units of the measure; 0 if it keeps to it.
 
-        Judged by the worst of the replications: a bound that holds on average does not hold. A measure that
-        was not taken breaks nothing, an infinite one everything.
+        Judged by the worst of the replications: a bound that holds on average does not hold. Infinite where one
+        was not measured: what is not known is not shown to hold.
         """
-        values = [value for value in entry.replications(self.measure) if not math.isnan(value)]
-        if not values:
-            return 0.0
-        beyond = max(values) - self.bound if self.kind == "at most" else self.bound - min(values)
-        return max(0.0, beyond)
+        beyond = self._beyond(self.worst(entry))
+        return math.inf if math.isnan(beyond) else max(0.0, beyond)
 
     def worst(self, entry: Entry) -> float:
-        """The replication that is furthest from keeping to it."""
-        values = [value for value in entry.replications(self.measure) if not math.isnan(value)]
-        if not values:
-            return math.nan
-        return max(values) if self.kind == "at most" else min(values)
+        """The replication that is furthest from keeping to it; nan if none breaks it and one was not measured."""
+        values = entry.replications(self.measure)
+        known = [value for value in values if not math.isnan(value)]
+        furthest = (max if self.kind == "at most" else min)(known, default=math.nan)
+        return furthest if len(known) == len(values) or self._beyond(furthest) > 0 else math.nan
+
+    def _beyond(self, value: float) -> float:
+        return value - self.bound if self.kind == "at most" else self.bound - value
 
     def relative(self, entry: Entry) -> float:
         """The excess in proportion to the bound (not 0), so that links and milliseconds can be compared."""
@@ -53,8 +53,15 @@ class Constraint:
     def complaint(self, entry: Entry) -> str:
         """What is wrong, in a few words."""
         name = f"{self.column.group.removesuffix('-')}{'' if self.column.group.endswith('-') else ' '}{self.column.title}"
-        worst = self.column.cell(self.worst(entry))
-        return f"{name.strip()} {worst}, {self.kind} {self.column.cell(self.bound)} asked for"
+        worst = self.worst(entry)
+        found = self.column.cell(worst)
+        if math.isnan(worst):
+            values = entry.replications(self.measure)
+            missing = sum(map(math.isnan, values))
+            found = "not measured" + (
+                f" with {missing} of {len(values)} seeds" if missing < len(values) else ""
+            )
+        return f"{name.strip()} {found}, {self.kind} {self.column.cell(self.bound)} asked for"
 
 
 def complaints(entry: Entry, constraints: Sequence[Constraint]) -> list[str]:

@@ -247,10 +247,10 @@ def grouped(keys: Sequence[float], values: Sequence[float]) -> tuple[list[float]
 def hops_cdf(entries: Sequence[Entry]) -> Figure:
     def points(entry: Entry) -> tuple[list[float], list[float]]:
         counts = entry.summed("hops_counts")
-        if not counts:
+        reached = entry.measure("hit_ratio")
+        if not counts or math.isnan(reached):
             return [], []
-        reached = _reached(entry) / sum(counts)
-        return [*range(len(counts))], [count * reached for count in accumulate(counts)]
+        return [*range(len(counts))], [count * reached / sum(counts) for count in accumulate(counts)]
 
     return Figure(
         "hops",
@@ -267,9 +267,12 @@ def latency_cdf(entries: Sequence[Entry]) -> Figure:
     def points(entry: Entry) -> tuple[list[float], list[float]]:
         quantiles = entry.averaged("latency_quantiles")
         steps = max(len(quantiles) - 1, 1)
+        reached = entry.measure("hit_ratio")
+        if math.isnan(reached):
+            return [], []
         return (
             [1000 * seconds for seconds in quantiles],
-            [_reached(entry) * step / steps for step in range(len(quantiles))],
+            [reached * step / steps for step in range(len(quantiles))],
         )
 
     return Figure(
@@ -285,9 +288,3 @@ def latency_cdf(entries: Sequence[Entry]) -> Figure:
         },
         SPEED,
     )
-
-
-def _reached(entry: Entry) -> float:
-    """What a line of deliveries rises to; without anything expected there is nothing to miss."""
-    reached = entry.measure("hit_ratio")
-    return 1.0 if math.isnan(reached) else reached

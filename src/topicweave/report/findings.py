@@ -27,6 +27,8 @@ def findings(comparison: Comparison) -> list[ReportFinding]:
     """
     entries = comparison.entries
     complete = [entry for entry in entries if entry.reaches_everybody]
+    if not _with("hit_ratio", entries):
+        complete = list(entries)  # Nobody's reach is known: what else was measured is told of all.
     latency = "{lowest}: 95% of the deliveries within {low} ms. Slowest: {highest} ({high} ms)."
     control = "Least: {lowest}, {low} bytes per node and second. Most: {highest} ({high})."
     busiest = "The node with the most links has {low} with {lowest}, and {high} with {highest}."
@@ -102,7 +104,7 @@ def _settling(entries: Sequence[Entry]) -> Iterator[str]:
 
 def _missed(entries: Sequence[Entry]) -> Iterator[str]:
     """Who does not reach everybody, the best of them first."""
-    missing = [entry for entry in entries if not entry.reaches_everybody]
+    missing = [entry for entry in _with("hit_ratio", entries) if not entry.reaches_everybody]
     missing.sort(key=lambda entry: -entry.measure("hit_ratio"))
     if missing:
         shares = [f"{entry.label} makes {percent(entry.measure('hit_ratio'))}" for entry in missing]

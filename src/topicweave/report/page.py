@@ -10,7 +10,7 @@ from html import escape
 from itertools import groupby
 
 import topicweave
-from topicweave.report.columns import COLUMNS, Column, column_marks
+from topicweave.report.columns import COLUMNS, NOBODY_MARKED, Column, column_marks, who_is_marked
 from topicweave.report.comparison import Comparison, Entry, as_text, membership_in_words, times_in_words
 from topicweave.report.figure import Figure, colour_of, dash_of
 from topicweave.report.figures import figures
@@ -107,10 +107,15 @@ def _table(comparison: Comparison) -> Iterator[str]:
         label = escape(entry.label)
         yield f'<tr><th scope="row" data-value="{label}">{label}</th>{"".join(cells)}</tr>'
     yield "</tbody></table></div>"
+    marked = who_is_marked(entries)
     yield (
         '<p class="note">Press a heading to sort. '
-        '<span class="best">best</span> and <span class="worst">worst</span> in a column, of those that reach everybody. '
-        "Means over the seeds, ± half of the 95% confidence interval where it can be seen. "
+        + (
+            f'<span class="best">best</span> and <span class="worst">worst</span> in a column, {marked}. '
+            if marked
+            else f"{NOBODY_MARKED.capitalize()}. "
+        )
+        + "Means over the seeds, ± half of the 95% confidence interval where it can be seen. "
         "Links, messages, bytes and memory are per node; times are virtual.</p>"
     )
     yield "<details><summary>What the columns mean</summary>"

@@ -10,20 +10,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from topicweave.report.columns import COLUMNS, Column, Mark, column_marks
+from topicweave.report.columns import COLUMNS, NOBODY_MARKED, Column, Mark, column_marks, who_is_marked
 from topicweave.report.comparison import Comparison, membership_in_words, times_in_words
 
 # Signs as well as colours: a pipe has none, and not everybody tells them apart.
 SIGNS = {"best": "▴", "worst": "▾", "": ""}
 STYLES = {"best": "bold green", "worst": "red", "": ""}
-LEGEND = "▴ best, ▾ worst of those that reach everybody; links, messages and bytes are per node"
 
 
 def legend(comparison: Comparison) -> list[str]:
     """What stands below a table."""
     setting = comparison.setting
+    marked = who_is_marked(comparison.entries)
     return [
-        LEGEND,
+        f"{f'▴ best, ▾ worst {marked}' if marked else NOBODY_MARKED}; links, messages and bytes are per node",
         f"times {times_in_words(setting.preset)}",
         f"membership {membership_in_words(setting.membership)}",
     ]
