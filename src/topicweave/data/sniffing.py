@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from topicweave.data.bracketed import is_list
 from topicweave.data.parsing import WHITESPACE
 from topicweave.errors import BadInput, TopicweaveError
 
@@ -188,6 +189,11 @@ def split(line: str, delimiter: str, quote: str) -> list[str]:
     return next(csv.reader([line], delimiter=delimiter, quotechar=quote), [])
 
 
+def joined(fields: Sequence[str], delimiter: str) -> str:
+    """Fields as they stood in their line, but for quotes."""
+    return (" " if delimiter == WHITESPACE else delimiter).join(fields)
+
+
 def _quotes(line: str, delimiter: str, quote: str) -> bool:
     """Whether a line has a field between quotes."""
     mark, end = re.escape(quote), re.escape(delimiter)
@@ -275,6 +281,9 @@ def _lists(rows: list[list[str]], delimiter: str, header: bool) -> tuple[str, bo
     cell; else nothing.
     """
     below = rows[header:]
+    if 2 * sum(is_list(joined(row[1:], delimiter)) for row in below) >= max(1, len(below)):
+        # Lists in brackets, each in a cell of a table; or without quotes, so that their items look like cells.
+        return delimiter if any(len(row) > 2 for row in below) else "", False
     if len(rows) < 3:
         return "", False
     widths = Counter(len(row) for row in below)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topicweave.data.bracketed import holds_lists, lists_in
 from topicweave.data.files import COMPRESSIONS
 from topicweave.data.sniffing import (
     LONGEST_NAME,
@@ -182,6 +183,11 @@ def subscriptions_in(
     if pa.types.is_list(pairs["topic"].type) or pa.types.is_large_list(pairs["topic"].type):
         pairs = _spread(pairs)
     pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"]))
+    if holds_lists(pairs["topic"]):
+        found = lists_in(label, _column_word(topic), pairs["topic"], rows.first_line)
+        pairs = _spread(pairs.set_column(1, "topic", pa.chunked_array([found])))
+        pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"]))
+        notes.append(f"lists in brackets in {_column_word(topic)}: each of their items is a topic")
     count = pairs.num_rows
     _refuse_long_names(label, pairs, rows.first_line)
     nameless = pc.equal(pairs["node"], "")

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topicweave.data.bracketed import is_list
 from topicweave.data.files import COMPRESSIONS, UNREADABLE, opened, unreadable
 from topicweave.data.formats import delimiter_sign
 from topicweave.data.parsing import WHITESPACE, fields_of, meant
-from topicweave.data.sniffing import SAMPLE_LINES, SEPARATORS, Dialect, sniff, split
+from topicweave.data.sniffing import SAMPLE_LINES, SEPARATORS, Dialect, joined, sniff, split
 from topicweave.errors import BadInput
 
 LARGEST_FILE = 512 * 1024 * 1024
@@ -83,7 +84,6 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
         return TextRows(
             f"a node and its topics per line, between {inner}{header}",
             _lists(body, dialect),
-            first_line=line + dialect.header,
             notes=notes,
         )
     _refuse_open_quotes(path, body, dialect, line)
@@ -271,7 +271,9 @@ def _lists(text: str, dialect: Dialect) -> pa.Table:
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
     for line in lines[dialect.header :]:
         node, *others = split(line.rstrip("\r"), dialect.delimiter, dialect.quote)
-        if dialect.in_a_cell:
+        if is_list(rest := joined(others, dialect.delimiter)):
+            others = [rest]
+        elif dialect.in_a_cell:
             others = others[0].split(dialect.lists) if others else []
         found = [other.strip() for other in others if other.strip()] or [""]
         nodes += [node] * len(found)
