@@ -67,7 +67,7 @@ def whole(path: Path) -> bytes:
 
 
 def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
-    text, notes = _decoded(path, data)
+    text, notes = decoded(path, data)
     _refuse_markup(path, text[:2000])
     start, comment = _after_comments(text)
     lines = _first_lines(text[start:])
@@ -101,7 +101,7 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
     return TextRows(shape, table, dialect.types, dialect.header, line + dialect.header, notes + left_out)
 
 
-def _decoded(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:
+def decoded(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
             return data.decode("utf-16"), ("it is in UTF-16",)
