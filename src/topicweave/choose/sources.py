@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
-import pyarrow as pa
 
 from topicweave.choose.channel import Note
 from topicweave.choose.places import own_folder
 from topicweave.data import reading
-from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in
+from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in, table_of
 from topicweave.data.text_tables import TableOptions
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
@@ -90,7 +89,7 @@ def _read(source: SubscriptionSource, options: TableOptions, note: Note) -> Work
     if isinstance(source, str | Path):
         return _read_path(Path(source), options, note)
     if hasattr(source, "__arrow_c_stream__"):
-        return _told(subscriptions_in("subscriptions", pa.table(source), options), note)
+        return _told(subscriptions_in("subscriptions", table_of("subscriptions", source), options), note)
     if isinstance(source, Mapping):
         return Workload.from_lists(source)
     raise BadInput(

@@ -7,7 +7,7 @@ taken for what stands in `Understood`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from topicweave.data.bracketed import holds_lists, lists_in
 from topicweave.data.files import COMPRESSIONS
-from topicweave.data.json_tables import read_json
+from topicweave.data.json_tables import column_of, read_json
 from topicweave.data.sniffing import (
     LONGEST_NAME,
     MISSING,
@@ -94,6 +94,43 @@ def _read_parquet(path: Path) -> pa.Table:
         raise BadInput(f"{path}: not a Parquet file ({sentence(error)}); name it by what it is") from None
 
 
+def table_of(label: str, source: Any) -> pa.Table:
+    """A table of pandas, Polars, …; columns of pandas' with values of several types become text."""
+    try:
+        return pa.table(source)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        if not hasattr(source, "iloc"):
+            raise BadInput(f"{label}: {sentence(error)}; give columns of names") from None
+    names = [str(name) for name in source.columns]
+    _refuse_same_names(label, names)
+    columns = {}
+    for place, name in enumerate(names):
+        try:
+            columns[name] = pa.array(source.iloc[:, place])
+        except (pa.ArrowException, ValueError, TypeError):
+            cells = source.iloc[:, place].tolist()
+            columns[name] = column_of(cells)
+            _refuse_merged(label, name, cells)
+    return pa.table(columns)
+
+
+def _refuse_same_names(label: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"{label}: two columns are called {name!r}; give each a name of its own")
+
+
+def _refuse_merged(label: str, column: str, cells: Iterable[Any]) -> None:
+    """Raise about a number and a text that are the same as names."""
+    found: dict[str, Any] = {}
+    for cell in cells:
+        other = found.setdefault(str(cell), cell)
+        if isinstance(other, str) != isinstance(cell, str) and str(cell) not in MISSING:
+            raise BadInput(
+                f"{label}: column {column!r}: {other!r} and {cell!r} would be one name; write all names as text"
+            )
+
+
 def subscriptions_in(
     label: str, table: pa.Table, options: TableOptions | None = None, rows: TextRows | None = None
 ) -> tuple[Workload, Understood]:
@@ -148,6 +185,7 @@ def _column_word(name: str) -> str:
 def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) -> tuple[str, str, list[str]]:
     """The columns of the node and of the topic, by their names or as given, and what is not sure about them."""
     names = table.column_names
+    _refuse_same_names(label, names)
     if len(names) < 2:
         raise BadInput(f"{label}: one column; need a node and a topic")
     node = None if options.node is None else _given(label, names, options.node, "--node")
