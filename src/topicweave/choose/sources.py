@@ -46,6 +46,7 @@ def read_workload(
     topic: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    lists: bool | None = None,
     note: Note | None = None,
 ) -> Workload:
     """The workload that a file, a folder, a table or lists hold.
@@ -55,12 +56,13 @@ def read_workload(
     node, topic which columns are meant, by name or by number from 1; found by their names if not given
     delimiter   what is between columns; found out if not given
     header      whether the first line names the columns; found out if not given
+    lists       whether a line is a node and all its topics, or a row of columns; found out if not given
     note        called with what was understood, and each sentence about what was left out
 
     >>> read_workload({"ann": ["news", "go"], "bob": ["news"]})
     Workload(nodes=2, topics=2, subscriptions=3, changes=0, hosts=False)
     """
-    return _read(source, TableOptions(node, topic, delimiter, header), note or _ignore)
+    return _read(source, TableOptions(node, topic, delimiter, header, lists), note or _ignore)
 
 
 def named_workload(source: SubscriptionSource, out: Path | None, note: Note, options: TableOptions) -> Named:

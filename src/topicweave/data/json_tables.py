@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from topicweave.data.sniffing import are_lists
 from topicweave.data.text_tables import TextRows, decoded
 from topicweave.errors import BadInput
 
 _FORMS = "give {user: [topics]}, records, or lists of a user and topics"
 
 
-def read_json(path: Path, data: bytes) -> TextRows:
+def read_json(path: Path, data: bytes, as_lists: bool | None = None) -> TextRows:
     text, notes = decoded(path, data)
     try:
         value = msgspec.json.decode(text)
@@ -29,13 +30,29 @@ def read_json(path: Path, data: bytes) -> TextRows:
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return TextRows("JSON records", _table_of_records(path, value), notes=notes)
     if isinstance(value, list) and value and all(isinstance(row, list) and row for row in value):
-        return _rows(path, value, notes)
+        return _rows(path, value, notes, as_lists)
     raise BadInput(f"{path}: JSON without subscriptions; {_FORMS}")
 
 
-def _rows(path: Path, rows: list[list[Any]], notes: tuple[str, ...]) -> TextRows:
-    """Pairs; or lists of a user and topics, which may be a list of their own."""
-    pairs = all(len(row) == 2 and not isinstance(row[1], list) for row in rows)
+def _rows(path: Path, rows: list[list[Any]], notes: tuple[str, ...], as_lists: bool | None) -> TextRows:
+    """Pairs; or lists of a user and topics, which may be a list of their own; or columns, if that is said."""
+    widths = {len(row) for row in rows}
+    pairs = widths == {2} and not any(isinstance(row[1], list) for row in rows)
+    if as_lists is False and not pairs:
+        if len(widths) > 1:
+            raise BadInput(f"{path}: rows of different length are no columns; leave --columns out")
+        columns = map(column_of, zip(*rows, strict=True))
+        table = pa.table({f"column {place}": column for place, column in enumerate(columns, start=1)})
+        return TextRows("JSON columns", table, notes=notes)
+    if (
+        as_lists is None
+        and len(widths) == 1
+        and max(widths) > 2
+        and not are_lists([list(map(str, row)) for row in rows])
+    ):
+        raise BadInput(
+            f"{path}: rows of {max(widths)}: a node and its topics, or columns? say --lists or --columns"
+        )
     lists = [(row[0], row[1] if len(row) == 2 else row[1:]) for row in rows]
     for number, (node, _) in enumerate(lists, start=1):
         if not _is_name(node):

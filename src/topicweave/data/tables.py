@@ -62,7 +62,7 @@ def read_subscriptions(path: Path, options: TableOptions | None = None) -> tuple
     if kind == ".parquet":
         rows = TextRows("Parquet", _read_parquet(path))
     elif kind in (".json", ".jsonl", ".ndjson"):
-        rows = read_json(path, whole(path))
+        rows = read_json(path, whole(path), options.lists)
     else:
         rows = read_text(path, whole(path), options)
     return subscriptions_in(str(path), rows.table, options, rows)
@@ -143,7 +143,7 @@ def subscriptions_in(
     listed = _is_list(table[topic].type)
     pairs = _spread(pairs) if listed else pairs
     pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"], listed=listed))
-    if holds_lists(pairs["topic"]):
+    if options.lists is not False and holds_lists(pairs["topic"]):
         found = lists_in(label, _column_word(topic), pairs["topic"], rows.first_line)
         pairs = _spread(pairs.set_column(1, "topic", pa.chunked_array([found])))
         pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"]))

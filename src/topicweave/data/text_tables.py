@@ -33,6 +33,8 @@ class TableOptions(msgspec.Struct, frozen=True):
     topic: str | None = None
     delimiter: str | None = None
     header: bool | None = None
+    lists: bool | None = None
+    """Whether a line is a node and all its topics; if not, it is a row of columns with one topic."""
 
 
 class TextRows(NamedTuple):
@@ -75,9 +77,17 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
         raise BadInput(f"{path}: empty; need a line for each subscription: node,topic")
     given = None if options.delimiter is None else delimiter_sign(options.delimiter)
     line = text.count("\n", 0, start) + 1
-    dialect = sniff(path, lines, line, given, options.header)
+    dialect = sniff(path, lines, line, given, options.header, options.lists)
     between = SEPARATORS.get(dialect.delimiter, repr(dialect.delimiter))
     body = text[start:]
+    if not dialect.sure and dialect.header:
+        notes += ("the first line is taken for the names of the columns; if it is data, say --no-header",)
+    elif not dialect.sure:
+        notes += ("the first line is taken for data; if it names the columns, say --header",)
+    if dialect.alike:
+        notes += (
+            "lines of equal length are read as a node and all its topics; if they are columns, say --columns",
+        )
     if dialect.lists:
         inner = SEPARATORS.get(dialect.lists, repr(dialect.lists))
         header = ", with a header" if dialect.header else ""
@@ -93,10 +103,8 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
         if len(named) == table.num_columns and len(set(named)) == len(named):
             table = table.rename_columns([name.strip() for name in named])
     header = "with a header" if dialect.header else "without a header"
-    if not dialect.sure and dialect.header:
-        notes += ("the first line is taken for the names of the columns; if it is data, say --no-header",)
-    elif not dialect.sure:
-        notes += ("the first line is taken for data; if it names the columns, say --header",)
+    if options == TableOptions(delimiter=options.delimiter, header=options.header) and not dialect.header:
+        notes += ("if a line is a node and all its topics, say --lists",) * (table.num_columns > 2)
     shape = f"columns between {between}, {header}"
     return TextRows(shape, table, dialect.types, dialect.header, line + dialect.header, notes + left_out)
 
@@ -222,7 +230,7 @@ def _columns_of(path: Path, text: str, dialect: Dialect, first: int) -> tuple[pa
     if len(wrong) > WRONG_LINES * (table.num_rows + len(wrong)):
         number, reason = wrong[0]
         raise BadInput(
-            f"{path}, line {number}: {reason}; {counted(len(wrong), 'line')} wrong, more than 1 %: mend them, or say --delimiter"
+            f"{path}, line {number}: {reason}; {counted(len(wrong), 'line')} wrong, more than 1 %: mend them, or say --delimiter or --lists"
         )
     note = (
         f"{counted(len(wrong), 'line')} with a wrong number of columns left out, first line {wrong[0][0]}"
