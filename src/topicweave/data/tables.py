@@ -199,6 +199,11 @@ def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) 
     rest = [name for name in free if name not in (node, topic)]
     likely = [name for name in rest if not _unlikely(table, name, names.index(name), rows)] or rest
     if node is None or topic is None:
+        wanted = (node is None) + (topic is None)
+        if names[0] in likely and len(names) > 2 and len(likely) > wanted and _is_index(table[names[0]]):
+            likely.remove(names[0])
+            index = _column_word(names[0])
+            notes.append(f"{index} counts the rows and is skipped; say --node 1 or --topic 1 if it is meant")
         if node is None:
             node = likely.pop(0)
             likely = likely or [name for name in rest if name != node]
@@ -248,6 +253,10 @@ def _whole_numbers(column: Any) -> bool:
         pa.types.is_floating(column.type)
         and pc.all(pc.equal(column, pc.floor(column)), skip_nulls=True).as_py()
     )
+
+
+def _is_index(column: Any) -> bool:
+    return len(column) > 1 and _counts_up(column) and column[0].cast(pa.int64()).as_py() in (0, 1)
 
 
 def _counts_up(column: Any) -> bool:
