@@ -71,15 +71,22 @@ def whole(path: Path) -> bytes:
 def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
     text, notes = decoded(path, data)
     _refuse_markup(path, text[:2000])
-    start, comment = _after_comments(text)
+    excel = re.match(r'"?sep=([^\r\n\w])"?[ \t]*\r?\n', text, re.IGNORECASE)
+    above = excel.end() if excel else 0
+    start, comment = _after_comments(text[above:])
+    start += above
     lines = _first_lines(text[start:])
     if not lines:
         raise BadInput(f"{path}: empty; need a line for each subscription: node,topic")
     given = None if options.delimiter is None else delimiter_sign(options.delimiter)
+    if excel:
+        given = given or excel[1]
+        notes += (f"the first line, {excel[0].strip()!r}, names the separator",)
     line = text.count("\n", 0, start) + 1
     dialect = sniff(path, lines, line, given, options.header, options.lists)
     between = SEPARATORS.get(dialect.delimiter, repr(dialect.delimiter))
     body = text[start:]
+    _refuse_open_quotes(path, body, dialect, line)
     if not dialect.sure and dialect.header:
         notes += ("the first line is taken for the names of the columns; if it is data, say --no-header",)
     elif not dialect.sure:
@@ -96,15 +103,15 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
             _lists(body, dialect),
             notes=notes,
         )
-    _refuse_open_quotes(path, body, dialect, line)
     table, left_out = _columns_of(path, body, dialect, line)
     if not dialect.header and comment:
         named = split(comment, dialect.delimiter, dialect.quote)
         if len(named) == table.num_columns and len(set(named)) == len(named):
             table = table.rename_columns([name.strip() for name in named])
     header = "with a header" if dialect.header else "without a header"
-    if options == TableOptions(delimiter=options.delimiter, header=options.header) and not dialect.header:
-        notes += ("if a line is a node and all its topics, say --lists",) * (table.num_columns > 2)
+    guessed = not dialect.header and (options.lists, options.node, options.topic) == (None, None, None)
+    if guessed and table.num_columns > 2 and table.column_names[0] == "column 1":
+        notes += ("if a line is a node and all its topics, say --lists",)
     shape = f"columns between {between}, {header}"
     return TextRows(shape, table, dialect.types, dialect.header, line + dialect.header, notes + left_out)
 
@@ -192,10 +199,20 @@ def _refuse_open_quotes(path: Path, text: str, dialect: Dialect, first: int) -> 
     for number in np.flatnonzero(odd.to_numpy(zero_copy_only=False)).tolist():
         line = lines[number].as_py()
         if _ends_inside(line, delimiter, quote):
-            shown = line if len(line) <= 60 else f"{line[:60]}…"
+            shown = repr((line if len(line) <= 60 else f"{line[:60]}…").rstrip())
+            where = f"{path}, line {first + number}"
+            closed = re.compile(f"[^{quote}]*({quote * 2}[^{quote}]*)*{quote}\\s*({re.escape(delimiter)}|$)")
+            for later in range(number + 1, len(lines)):
+                if quote not in (text_of := lines[later].as_py()):
+                    continue
+                if closed.match(text_of):
+                    raise BadInput(
+                        f"{where}: a cell that goes on in line {first + later}: {shown}; line breaks in cells are not "
+                        "read; put each row on one line"
+                    )
+                break
             raise BadInput(
-                f"{path}, line {first + number}: a quote that is not closed: {shown.rstrip()!r}; close it, or double it "
-                "where it is meant itself"
+                f"{where}: a quote that is not closed: {shown}; close it, or double it where it is meant itself"
             )
 
 
