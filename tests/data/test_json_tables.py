@@ -72,3 +72,10 @@ def test_objects_are_no_names(tmp_path: Path, value: Any, complaint: str) -> Non
     with pytest.raises(BadInput) as error:
         read(tmp_path, json.dumps(value), "my.json")
     assert f"my.json, {complaint}" in str(error.value) or f"my.json: {complaint}" in str(error.value)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        BadInput, match=r'my.json: the key "ann" stands twice in an object; put its topics in one list'
+    ):
+        read(tmp_path, '{"ann": ["x"], "bob": ["x"], "ann": ["y"]}', "my.json")

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.data.test_tables import read
+from topicweave.data.formats import LineOptions
+from topicweave.data.reading import read_rows
 from topicweave.errors import BadInput
 
 FOUND = {"ann": ["a,b"], "bob": ["c"]}
@@ -47,3 +49,10 @@ def test_line_breaks_in_cells_are_refused(tmp_path: Path, text: str, where: str)
         read(tmp_path, text)
     assert where in str(error.value)
     assert "line breaks in cells are not read; put each row on one line" in str(error.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    """Of imported files, too, in memory and on Spark."""
+    (tmp_path / "my.csv").write_bytes(b"\xef\xbb\xbfann,x\nbob,x\n")
+    rows = read_rows("pairs", tmp_path / "my.csv", LineOptions(",")).rows
+    assert rows["node"].to_pylist() == ["ann", "bob"]

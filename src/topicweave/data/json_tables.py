@@ -5,6 +5,8 @@ What has one meaning is read; objects where names should be, and lists within li
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,12 +28,26 @@ def read_json(path: Path, data: bytes, as_lists: bool | None = None) -> TextRows
     except msgspec.DecodeError as error:
         return TextRows("JSON lines", _lines(path, text, error), notes=notes)
     if isinstance(value, dict):
+        _refuse_same_keys(path, text)
         return TextRows("JSON lists", _table_of_lists(path, value.items()), notes=notes)
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return TextRows("JSON records", _table_of_records(path, value), notes=notes)
     if isinstance(value, list) and value and all(isinstance(row, list) and row for row in value):
         return _rows(path, value, notes, as_lists)
     raise BadInput(f"{path}: JSON without subscriptions; {_FORMS}")
+
+
+def _refuse_same_keys(path: Path, text: str) -> None:
+    """Raise about a key that stands twice: a decoder keeps the topics of the last one only."""
+
+    def checked(pairs: list[tuple[str, Any]]) -> None:
+        for key, often in Counter(key for key, _ in pairs).items():
+            if often > 1:
+                raise BadInput(
+                    f"{path}: the key {_shown(key)} stands twice in an object; put its topics in one list"
+                )
+
+    json.loads(text, object_pairs_hook=checked)
 
 
 def _rows(path: Path, rows: list[list[Any]], notes: tuple[str, ...], as_lists: bool | None) -> TextRows:
