@@ -70,6 +70,7 @@ class FileReading(TypedDict, total=False):
     topic: str | None
     delimiter: str | None
     header: bool | None
+    lists: bool | None
 
 
 class Limit(NamedTuple):
@@ -143,6 +144,7 @@ class Options(Conditions, Bounds, FileReading, total=False):
     node, topic     the columns of nodes and topics in a file, by name or by number from 1
     delimiter       what separates the columns of a file
     header          whether the first line of a file names its columns
+    lists           whether a line of a file is a node and all its topics, or a row of columns
     """
 
 
@@ -261,6 +263,8 @@ def _reading_words(reading: TableOptions) -> list[str]:
     words = [word for option, value in given.items() if value is not None for word in (option, value)]
     if reading.header is not None:
         words.append("--header" if reading.header else "--no-header")
+    if reading.lists is not None:
+        words.append("--lists" if reading.lists else "--columns")
     return words
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
-import pyarrow as pa
 
 from topicweave.choose.channel import Note
 from topicweave.choose.places import own_folder
 from topicweave.data import reading
-from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in
+from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in, table_of
 from topicweave.data.text_tables import TableOptions
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
@@ -47,6 +46,7 @@ def read_workload(
     topic: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    lists: bool | None = None,
     note: Note | None = None,
 ) -> Workload:
     """The workload that a file, a folder, a table or lists hold.
@@ -56,12 +56,13 @@ def read_workload(
     node, topic which columns are meant, by name or by number from 1; found by their names if not given
     delimiter   what is between columns; found out if not given
     header      whether the first line names the columns; found out if not given
+    lists       whether a line is a node and all its topics, or a row of columns; found out if not given
     note        called with what was understood, and each sentence about what was left out
 
     >>> read_workload({"ann": ["news", "go"], "bob": ["news"]})
     Workload(nodes=2, topics=2, subscriptions=3, changes=0, hosts=False)
     """
-    return _read(source, TableOptions(node, topic, delimiter, header), note or _ignore)
+    return _read(source, TableOptions(node, topic, delimiter, header, lists), note or _ignore)
 
 
 def named_workload(source: SubscriptionSource, out: Path | None, note: Note, options: TableOptions) -> Named:
@@ -90,7 +91,7 @@ def _read(source: SubscriptionSource, options: TableOptions, note: Note) -> Work
     if isinstance(source, str | Path):
         return _read_path(Path(source), options, note)
     if hasattr(source, "__arrow_c_stream__"):
-        return _told(subscriptions_in("subscriptions", pa.table(source), options), note)
+        return _told(subscriptions_in("subscriptions", table_of("subscriptions", source), options), note)
     if isinstance(source, Mapping):
         return Workload.from_lists(source)
     raise BadInput(

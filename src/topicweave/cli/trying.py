@@ -39,6 +39,12 @@ Delimiter = Annotated[
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
 ]
+Lists = Annotated[
+    bool | None,
+    typer.Option(
+        "--lists/--columns", help="Whether a line is a node and all its topics, or a row of columns."
+    ),
+]
 Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Replications, each with a seed of its own.")]
 FirstSeed = Annotated[int, typer.Option(min=0, metavar="N", help="The first of the seeds.")]
 Events = Annotated[
@@ -174,6 +180,7 @@ def _options(
     topic: TopicColumn = None,
     delimiter: Delimiter = None,
     header: Header = None,
+    lists: Lists = None,
     seeds: Seeds = 3,
     seed: FirstSeed = 0,
     events: Events = 200,

@@ -7,6 +7,7 @@ text and reason; a file that cannot be read raises `BadInput`.
 from __future__ import annotations
 
 import tarfile
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
@@ -91,6 +92,8 @@ def _skip_begun_line(piece: Piece, stream: IO[bytes]) -> int:
 
 def _blocks(label: str, number: int, piece: Piece, stream: IO[bytes], parse: Parse) -> Iterator[LineBlock]:
     for lines in _line_blocks(piece, stream):
+        if number == 1:
+            lines[0] = lines[0].removeprefix(BOM_UTF8)
         texts, undecodable = _decoded(lines)
         parsed = parse(texts, number == 1)
         # Lines that cannot be decoded were shown to the format as blank ones.

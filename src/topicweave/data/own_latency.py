@@ -45,7 +45,7 @@ def read_network(
         slices = read_slices(path)
         network = _matrix(path, _numbered(slices.shape[1]), slices)
     else:
-        network = _table(path, read_text(path, whole(path), TableOptions()), note)
+        network = _table(path, read_text(path, whole(path), TableOptions(lists=False)), note)
     network = Distances(
         network.names,
         None if network.rtt_ms is None else network.rtt_ms * scale,
@@ -87,8 +87,6 @@ def _table(path: Path, rows: TextRows, note: Callable[[str], object]) -> Distanc
     """
     table = rows.table
     names, width = table.column_names, table.num_columns
-    if table.column_names == ["1st name", "others"]:
-        raise BadInput(f"{path}: lines of different length; a matrix of round trips is square")
     lower = [name.strip().lower() for name in names]
     columns = [_numbers(table[name]) for name in names]
     numeric = [

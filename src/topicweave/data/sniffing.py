@@ -12,11 +12,13 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from topicweave.data.bracketed import is_list
 from topicweave.data.parsing import WHITESPACE
 from topicweave.errors import BadInput, TopicweaveError
 
@@ -146,10 +148,17 @@ class Dialect(msgspec.Struct, frozen=True):
     """If lines are a node and all its topics: the separator of the topics."""
     in_a_cell: bool = False
     """Whether these topics are one cell, of two."""
+    alike: bool = False
+    """Whether lines of equal length are taken for lists because names recur in any place."""
 
 
 def sniff(
-    path: Path, lines: Sequence[str], first_line: int, delimiter: str | None, header: bool | None
+    path: Path,
+    lines: Sequence[str],
+    first_line: int,
+    delimiter: str | None,
+    header: bool | None,
+    as_lists: bool | None = None,
 ) -> Dialect:
     """How these first lines of a file are written; what is given is not guessed."""
     for number, line in enumerate(lines, start=first_line):
@@ -161,17 +170,27 @@ def sniff(
         found = _by_counting(path, lines, first_line, delimiter)
     delimiter, quote, types = found["delimiter"], found["quote"], found["types"]
     rows = [split(line, delimiter, quote) for line in lines]
-    above_lists = _names_lists(rows) if header is None else header
-    lists, in_a_cell = _lists(rows, delimiter, above_lists)
+    told, sure = _has_header(rows) if header is None else (header, True)
+    above_lists = _names_lists(rows) or (as_lists is True and told) if header is None else header
+    lists, in_a_cell = ("", False) if as_lists is False else _lists(rows, delimiter, above_lists)
+    alike = not lists and as_lists is None and not told and are_lists(rows)
+    if alike or (as_lists and not lists):
+        lists, in_a_cell = _inner_sign(rows[above_lists:]) or (delimiter, False)
     if lists:
         if given is None and SEPARATORS.get(lists) == "blanks" and _are_sentences(rows):
             raise BadInput(
                 f"{path}: sentences, not a table; need a node and its topics per line (if it is: --delimiter says what is between them)"
             )
         return Dialect(
-            delimiter, quote, ("1st name", "others"), above_lists, True, lists=lists, in_a_cell=in_a_cell
+            delimiter,
+            quote,
+            ("1st name", "others"),
+            above_lists,
+            sure or as_lists is None,
+            lists=lists,
+            in_a_cell=in_a_cell,
+            alike=alike,
         )
-    told, sure = _has_header(rows) if header is None else (header, True)
     first = [name.strip() for name in rows[0]]
     names = tuple(
         (name if told and name else f"column {number}") for number, name in enumerate(first, start=1)
@@ -186,6 +205,11 @@ def split(line: str, delimiter: str, quote: str) -> list[str]:
     if len(delimiter) > 1 or not quote or quote not in line:
         return line.split(delimiter)
     return next(csv.reader([line], delimiter=delimiter, quotechar=quote), [])
+
+
+def joined(fields: Sequence[str], delimiter: str) -> str:
+    """Fields as they stood in their line, but for quotes."""
+    return (" " if delimiter == WHITESPACE else delimiter).join(fields)
 
 
 def _quotes(line: str, delimiter: str, quote: str) -> bool:
@@ -275,12 +299,17 @@ def _lists(rows: list[list[str]], delimiter: str, header: bool) -> tuple[str, bo
     cell; else nothing.
     """
     below = rows[header:]
-    if len(rows) < 3:
+    if 2 * sum(is_list(joined(row[1:], delimiter)) for row in below) >= max(1, len(below)):
+        # Lists in brackets, each in a cell of a table; or without quotes, so that their items look like cells.
+        return delimiter if any(len(row) > 2 for row in below) else "", False
+    if len(rows) < 3 and delimiter not in (":", *ARROWS):
         return "", False
     widths = Counter(len(row) for row in below)
     if widths.most_common(1)[0][1] < 0.9 * len(below):
         # Two lengths are lines that are wrong; more are lists, which have every length.
         return delimiter if len(widths) > 2 or delimiter in (WHITESPACE, "\t", " ") else "", False
+    if header and len(rows[0]) == 2 < widths.most_common(1)[0][0]:
+        return delimiter, False
     if (
         len(below[0]) != 2
         or (header and _is_singular(rows[0][-1]))
@@ -296,6 +325,32 @@ def _lists(rows: list[list[str]], delimiter: str, header: bool) -> tuple[str, bo
         if several >= 0.3 * len(cells):
             return sign, True
     return "", False
+
+
+def are_lists(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows of equal length are a node and its topics each: nodes stand once, no row repeats a name, and what
+    stands in one place stands in the next one too. Numbers coincide more often: these need another column.
+    """
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    full = [[cell.strip() for cell in row] for row in rows if len(row) == width]
+    nodes = {row[0] for row in full}
+    lists = [[cell for cell in row[1:] if cell not in MISSING] for row in full]
+    repeated = sum(len(set(topics)) < len(topics) for topics in lists)
+    if len(full) < 0.9 * len(rows) or len(nodes) < len(full) or repeated > 0.1 * len(full):
+        return False
+    numbers = all(map(_is_number, nodes)) or all(_is_number(topic) for topics in lists for topic in topics)
+    columns = [set(column) - set(MISSING) for column in list(zip(*full, strict=True))[1:]]
+    return width >= (4 if numbers else 3) and all(
+        len(one & other) >= (0.5 if numbers else 0.25) * max(len(one), len(other), 1)
+        for one, other in pairwise(columns)
+    )
+
+
+def _inner_sign(rows: Sequence[Sequence[str]]) -> tuple[str, bool] | None:
+    """What separates the topics of rows that have them in one cell."""
+    cells = [row[1] for row in rows if len(row) == 2]
+    sign = max(",;|", key=lambda sign: sum(sign in cell for cell in cells))
+    return (sign, True) if max(map(len, rows)) == 2 and any(sign in cell for cell in cells) else None
 
 
 def _are_sentences(rows: list[list[str]]) -> bool:
@@ -342,12 +397,8 @@ def _has_header(rows: list[list[str]]) -> tuple[bool, bool]:
         bool(cell) and any(place < len(row) and row[place].strip() == cell for row in others)
         for place, cell in enumerate(first)
     ]
-    numeric = [
-        place
-        for place in range(len(first))
-        if others
-        and all(place < len(row) and _is_number(row[place]) for row in others if len(row) == len(first))
-    ]
+    even = [row for row in others if len(row) == len(first)]
+    numeric = [place for place in range(len(first)) if even and all(_is_number(row[place]) for row in even)]
     # A word above a column of numbers is its name; so is one that names columns and stands nowhere else.
     if any(first[place] not in MISSING for place in numeric):
         return True, True

@@ -7,7 +7,7 @@ taken for what stands in `Understood`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topicweave.data.bracketed import holds_lists, lists_in
 from topicweave.data.files import COMPRESSIONS
+from topicweave.data.json_tables import column_of, read_json
 from topicweave.data.sniffing import (
     LONGEST_NAME,
     MISSING,
@@ -60,7 +62,7 @@ def read_subscriptions(path: Path, options: TableOptions | None = None) -> tuple
     if kind == ".parquet":
         rows = TextRows("Parquet", _read_parquet(path))
     elif kind in (".json", ".jsonl", ".ndjson"):
-        rows = _read_json(path, whole(path))
+        rows = read_json(path, whole(path), options.lists)
     else:
         rows = read_text(path, whole(path), options)
     return subscriptions_in(str(path), rows.table, options, rows)
@@ -92,81 +94,41 @@ def _read_parquet(path: Path) -> pa.Table:
         raise BadInput(f"{path}: not a Parquet file ({sentence(error)}); name it by what it is") from None
 
 
-def _read_json(path: Path, data: bytes) -> TextRows:
-    """`{user: [topics]}`, `[[user, topic], …]`, records, or records line by line."""
+def table_of(label: str, source: Any) -> pa.Table:
+    """A table of pandas, Polars, …; columns of pandas' with values of several types become text."""
     try:
-        value = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
-        return TextRows("JSON lines", _json_lines(path, data, error))
-    if isinstance(value, dict):
-        lists = {name: _items(topics) for name, topics in value.items()}
-        return TextRows("JSON lists", _table_of_lists(path, lists.items()))
-    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        return TextRows("JSON records", _table_of_records(path, value))
-    if isinstance(value, list) and value and all(isinstance(row, list) and len(row) > 1 for row in value):
-        columns = {f"column {place + 1}": [row[place] for row in value] for place in range(2)}
-        return TextRows("JSON pairs", pa.table({name: _texts(cells) for name, cells in columns.items()}))
-    raise BadInput(
-        f"{path}: JSON without subscriptions; give {{user: [topics]}}, records or [user, topic] pairs"
-    )
-
-
-def _json_lines(path: Path, data: bytes, error: Exception) -> pa.Table:
-    records: list[Any] = []
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            reason = error if number == 1 else "not JSON"
-            raise BadInput(f"{path}, line {number}: {reason}; give JSON, or one record per line") from None
-        if not isinstance(record, dict):
-            raise BadInput(
-                f"{path}, line {number}: not a record; give {{…}} with a node and a topic per line"
-            )
-        records.append(record)
-    if not records:
-        raise BadInput(f"{path}: empty; need a record for each subscription")
-    return _table_of_records(path, records)
-
-
-def _table_of_records(path: Path, records: list[dict[str, Any]]) -> pa.Table:
-    names = list(dict.fromkeys(name for record in records for name in record))
-    if len(names) == 1 or all(len(record) == 1 for record in records):
-        pairs = [(name, _items(value)) for record in records for name, value in record.items()]
-        return _table_of_lists(path, pairs)
+        return pa.table(source)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        if not hasattr(source, "iloc"):
+            raise BadInput(f"{label}: {sentence(error)}; give columns of names") from None
+    names = [str(name) for name in source.columns]
+    _refuse_same_names(label, names)
     columns = {}
-    for name in names:
-        cells = [record.get(name) for record in records]
-        if any(isinstance(cell, list) for cell in cells):
-            columns[name] = pa.array([[_text(one) for one in _items(cell)] for cell in cells])
-        else:
-            columns[name] = _texts(cells)
+    for place, name in enumerate(names):
+        try:
+            columns[name] = pa.array(source.iloc[:, place])
+        except (pa.ArrowException, ValueError, TypeError):
+            cells = source.iloc[:, place].tolist()
+            columns[name] = column_of(cells)
+            _refuse_merged(label, name, cells)
     return pa.table(columns)
 
 
-def _table_of_lists(path: Path, lists: Iterable[tuple[str, list[Any]]]) -> pa.Table:
-    rows = [(node, topic) for node, topics in lists for topic in (topics or [""])]
-    if not rows:
-        raise BadInput(f"{path}: empty; need a node with its topics")
-    return pa.table({"key": _texts([row[0] for row in rows]), "values": _texts([row[1] for row in rows])})
+def _refuse_same_names(label: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"{label}: two columns are called {name!r}; give each a name of its own")
 
 
-def _items(value: Any) -> list[Any]:
-    if isinstance(value, list | dict):
-        return list(value)
-    return [] if value is None else [value]
-
-
-def _texts(cells: Iterable[Any]) -> Any:
-    return pa.array([_text(cell) for cell in cells], pa.large_string())
-
-
-def _text(cell: Any) -> str | None:
-    if cell is None or isinstance(cell, str):
-        return cell
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+def _refuse_merged(label: str, column: str, cells: Iterable[Any]) -> None:
+    """Raise about a number and a text that are the same as names."""
+    found: dict[str, Any] = {}
+    for cell in cells:
+        other = found.setdefault(str(cell), cell)
+        if isinstance(other, str) != isinstance(cell, str) and str(cell) not in MISSING:
+            raise BadInput(
+                f"{label}: column {column!r}: {other!r} and {cell!r} would be one name; write all names as text"
+            )
 
 
 def subscriptions_in(
@@ -177,11 +139,15 @@ def subscriptions_in(
     notes = list(rows.notes)
     node, topic, more = _chosen(label, table, options, rows)
     notes += more
-    pairs = pa.table({"node": table[node], "topic": table[topic]})
-    pairs = pa.table({"node": _names(label, node, pairs["node"]), "topic": pairs["topic"]})
-    if pa.types.is_list(pairs["topic"].type) or pa.types.is_large_list(pairs["topic"].type):
-        pairs = _spread(pairs)
-    pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"]))
+    pairs = pa.table({"node": _names(label, node, table[node]), "topic": table[topic]})
+    listed = _is_list(table[topic].type)
+    pairs = _spread(pairs) if listed else pairs
+    pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"], listed=listed))
+    if options.lists is not False and holds_lists(pairs["topic"]):
+        found = lists_in(label, _column_word(topic), pairs["topic"], rows.first_line)
+        pairs = _spread(pairs.set_column(1, "topic", pa.chunked_array([found])))
+        pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"]))
+        notes.append(f"lists in brackets in {_column_word(topic)}: each of their items is a topic")
     count = pairs.num_rows
     _refuse_long_names(label, pairs, rows.first_line)
     nameless = pc.equal(pairs["node"], "")
@@ -219,6 +185,7 @@ def _column_word(name: str) -> str:
 def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) -> tuple[str, str, list[str]]:
     """The columns of the node and of the topic, by their names or as given, and what is not sure about them."""
     names = table.column_names
+    _refuse_same_names(label, names)
     if len(names) < 2:
         raise BadInput(f"{label}: one column; need a node and a topic")
     node = None if options.node is None else _given(label, names, options.node, "--node")
@@ -232,6 +199,11 @@ def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) 
     rest = [name for name in free if name not in (node, topic)]
     likely = [name for name in rest if not _unlikely(table, name, names.index(name), rows)] or rest
     if node is None or topic is None:
+        wanted = (node is None) + (topic is None)
+        if names[0] in likely and len(names) > 2 and len(likely) > wanted and _is_index(table[names[0]]):
+            likely.remove(names[0])
+            index = _column_word(names[0])
+            notes.append(f"{index} counts the rows and is skipped; say --node 1 or --topic 1 if it is meant")
         if node is None:
             node = likely.pop(0)
             likely = likely or [name for name in rest if name != node]
@@ -283,6 +255,10 @@ def _whole_numbers(column: Any) -> bool:
     )
 
 
+def _is_index(column: Any) -> bool:
+    return len(column) > 1 and _counts_up(column) and column[0].cast(pa.int64()).as_py() in (0, 1)
+
+
 def _counts_up(column: Any) -> bool:
     try:
         numbers = column.cast(pa.int64()).to_numpy()
@@ -291,13 +267,15 @@ def _counts_up(column: Any) -> bool:
     return len(numbers) > 0 and bool((np.diff(numbers) == 1).all())
 
 
-def _names(label: str, column: str, cells: Any) -> Any:
+def _names(label: str, column: str, cells: Any, listed: bool = False) -> Any:
     """Names as text, trimmed; those that are missing are empty."""
     kind = cells.type
     if pa.types.is_dictionary(kind):
         cells = cells.cast(kind.value_type)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return cells
+    if pa.types.is_nested(kind):
+        what = ("lists of " if listed else "") + ("lists" if _is_list(kind) else "objects")
+        need = "lists of names" if listed else "a name in each row"
+        raise BadInput(f"{label}: {_column_word(column)} holds {what}; need {need}")
     if pa.types.is_floating(cells.type) and _whole_numbers(cells.drop_null()):
         cells = pc.if_else(pc.is_finite(cells), cells, None).cast(pa.int64())
     try:
@@ -308,9 +286,13 @@ def _names(label: str, column: str, cells: Any) -> Any:
     return pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING, pa.large_string())), "", texts)
 
 
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
 def _spread(pairs: pa.Table) -> pa.Table:
     """A row for each topic of a list; an empty list keeps its node."""
-    topics = pairs["topic"].combine_chunks()
+    topics = pairs["topic"].combine_chunks().cast(pa.large_list(pairs["topic"].type.value_type))
     sizes = pc.fill_null(pc.list_value_length(topics), 0).to_numpy(zero_copy_only=False)
     owner = np.repeat(np.arange(len(topics)), sizes)
     values = topics.flatten()
@@ -318,7 +300,7 @@ def _spread(pairs: pa.Table) -> pa.Table:
         values = values.cast(values.type.value_type)
     idle = np.flatnonzero(sizes == 0)
     nodes = pairs["node"].take(pa.array(np.concatenate([owner, idle])))
-    filled = pa.concat_arrays([values.cast(pa.large_string()), pa.array([""] * len(idle), pa.large_string())])
+    filled = pa.concat_arrays([values, pa.nulls(len(idle), values.type)])
     return pa.table({"node": nodes, "topic": filled})
 
 

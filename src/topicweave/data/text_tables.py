@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topicweave.data.bracketed import is_list
 from topicweave.data.files import COMPRESSIONS, UNREADABLE, opened, unreadable
 from topicweave.data.formats import delimiter_sign
 from topicweave.data.parsing import WHITESPACE, fields_of, meant
-from topicweave.data.sniffing import SAMPLE_LINES, SEPARATORS, Dialect, sniff, split
+from topicweave.data.sniffing import SAMPLE_LINES, SEPARATORS, Dialect, joined, sniff, split
 from topicweave.errors import BadInput
 
 LARGEST_FILE = 512 * 1024 * 1024
@@ -32,6 +33,8 @@ class TableOptions(msgspec.Struct, frozen=True):
     topic: str | None = None
     delimiter: str | None = None
     header: bool | None = None
+    lists: bool | None = None
+    """Whether a line is a node and all its topics; if not, it is a row of columns with one topic."""
 
 
 class TextRows(NamedTuple):
@@ -66,42 +69,54 @@ def whole(path: Path) -> bytes:
 
 
 def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
-    text, notes = _decoded(path, data)
+    text, notes = decoded(path, data)
     _refuse_markup(path, text[:2000])
-    start, comment = _after_comments(text)
+    excel = re.match(r'"?sep=([^\r\n\w])"?[ \t]*\r?\n', text, re.IGNORECASE)
+    above = excel.end() if excel else 0
+    start, comment = _after_comments(text[above:])
+    start += above
     lines = _first_lines(text[start:])
     if not lines:
         raise BadInput(f"{path}: empty; need a line for each subscription: node,topic")
     given = None if options.delimiter is None else delimiter_sign(options.delimiter)
+    if excel:
+        given = given or excel[1]
+        notes += (f"the first line, {excel[0].strip()!r}, names the separator",)
     line = text.count("\n", 0, start) + 1
-    dialect = sniff(path, lines, line, given, options.header)
+    dialect = sniff(path, lines, line, given, options.header, options.lists)
     between = SEPARATORS.get(dialect.delimiter, repr(dialect.delimiter))
     body = text[start:]
+    _refuse_open_quotes(path, body, dialect, line)
+    if not dialect.sure and dialect.header:
+        notes += ("the first line is taken for the names of the columns; if it is data, say --no-header",)
+    elif not dialect.sure:
+        notes += ("the first line is taken for data; if it names the columns, say --header",)
+    if dialect.alike:
+        notes += (
+            "lines of equal length are read as a node and all its topics; if they are columns, say --columns",
+        )
     if dialect.lists:
         inner = SEPARATORS.get(dialect.lists, repr(dialect.lists))
         header = ", with a header" if dialect.header else ""
         return TextRows(
             f"a node and its topics per line, between {inner}{header}",
             _lists(body, dialect),
-            first_line=line + dialect.header,
             notes=notes,
         )
-    _refuse_open_quotes(path, body, dialect, line)
     table, left_out = _columns_of(path, body, dialect, line)
     if not dialect.header and comment:
         named = split(comment, dialect.delimiter, dialect.quote)
         if len(named) == table.num_columns and len(set(named)) == len(named):
             table = table.rename_columns([name.strip() for name in named])
     header = "with a header" if dialect.header else "without a header"
-    if not dialect.sure and dialect.header:
-        notes += ("the first line is taken for the names of the columns; if it is data, say --no-header",)
-    elif not dialect.sure:
-        notes += ("the first line is taken for data; if it names the columns, say --header",)
+    guessed = not dialect.header and (options.lists, options.node, options.topic) == (None, None, None)
+    if guessed and table.num_columns > 2 and table.column_names[0] == "column 1":
+        notes += ("if a line is a node and all its topics, say --lists",)
     shape = f"columns between {between}, {header}"
     return TextRows(shape, table, dialect.types, dialect.header, line + dialect.header, notes + left_out)
 
 
-def _decoded(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:
+def decoded(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
             return data.decode("utf-16"), ("it is in UTF-16",)
@@ -184,10 +199,20 @@ def _refuse_open_quotes(path: Path, text: str, dialect: Dialect, first: int) -> 
     for number in np.flatnonzero(odd.to_numpy(zero_copy_only=False)).tolist():
         line = lines[number].as_py()
         if _ends_inside(line, delimiter, quote):
-            shown = line if len(line) <= 60 else f"{line[:60]}…"
+            shown = repr((line if len(line) <= 60 else f"{line[:60]}…").rstrip())
+            where = f"{path}, line {first + number}"
+            closed = re.compile(f"[^{quote}]*({quote * 2}[^{quote}]*)*{quote}\\s*({re.escape(delimiter)}|$)")
+            for later in range(number + 1, len(lines)):
+                if quote not in (text_of := lines[later].as_py()):
+                    continue
+                if closed.match(text_of):
+                    raise BadInput(
+                        f"{where}: a cell that goes on in line {first + later}: {shown}; line breaks in cells are not "
+                        "read; put each row on one line"
+                    )
+                break
             raise BadInput(
-                f"{path}, line {first + number}: a quote that is not closed: {shown.rstrip()!r}; close it, or double it "
-                "where it is meant itself"
+                f"{where}: a quote that is not closed: {shown}; close it, or double it where it is meant itself"
             )
 
 
@@ -222,7 +247,7 @@ def _columns_of(path: Path, text: str, dialect: Dialect, first: int) -> tuple[pa
     if len(wrong) > WRONG_LINES * (table.num_rows + len(wrong)):
         number, reason = wrong[0]
         raise BadInput(
-            f"{path}, line {number}: {reason}; {counted(len(wrong), 'line')} wrong, more than 1 %: mend them, or say --delimiter"
+            f"{path}, line {number}: {reason}; {counted(len(wrong), 'line')} wrong, more than 1 %: mend them, or say --delimiter or --lists"
         )
     note = (
         f"{counted(len(wrong), 'line')} with a wrong number of columns left out, first line {wrong[0][0]}"
@@ -271,7 +296,9 @@ def _lists(text: str, dialect: Dialect) -> pa.Table:
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
     for line in lines[dialect.header :]:
         node, *others = split(line.rstrip("\r"), dialect.delimiter, dialect.quote)
-        if dialect.in_a_cell:
+        if is_list(rest := joined(others, dialect.delimiter)):
+            others = [rest]
+        elif dialect.in_a_cell:
             others = others[0].split(dialect.lists) if others else []
         found = [other.strip() for other in others if other.strip()] or [""]
         nodes += [node] * len(found)

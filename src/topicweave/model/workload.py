@@ -99,8 +99,13 @@ class Workload:
         """Check Python values; a node's list may be empty. Errors count rows in the order given."""
         wishes = []
         for node, topics in subscriptions.items():
-            if isinstance(topics, str):
+            if isinstance(topics, str | bytes):
                 raise BadInput(f"subscriptions: node {node!r}: {topics!r} is one name; give a list of topics")
+            if isinstance(topics, Mapping) or not isinstance(topics, Iterable):
+                shown = repr(topics) if len(repr(topics)) <= 60 else f"{repr(topics)[:60]}…"
+                raise BadInput(
+                    f"subscriptions: node {node!r}: {shown} is no list; give a list of topics, [] for none"
+                )
             wishes += [(node, topic) for topic in topics]
         return cls.from_tables(
             from_rows("subscriptions", validation.SUBSCRIPTIONS, wishes),

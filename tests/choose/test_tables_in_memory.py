@@ -1,0 +1,97 @@
+"""Tables and dicts of Python: names of several types are text, and what holds no names gets one clear line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.choose.test_sources import lists
+from topicweave.choose.sources import read_workload
+from topicweave.errors import BadInput
+
+
+@pytest.mark.parametrize(
+    ("user", "topic"),
+    [
+        (["a", 2, 2.0], ["x", "x", "y"]),
+        (["a", 2, np.int64(2)], ["x", "x", "y"]),
+        (["a", 2, 2], ["x", b"x", "y"]),
+    ],
+)
+def test_names_of_several_types_are_text(user: list[Any], topic: list[Any]) -> None:
+    assert lists(read_workload(pd.DataFrame({"user": user, "topic": topic}))) == {"a": ["x"], "2": ["x", "y"]}
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_what_is_missing_among_them_is_no_name(missing: Any) -> None:
+    frame = pd.DataFrame(
+        {"user": ["a", 2, missing], "topic": ["x", "x", "y"], "day": pd.to_datetime([0, 1, 2])}
+    )
+    assert lists(read_workload(frame)) == {"a": ["x"], "2": ["x"]}
+
+
+def test_lists_of_several_types() -> None:
+    frame = pd.DataFrame({"user": ["a", "b", "c"], "topics": [["x", 3], "x", None]})
+    assert lists(read_workload(frame)) == {"a": ["3", "x"], "b": ["x"], "c": []}
+
+
+def twice(names: list[str]) -> pa.Table:
+    return pa.Table.from_arrays([pa.array(["a", "b"])] * 3, names=names)
+
+
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        (
+            pd.DataFrame({"user": ["a", 2, "2"], "topic": ["x", "x", "y"]}),
+            "column 'user': 2 and '2' would be one name",
+        ),
+        (pd.DataFrame([["a", "x", "b"]], columns=["user", "topic", "user"]), "two columns are called 'user'"),
+        (twice(["user", "topic", "topic"]), "two columns are called 'topic'"),
+        (pd.DataFrame({"user": ["a", 2], "topics": [{"x": 1}, ["y"]]}), "column 'topics' holds objects"),
+        (
+            pd.DataFrame({"user": ["a", 2], "topics": [[["x"]], ["y"]]}),
+            "column 'topics' holds lists of objects",
+        ),
+        ({"ann": None}, "node 'ann': None is no list; give a list of topics, [] for none"),
+        ({"ann": 5}, "node 'ann': 5 is no list"),
+        ({"ann": b"xy"}, "node 'ann': b'xy' is one name; give a list of topics"),
+        ({"ann": {"news": False}}, "node 'ann': {'news': False} is no list"),
+    ],
+)
+def test_what_holds_no_names_is_said_in_a_line(source: Any, complaint: str) -> None:
+    with pytest.raises(BadInput) as error:
+        read_workload(source)
+    assert str(error.value).startswith(f"subscriptions: {complaint}")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [
+        ({"user": [["a"], ["b"]], "topic": ["x", "y"]}, "column 'user' holds lists; need a name in each row"),
+        ({"user": [{"a": 1}], "topic": ["x"]}, "column 'user' holds objects; need a name in each row"),
+        ({"user": ["a"], "topics": [[["x"]]]}, "column 'topics' holds lists of lists; need lists of names"),
+        (
+            {"user": ["a"], "topics": [[{"x": 1}]]},
+            "column 'topics' holds lists of objects; need lists of names",
+        ),
+    ],
+)
+def test_parquet_that_holds_no_names(tmp_path: Path, columns: dict[str, Any], complaint: str) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "my.parquet")
+    with pytest.raises(BadInput, match=complaint):
+        read_workload(tmp_path / "my.parquet")
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.float64()), pa.list_(pa.int64(), 2)])
+def test_parquet_of_lists_of_numbers(tmp_path: Path, kind: Any) -> None:
+    table = pa.table({"user": ["a", "b"], "topics": pa.array([[1, 2], [2, 3]], kind)})
+    pq.write_table(table, tmp_path / "my.parquet")
+    assert lists(read_workload(tmp_path / "my.parquet")) == {"a": ["1", "2"], "b": ["2", "3"]}
