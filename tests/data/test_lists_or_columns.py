@@ -10,7 +10,6 @@ import pytest
 from tests.data.test_tables import read
 from topicweave.choose.question import ask
 from topicweave.choose.sources import read_workload
-from topicweave.choose.variants import parse_variants
 from topicweave.errors import BadInput
 
 EQUAL = "".join(f"u{number},t{number},t{number + 1},t{number + 2}\n" for number in range(20))
@@ -100,6 +99,6 @@ def test_json_rows(tmp_path: Path) -> None:
 
 def test_the_option_is_part_of_the_question(tmp_path: Path) -> None:
     for lists, word in ((True, "--lists"), (False, "--columns")):
-        assert f" {word} " in ask(parse_variants(["weave"]), {"lists": lists}).command("my.csv")
+        assert f" {word} " in ask(["weave"], {"lists": lists}).command("my.csv")
     (tmp_path / "my.csv").write_text(EQUAL)
     assert len(read_workload(tmp_path / "my.csv", lists=False).topic_names) == 20
