@@ -21,6 +21,7 @@ from tests.cli.commands import COMMAND
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.runs.strangers import a_package
+from topicweave.data.places import Place
 from topicweave.errors import BadInput, TopicweaveError
 from topicweave.pipeline.executor import SparkExecutor, attempt, sign_of
 from topicweave.pipeline.grid import Cell, read_grid
@@ -232,6 +233,20 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(spark: SparkSession, tmp_p
         for folder in (out, whole)
     )
     assert mine == theirs
+
+
+def test_what_a_killed_process_had_begun_to_write_goes_and_what_others_write_stays(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    table = tmp_path / "results.parquet"
+    table.mkdir()
+    names = [f".part-ab.parquet.{os.uname().nodename}.{process}.7" for process in (gone.pid, os.getpid())]
+    names += [f".part-ab.parquet.elsewhere.{gone.pid}.7", ".kept", "part-ab.parquet"]
+    for name in names:
+        (table / name).touch()
+    Place(table).drop_begun()
+    assert {file.name for file in table.iterdir()} == set(names[1:])
+    Place(tmp_path / "not there").drop_begun()
 
 
 def test_a_comparison_and_a_sweep_share_their_runs(tmp_path: Path) -> None:

@@ -156,6 +156,15 @@ class Place:
         finally:
             partial.unlink(missing_ok=True)
 
+    def drop_begun(self) -> None:
+        """Remove from a folder on a disk what processes of this machine had begun to write when they were killed."""
+        folder = self.local
+        mine = re.compile(rf"\..+\.{re.escape(os.uname().nodename)}\.(\d+)\.\d+")
+        for file in folder.iterdir() if folder is not None and folder.is_dir() else ():
+            begun = mine.fullmatch(file.name)
+            if begun and not _lives(int(begun[1])):
+                file.unlink(missing_ok=True)
+
     def take(self, partial: Path) -> None:
         """A local file (on a disk: one beside it) becomes this one."""
         if self.local is not None:
@@ -187,6 +196,16 @@ def _system(root: str) -> tuple[Any, str]:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadInput(f"{root}: not a place PyArrow can open ({str(error).splitlines()[0]})") from None
     return system, path
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # somebody else's
+    return True
 
 
 def _sync(path: Path) -> None:

@@ -78,6 +78,8 @@ def sweep(
             place.local.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{out}: cannot make this folder ({error.strerror}); choose another --out") from None
+    for file in _FILES:
+        (place / file).drop_begun()
     by_id = {cell.id: cell for cell in cells}
     dropped = _drop_others(place, by_id.keys())
     failed = _failed(place)
