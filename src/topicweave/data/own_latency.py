@@ -198,7 +198,7 @@ def _pairs(path: Path, rows: TextRows, note: Callable[[str], object]) -> Distanc
     rtt = np.full((len(places), len(places)), np.nan)
     rtt.flat[ways] = [float(np.median(some)) for some in np.split(time[order], starts[1:])]
     if len(ways) < len(way):
-        note(f"{path}: {len(way):,} times for {len(ways):,} pairs; the median of each pair counts")
+        note(f"{path}: pairs with several times ({len(way):,} rows in all): the median of each counts")
     rtt = np.where(np.isnan(rtt), rtt.T, rtt)
     rtt[np.diag_indices(len(places))] = np.nan_to_num(np.diag(rtt), nan=0.0)
     missing = np.argwhere(np.triu(np.isnan(rtt)))
