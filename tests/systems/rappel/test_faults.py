@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from tests.seeds import seeds
 from tests.systems.rappel.lab import SETTLED, Lab, one_feed
-from topicweave.blocks.membership import GOSSIP
+from topicweave.blocks.membership import GOSSIP, Membership
 from topicweave.sim.faults import Crash, Loss
 from topicweave.systems.registry import find_system
 from topicweave.testing import draw_scenario, run_scenario
 
 HEALED = 150.0
+QUICK: Mapping[str, Any] = {
+    "ping_period": 3.0,
+    "ping_timeout": 1.5,
+    "stagger": 2.0,
+    "join_timeout": 1.0,
+    "void_period": 3.0,
+}
 
 
 def test_parent_crash_in_mid_push() -> None:
@@ -120,14 +128,7 @@ def test_the_elected_root_goes_and_a_child_of_its_heir_leads() -> None:
 @seeds(range(1, 9))
 def test_a_dead_root_is_followed_long_before_gossip_forgets_it(seed: int) -> None:
     """Those below a headless node still hear of the old root, and would leave the lead to it for a minute."""
-    quick: dict[str, Any] = {
-        "ping_period": 3.0,
-        "ping_timeout": 1.5,
-        "stagger": 2.0,
-        "join_timeout": 1.0,
-        "void_period": 3.0,
-    }
-    lab = Lab(one_feed(30), seed=seed, given=False, membership=GOSSIP, **quick)
+    lab = Lab(one_feed(30), seed=seed, given=False, membership=GOSSIP, **QUICK)
     lab.sim.run(SETTLED)
     assert lab.wrong() == []
     root = next(index for index in lab.sim.up() if lab.tree(index).is_root)
@@ -136,3 +137,23 @@ def test_a_dead_root_is_followed_long_before_gossip_forgets_it(seed: int) -> Non
     roots = [index for index in lab.sim.up() if lab.tree(index).is_root]
     assert len(roots) == 1
     assert all(lab.tree(index).joined for index in lab.sim.up())
+
+
+@seeds([6, 7, 8, 1, 2, 3, 4, 5])
+def test_the_children_of_a_dead_root_follow_one_of_them(seed: int) -> None:
+    """Each knows few of the feed's subscribers, and others than its siblings: each would choose another root. A
+    home would introduce their trees, but not yet.
+    """
+    lab = Lab(one_feed(150), seed=seed, given=False, membership=Membership.parse("directory:10"), **QUICK)
+    lab.sim.run(SETTLED)
+    assert lab.wrong() == []
+    root = next(index for index in lab.sim.up() if lab.tree(index).is_root)
+    assert len(lab.tree(root).children) > 1
+    introduced = lab.sim.now + 3.0 * lab.node(root).parameters.silence
+    lab.sim.stop(root, orderly=False)
+    lab.sim.run(introduced)
+    roots = [index for index in lab.sim.up() if lab.tree(index).is_root]
+    assert len(roots) == 1
+    sequence = lab.publish(roots[0])
+    lab.sim.run(lab.sim.now + 2.0)
+    assert lab.without(sequence) == []

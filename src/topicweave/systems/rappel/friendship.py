@@ -25,9 +25,7 @@ from topicweave.systems.rappel.candidates import Candidates
 from topicweave.systems.rappel.messages import Fetch, FriendReply, FriendRequest, Profile, Unfriend
 from topicweave.systems.rappel.parameters import RappelParameters
 from topicweave.systems.rappel.place import NetworkPlace
-from topicweave.systems.rappel.rules import FriendCandidate, best_swap
-
-_FARTHEST = 3600.0
+from topicweave.systems.rappel.rules import FriendCandidate, best_swap, is_place
 
 
 class Known(NamedTuple):
@@ -190,9 +188,7 @@ class Friendship:
             bloom = blooms.from_bytes(message.bloom)
         if not coordinate and before is not None:
             coordinate = before.coordinate
-        if len(coordinate) != self._parameters.dimensions or not all(
-            -_FARTHEST < value < _FARTHEST for value in coordinate
-        ):
+        if not is_place(coordinate, self._parameters.dimensions):
             return
         known = Known(message.coordinate_version, message.bloom_version, coordinate, bloom)
         if sender in self.friends:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 import msgspec
 
@@ -191,6 +192,17 @@ class BetterRoot(Message, frozen=True, array_like=True, tag="ra-better-root"):
         return (self.root,)
 
 
+class Heirs(Message, frozen=True, array_like=True, tag="ra-heirs"):
+    """From a root that subscribers elected to its children: who they are. If it dies, the first of them leads."""
+
+    wire: ClassVar[int] = 8
+    feed: TopicId
+    heirs: tuple[NodeId, ...]
+
+    def introduces(self) -> Iterable[NodeId]:
+        return self.heirs
+
+
 class Gone(Message, frozen=True, array_like=True, tag="ra-gone"):
     """I leave the system."""
 
@@ -251,6 +263,7 @@ CONTROL_KINDS = (
     "ra-change-parent",
     "ra-left",
     "ra-adopt",
+    "ra-heirs",
     "ra-friend",
     "ra-friend-reply",
     "ra-unfriend",

@@ -329,9 +329,6 @@ class RappelNode(ViewNode):
                 continue
             if tree.is_root:
                 self.trees.search_root(tree, best)
-            elif best == self.id:
-                self.trees.become_root(tree)
-                self.world.send(root, BetterRoot(feed, self.id))
             else:
                 self.world.send(root, BetterRoot(feed, best))
 

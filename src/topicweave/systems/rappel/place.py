@@ -21,13 +21,13 @@ from topicweave.model.ids import NodeId
 from topicweave.port import Receivers, TimerKey, Timers, World
 from topicweave.systems.rappel.messages import Probe, ProbeReply
 from topicweave.systems.rappel.parameters import RappelParameters
+from topicweave.systems.rappel.rules import FARTHEST, is_place
 
 TIMER = "ra-place"
 FEWEST_SETTLED = 3
 LONGEST_WAIT = 120
 """Rounds after which a node stops waiting for landmarks to settle."""
 _MOST_OUT = 4096
-_FARTHEST = 3600.0
 
 
 class NetworkPlace:
@@ -93,7 +93,7 @@ class NetworkPlace:
             return
         self._round += 1
         now = self._world.now
-        self._out = {number: out for number, out in self._out.items() if out[1] > now - _FARTHEST}
+        self._out = {number: out for number, out in self._out.items() if out[1] > now - FARTHEST}
         for peer in self._references:
             self._number += 1
             if len(self._out) < _MOST_OUT:
@@ -118,12 +118,7 @@ class NetworkPlace:
             self._seen[sender] = (message.coordinate, seconds)
 
     def _believable(self, message: ProbeReply) -> bool:
-        point = message.coordinate
-        return (
-            len(point) == self._parameters.dimensions
-            and all(-_FARTHEST < value < _FARTHEST for value in point)
-            and 0.0 <= message.error <= 1.0
-        )
+        return is_place(message.coordinate, self._parameters.dimensions) and 0.0 <= message.error <= 1.0
 
     def _finish(self) -> None:
         if len(self._seen) >= FEWEST_SETTLED and not self._is_landmark:

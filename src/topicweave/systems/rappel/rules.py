@@ -115,8 +115,17 @@ ROOT: Rank = (-1.0, 0)
 """The publisher's own rank: nobody is nearer, not even at the same place."""
 
 
+FARTHEST = 3600.0
+"""Seconds; nobody is so far from anybody."""
+
+
 def rank(coordinate: Coordinate, publisher: Coordinate, node: NodeId) -> Rank:
     return (math.dist(coordinate, publisher), node)
+
+
+def is_place(coordinate: Coordinate, dimensions: int) -> bool:
+    """Whether a peer's coordinate is one: it has so many dimensions, and nothing in it is too far."""
+    return len(coordinate) == dimensions and all(-FARTHEST < value < FARTHEST for value in coordinate)
 
 
 class Child(NamedTuple):

@@ -35,6 +35,8 @@ class Tree:
         "children",
         "denied",
         "feed",
+        "heirs",
+        "heirs_of",
         "joined_at",
         "lineage",
         "parent",
@@ -63,6 +65,11 @@ class Tree:
         self.skip_rejoin = False
         self.denied: dict[NodeId, float] = {}
         """Who was taken for the root to be and said no, and until when that is believed."""
+        self.heirs: tuple[NodeId, ...] = ()
+        """The children of an elected root, longest first: what this root said to them, or what the node's own
+        root (`heirs_of`) said to it.
+        """
+        self.heirs_of: NodeId | None = None
         self.waited = False
         """Whether those who come before this node were given time to get a part in it."""
         self.lineage: Lineage | None = None
@@ -75,6 +82,10 @@ class Tree:
     @property
     def joined(self) -> bool:
         return self.parent is not None or self.is_root
+
+    def heirs_left(self) -> tuple[NodeId, ...]:
+        """Those of the root's children who may lead instead of it; none unless the node is one of them."""
+        return self.heirs if self.ancestors == (self.heirs_of,) else ()
 
     @property
     def height(self) -> int:

@@ -11,7 +11,9 @@ Rules kept
    ancestors, then at friends who want the feed, then at the publisher.
 3. A new parent is found before the old one is left (proper rejoin); a failed periodic rejoin changes nothing.
 4. A child stays as long as its pings come; one that pings without being a child is told so, and searches.
-5. At most beta children. A child handed over by a leaving node is taken beyond that, and the farthest makes
+5. The children of an elected root know each other. If it dies, they follow the one that was its child for the
+   longest time and still answers. Each by itself would choose among the few subscribers that it knows.
+6. At most beta children. A child handed over by a leaving node is taken beyond that, and the farthest makes
    room at the next ping.
 """
 
@@ -24,7 +26,9 @@ from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
 from topicweave.systems.rappel.messages import (
     Adopt,
+    BetterRoot,
     ChangeParent,
+    Heirs,
     Join,
     JoinDeny,
     JoinForward,
@@ -40,6 +44,7 @@ from topicweave.systems.rappel.rules import (
     Child,
     JoinCase,
     decide_join,
+    is_place,
     nearest_to,
     rank,
     rejoin_ancestor,
@@ -53,7 +58,6 @@ publisher: it goes round in circles.
 """
 DEEPEST = 255
 """So does one that was led to so many: no tree is deeper."""
-_FARTHEST = 3600.0
 
 
 class FeedTrees:
@@ -99,8 +103,9 @@ class FeedTrees:
             JoinDeny: self._receive_deny,
             ChangeParent: self._receive_change,
             NewLineage: self._receive_lineage,
-            Left: self._receive_left,
+            Left: lambda sender, message: self.drop_child(message.feed, sender),
             Adopt: self._receive_adopt,
+            Heirs: self._receive_heirs,
         }
 
     def timers(self) -> Timers:
@@ -213,14 +218,16 @@ class FeedTrees:
             self._take_lineage(tree, lineage)
 
     def keep_up(self, rejoin: bool) -> None:
-        """Once per ping period: too many children, periodic rejoins if it is time for them (§4.3), searches
-        that ended nowhere.
+        """Once per ping period: too many children, who they are, periodic rejoins if it is time for them (§4.3),
+        searches that ended nowhere.
         """
         now = self._world.now
         parameters = self._parameters
         for tree in list(self.trees.values()):
             while len(tree.children) > parameters.beta:
                 self._evict(tree, max(tree.children, key=lambda child: tree.children[child].rank))
+            if tree.is_root and self._elects(tree.feed):
+                self._name_heirs(tree)
             if tree.search is None and not tree.joined:
                 self._orphaned(tree)
             if rejoin and tree.search is None and tree.joined and now >= tree.rejoin_at:
@@ -252,10 +259,12 @@ class FeedTrees:
         self._joined(tree)
 
     def search_root(self, tree: Tree, root: NodeId) -> None:
-        """A root found that another one comes before it: join that one's tree, with all children."""
+        """A root found that another one comes before it: join that one's tree, with all children. If it is in this
+        tree, it takes over when it is asked. Many may think that they come first: the root asks one at a time.
+        """
         if tree.search is None:
             tree.search = Search("root", self._world.now)
-            self._ask(tree, root)
+            self._ask(tree, root, as_root=True)
 
     # Searching (§4.2).
 
@@ -273,6 +282,13 @@ class FeedTrees:
         """Ask the next one that may know a parent."""
         search = tree.search
         assert search is not None
+        for heir in tree.heirs_left() if search.reason == "orphan" else ():
+            if heir == self._id:
+                self.become_root(tree)
+                return
+            if heir not in search.tried:
+                self._ask(tree, heir, as_root=True)
+                return
         for peer in (*tree.ancestors[1:], *self._friends(tree.feed)):
             if peer not in search.tried and peer != self._id:
                 self._ask(tree, peer)
@@ -405,13 +421,8 @@ class FeedTrees:
 
     def _sound(self, sender: NodeId, lineage: Lineage) -> bool:
         ancestors = lineage.ancestors
-        return (
-            0 < len(ancestors) < DEEPEST
-            and ancestors[0] == sender
-            and self._id not in ancestors
-            and len(lineage.publisher) == self._parameters.dimensions
-            and all(-_FARTHEST < value < _FARTHEST for value in lineage.publisher)
-        )
+        right = 0 < len(ancestors) < DEEPEST and ancestors[0] == sender and self._id not in ancestors
+        return right and is_place(lineage.publisher, self._parameters.dimensions)
 
     # Lineage.
 
@@ -471,13 +482,15 @@ class FeedTrees:
         coordinate = message.coordinate
         self._met(sender)
         if message.as_root and tree is not None and self._should_lead(tree, sender):
+            root = tree.ancestors[-1] if tree.joined else sender
             self.become_root(tree)
+            if root != sender:
+                self._world.send(root, BetterRoot(feed, self._id))
         if (
             tree is None
             or tree.publisher is None
             or sender == self._id
-            or len(coordinate) != self._parameters.dimensions
-            or not all(-_FARTHEST < value < _FARTHEST for value in coordinate)
+            or not is_place(coordinate, self._parameters.dimensions)
         ):
             self._world.send(sender, JoinDeny(feed))
             return
@@ -513,13 +526,16 @@ class FeedTrees:
     def _should_lead(self, tree: Tree, asked_by: NodeId) -> bool:
         """Whether a node that is asked as if it were the root has to become the root.
 
-        Either the old root has left, and others noticed first. Or the old root has left and gossip still
-        names it, for up to a minute. Then this node hangs below the asking node, which has no parent, so
-        neither has a root above it. If there is a root after all, the two roots find each other.
+        Either the old root has left, and others noticed first: siblings of this child of its, say. Or the old
+        root has left and gossip still names it, for up to a minute. Then this node hangs below the asking
+        node, which has no parent, so neither has a root above it. If there is a root after all, the two roots
+        find each other.
         """
         if tree.is_root:
             return False
-        return self._home(tree.feed) == self._id or (self._elects(tree.feed) and asked_by in tree.ancestors)
+        if self._home(tree.feed) == self._id or asked_by in tree.heirs_left():
+            return True
+        return self._elects(tree.feed) and asked_by in tree.ancestors
 
     def _elects(self, feed: TopicId) -> bool:
         """Whether no publisher is given for a feed."""
@@ -539,16 +555,13 @@ class FeedTrees:
         self._world.send(child, ChangeParent(tree.feed, nearest_to(known.coordinate, tree.children)))
         self._changed()
 
-    def _receive_left(self, sender: NodeId, message: Left) -> None:
-        self.drop_child(message.feed, sender)
-
     def _receive_adopt(self, sender: NodeId, message: Adopt) -> None:
         tree = self.trees.get(message.feed)
         if (
             tree is None
             or sender not in tree.children
             or tree.publisher is None
-            or len(message.coordinate) != self._parameters.dimensions
+            or not is_place(message.coordinate, self._parameters.dimensions)
             or message.child == self._id
             or message.child in tree.ancestors
             or len(tree.children) > 2 * self._parameters.beta
@@ -561,6 +574,22 @@ class FeedTrees:
         tree.since[message.child] = self._world.now
         self._world.send(message.child, JoinOK(self.lineage(tree), sender))
         self._changed()
+
+    # Heirs.
+
+    def _name_heirs(self, tree: Tree) -> None:
+        heirs = tuple(sorted(tree.children, key=lambda child: (tree.since[child], child)))
+        if (heirs, self._id) != (tree.heirs, tree.heirs_of):
+            tree.heirs, tree.heirs_of = heirs, self._id
+            message = Heirs(tree.feed, heirs)
+            for child in heirs:
+                if self._world.understands(child, Heirs):
+                    self._world.send(child, message)
+
+    def _receive_heirs(self, sender: NodeId, message: Heirs) -> None:
+        tree = self.trees.get(message.feed)
+        if tree is not None and tree.parent == sender and len(message.heirs) <= 2 * self._parameters.beta:
+            tree.heirs, tree.heirs_of = message.heirs, sender
 
     def links(self) -> Iterable[tuple[NodeId, str]]:
         for tree in self.trees.values():
