@@ -79,3 +79,35 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
         BadInput, match=r'my.json: the key "ann" stands twice in an object; put its topics in one list'
     ):
         read(tmp_path, '{"ann": ["x"], "bob": ["x"], "ann": ["y"]}', "my.json")
+
+
+COLUMNS = {"user": ["a", "a", "b", "b", "c", "c"], "item": ["x", "y", "x", "z", "y", "z"]}
+
+
+@pytest.mark.parametrize(
+    "value", [COLUMNS, {name: dict(enumerate(cells)) for name, cells in COLUMNS.items()}]
+)
+def test_columns_as_pandas_writes_them(tmp_path: Path, value: Any) -> None:
+    """`DataFrame.to_json(orient="list")` and `to_json()`: `user` and `item` are no nodes."""
+    found, understood = read(tmp_path, json.dumps(value), "my.json")
+    assert found == FOUND
+    assert (understood.shape, understood.node, understood.topic) == (
+        "JSON columns",
+        "column 'user'",
+        "column 'item'",
+    )
+
+
+def test_columns_of_any_name_are_said_to_be_columns(tmp_path: Path) -> None:
+    text = json.dumps({"left": COLUMNS["user"], "right": COLUMNS["item"]})
+    assert read(tmp_path, text, "my.json", lists=False)[0] == FOUND
+    assert set(read(tmp_path, text, "my.json")[0]) == {"left", "right"}
+    assert set(read(tmp_path, json.dumps(COLUMNS), "my.json", lists=True)[0]) == {"user", "item"}
+
+
+@pytest.mark.parametrize(
+    "value", [{"a": ["x"], "b": ["x", "y"]}, {"a": "x"}, {"a": {"0": "x"}, "b": {"1": "y"}}]
+)
+def test_what_are_no_columns_is_refused_as_such(tmp_path: Path, value: Any) -> None:
+    with pytest.raises(BadInput, match=r"my\.json: .* no columns; leave --columns out"):
+        read(tmp_path, json.dumps(value), "my.json", lists=False)

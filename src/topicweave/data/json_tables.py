@@ -1,4 +1,4 @@
-"""JSON as tables: `{user: [topics]}`, `[[user, topic, …], …]`, records, and records line by line.
+"""JSON as tables: `{user: [topics]}`, `[[user, topic, …], …]`, columns, records, and records line by line.
 
 What has one meaning is read; objects where names should be, and lists within lists, are refused.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from topicweave.data.sniffing import are_lists
+from topicweave.data.sniffing import NODE_WORDS, TOPIC_WORDS, are_lists, words
 from topicweave.data.text_tables import TextRows, decoded
 from topicweave.errors import BadInput
 
@@ -29,6 +29,12 @@ def read_json(path: Path, data: bytes, as_lists: bool | None = None) -> TextRows
         return TextRows("JSON lines", _lines(path, text, error), notes=notes)
     if isinstance(value, dict):
         _refuse_same_keys(path, text)
+        columns = _columns(value) if as_lists is not True else None
+        if as_lists is False and columns is None:
+            raise BadInput(f"{path}: lists of different length are no columns; leave --columns out")
+        if columns is not None and (as_lists is False or _name_columns(columns)):
+            table = pa.table({name: column_of(cells) for name, cells in columns.items()})
+            return TextRows("JSON columns", table, notes=notes)
         return TextRows("JSON lists", _table_of_lists(path, value.items()), notes=notes)
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return TextRows("JSON records", _table_of_records(path, value), notes=notes)
@@ -48,6 +54,26 @@ def _refuse_same_keys(path: Path, text: str) -> None:
                 )
 
     json.loads(text, object_pairs_hook=checked)
+
+
+def _columns(value: dict[str, Any]) -> dict[str, list[Any]] | None:
+    """Columns that may be meant by an object of objects or lists, as pandas writes them: two or more, all alike."""
+    if len(value) < 2:
+        return None
+    if all(isinstance(cells, dict) for cells in value.values()):
+        indices = [[*cells] for cells in value.values()]
+        columns = {name: [*cells.values()] for name, cells in value.items()}
+        return columns if indices[0] and all(index == indices[0] for index in indices) else None
+    if all(isinstance(cells, list) for cells in value.values()):
+        sizes = {len(cells) for cells in value.values()}
+        return value if len(sizes) == 1 and 0 not in sizes else None
+    return None
+
+
+def _name_columns(columns: Iterable[str]) -> bool:
+    """Whether these are the names of columns, and not of nodes: one says who, another says what."""
+    found = [words(name) for name in columns]
+    return any(one & {*NODE_WORDS} for one in found) and any(one & {*TOPIC_WORDS} for one in found)
 
 
 def _rows(path: Path, rows: list[list[Any]], notes: tuple[str, ...], as_lists: bool | None) -> TextRows:
