@@ -66,7 +66,7 @@ class Tree:
         self.denied: dict[NodeId, float] = {}
         """Who was taken for the root to be and said no, and until when that is believed."""
         self.heirs: tuple[NodeId, ...] = ()
-        """The children of an elected root, longest first: what this root said to them, or what the node's own
+        """The children of an elected root, nearest first: what this root said to them, or what the node's own
         root (`heirs_of`) said to it.
         """
         self.heirs_of: NodeId | None = None

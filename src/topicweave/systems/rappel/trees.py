@@ -11,8 +11,8 @@ Rules kept
    ancestors, then at friends who want the feed, then at the publisher.
 3. A new parent is found before the old one is left (proper rejoin); a failed periodic rejoin changes nothing.
 4. A child stays as long as its pings come; one that pings without being a child is told so, and searches.
-5. The children of an elected root know each other. If it dies, they follow the one that was its child for the
-   longest time and still answers. Each by itself would choose among the few subscribers that it knows.
+5. The children of an elected root know each other. If it dies, they go to the nearest one that still answers,
+   and that one leads. Each by itself would choose among the few subscribers that it knows.
 6. At most beta children. A child handed over by a leaving node is taken beyond that, and the farthest makes
    room at the next ping.
 """
@@ -26,7 +26,6 @@ from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
 from topicweave.systems.rappel.messages import (
     Adopt,
-    BetterRoot,
     ChangeParent,
     Heirs,
     Join,
@@ -283,11 +282,13 @@ class FeedTrees:
         search = tree.search
         assert search is not None
         for heir in tree.heirs_left() if search.reason == "orphan" else ():
-            if heir == self._id:
-                self.become_root(tree)
+            nobody_left = heir == self._id
+            asked = tree.ancestors[0] if nobody_left else heir  # The root may live: only a ping was lost.
+            if asked not in search.tried:
+                self._ask(tree, asked)
                 return
-            if heir not in search.tried:
-                self._ask(tree, heir, as_root=True)
+            if nobody_left:
+                self.become_root(tree)
                 return
         for peer in (*tree.ancestors[1:], *self._friends(tree.feed)):
             if peer not in search.tried and peer != self._id:
@@ -482,10 +483,7 @@ class FeedTrees:
         coordinate = message.coordinate
         self._met(sender)
         if message.as_root and tree is not None and self._should_lead(tree, sender):
-            root = tree.ancestors[-1] if tree.joined else sender
             self.become_root(tree)
-            if root != sender:
-                self._world.send(root, BetterRoot(feed, self._id))
         if (
             tree is None
             or tree.publisher is None
@@ -526,16 +524,13 @@ class FeedTrees:
     def _should_lead(self, tree: Tree, asked_by: NodeId) -> bool:
         """Whether a node that is asked as if it were the root has to become the root.
 
-        Either the old root has left, and others noticed first: siblings of this child of its, say. Or the old
-        root has left and gossip still names it, for up to a minute. Then this node hangs below the asking
-        node, which has no parent, so neither has a root above it. If there is a root after all, the two roots
-        find each other.
+        Either the old root has left, and others noticed first. Or the old root has left and gossip still
+        names it, for up to a minute. Then this node hangs below the asking node, which has no parent, so
+        neither has a root above it. If there is a root after all, the two roots find each other.
         """
         if tree.is_root:
             return False
-        if self._home(tree.feed) == self._id or asked_by in tree.heirs_left():
-            return True
-        return self._elects(tree.feed) and asked_by in tree.ancestors
+        return self._home(tree.feed) == self._id or (self._elects(tree.feed) and asked_by in tree.ancestors)
 
     def _elects(self, feed: TopicId) -> bool:
         """Whether no publisher is given for a feed."""
@@ -578,7 +573,7 @@ class FeedTrees:
     # Heirs.
 
     def _name_heirs(self, tree: Tree) -> None:
-        heirs = tuple(sorted(tree.children, key=lambda child: (tree.since[child], child)))
+        heirs = tuple(sorted(tree.children, key=lambda child: tree.children[child].rank))
         if (heirs, self._id) != (tree.heirs, tree.heirs_of):
             tree.heirs, tree.heirs_of = heirs, self._id
             message = Heirs(tree.feed, heirs)
