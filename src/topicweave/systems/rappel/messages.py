@@ -193,7 +193,7 @@ class BetterRoot(Message, frozen=True, array_like=True, tag="ra-better-root"):
 
 
 class Heirs(Message, frozen=True, array_like=True, tag="ra-heirs"):
-    """From a root that subscribers elected to its children: who they are, the nearest first. If it dies, that one leads."""
+    """From a root that subscribers elected to its children: who they are. If it dies, the first of them leads."""
 
     wire: ClassVar[int] = 8
     feed: TopicId
