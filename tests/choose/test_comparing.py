@@ -262,8 +262,9 @@ def test_latency_and_churn_of_ones_own(tmp_path: Path) -> None:
     words: dict[str, Any] = {"systems": ["random"], "seeds": 1, "events": 10, "settle": 2.0, "workers": 1}
     own: dict[str, Any] = {"latency": str(tmp_path / "rtt.csv"), "churn": str(tmp_path / "up.csv")}
     result = topicweave.compare(lists, out=tmp_path / "out", note=notes.append, **words, **own)
-    assert [note.split(": ", 1)[1] for note in notes[:3]] == [
+    assert [note.split(": ", 1)[1] for note in notes[:4]] == [
         "12 joins and leaves of 6 hosts in 45 s; each node lives the life of a random one of 6 hosts",
+        "4 of 12 nodes are up at time 0; 20 joins and leaves happen while events go out (60 s)",
         "round-trip times of 3 places, median round trip 80 ms",
         "names do not match, so nodes take places in order, then again from the first: "
         "n0 at 0, n1 at 1, n2 at 2, n3 at 0, n4 at 1, …",

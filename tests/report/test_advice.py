@@ -61,6 +61,21 @@ def test_a_bound_on_what_was_not_measured_is_not_kept() -> None:
     assert complaints(entry("a", hit_ratio=nan), [HIT]) == ["hit ratio not measured, at least 100% asked for"]
 
 
+def test_a_bound_is_kept_whatever_the_rounding_of_moments() -> None:
+    assert fits(seeds("a", latency_p95=[100.3 - 100.2, 1.1 - 1.0]), [LATENCY])
+    assert not fits(seeds("a", latency_p95=[0.1001]), [LATENCY])
+
+
+def test_bounds_are_shown_as_they_were_asked_for() -> None:
+    latency = Constraint("latency_p95", "at most", 0.1997, "--max-latency 199.7")
+    degree = Constraint("degree_max", "at most", 8.4, "--max-degree 8.4")
+    broken = complaints(entry("a", latency_p95=0.19998, degree_max=9.0), [latency, degree])
+    assert broken == [
+        "latency p95 ms 199.98, at most 199.7 asked for",
+        "links max 9, at most 8.4 asked for",
+    ]
+
+
 def test_nobody_is_advised_for_a_bound_that_was_not_measured() -> None:
     advice = weigh(comparison(entry("a", latency_p95=math.nan), asked=(LATENCY, HIT)), "degree_mean", "links")
     assert advice.chosen is None

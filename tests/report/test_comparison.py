@@ -10,6 +10,7 @@ from tests.report.comparisons import NAN, comparison, entry
 from topicweave.errors import UnknownName
 from topicweave.measures.intervals import half_width, mean
 from topicweave.report import Entry
+from topicweave.report.constraints import Constraint
 
 
 def test_json_has_the_documented_keys_and_no_distributions() -> None:
@@ -28,14 +29,22 @@ def test_json_has_the_documented_keys_and_no_distributions() -> None:
             "crash",
             "loss",
         ),
-        *("cuts", "systems"),
+        *("constraints", "cuts", "notes", "systems"),
     }
     [system] = told["systems"]
-    assert system.keys() == {"system", "parameters", "measures", "intervals", "replications"}
+    assert system.keys() == {"system", "parameters", "measures", "intervals", "replications", "breaks"}
     assert system["system"] == "alpha"
     assert system["parameters"] == {"k": 2}
     assert system["measures"]["hit_ratio"] == 1.0
     assert "degrees" not in system["measures"]
+
+
+def test_json_tells_what_was_asked_for_and_who_breaks_it() -> None:
+    bound = Constraint("degree_max", "at most", 20.0, "--max-degree 20")
+    lean, rich = entry("lean", degree_max=15.0), entry("rich", degree_max=35.0)
+    told = comparison(lean, rich, asked=(bound,)).to_json()
+    assert told["constraints"] == ["--max-degree 20"]
+    assert [system["breaks"] for system in told["systems"]] == [[], ["links max 35, at most 20 asked for"]]
 
 
 def test_what_has_no_value_is_null() -> None:

@@ -105,6 +105,10 @@ def test_a_comparison_without_events_speaks_of_links_only() -> None:
     }
 
 
+def test_without_nodes_nothing_is_said_of_links() -> None:
+    assert "Links" not in said_of(without_events("a", degree_mean=math.nan), events=0)
+
+
 def test_one_system_alone_is_not_compared_with_anybody() -> None:
     said = said_of(entry("a"))
     assert (

@@ -125,7 +125,8 @@ class Budget:
         ]
         self._channel.note(
             f"pilots with {PILOT_NODES[0]} and {PILOT_NODES[1]} nodes, to see what fits into the budget "
-            f"({workers} at a time{', on the cluster' if engine.is_cluster else ''})"
+            f"({workers} at a time{', on the cluster' if engine.is_cluster else ''})",
+            passing=True,
         )
         assert self._seconds is not None
         assert self._until is not None
@@ -133,7 +134,8 @@ class Budget:
             costs = costs_of(engine.seconds(pilots, self._store, self._until - PILOT_SHARE * self._seconds))
         except OutOfTime:
             self._channel.note(
-                f"pilots take more than {1 - PILOT_SHARE:.0%} of the budget: as few nodes as possible"
+                f"pilots take more than {1 - PILOT_SHARE:.0%} of the budget: as few nodes as possible",
+                passing=True,
             )
             return RunPlan(PILOT_NODES[0], 1)
         left = self._until - time.perf_counter()
@@ -142,7 +144,8 @@ class Budget:
         takes = seconds_for(costs, chosen.nodes, workers, chosen.seeds)
         self._channel.note(
             f"about {takes:,.0f} s for {chosen.nodes:,} nodes and {chosen.seeds} "
-            f"{'seed' if chosen.seeds == 1 else 'seeds'}; {max(left, 0.0):,.0f} s of the budget are left"
+            f"{'seed' if chosen.seeds == 1 else 'seeds'}; {max(left, 0.0):,.0f} s of the budget are left",
+            passing=True,
         )
         return chosen
 

@@ -23,7 +23,9 @@ class Channel:
         if self._progress is not None:
             self._progress(done, total, what)
 
-    def note(self, text: str) -> None:
-        self.notes.append(text)
+    def note(self, text: str, passing: bool = False) -> None:
+        """A `passing` note tells how the work goes on, which differs from run to run; it is not kept."""
+        if not passing:
+            self.notes.append(text)
         if self._note is not None:
             self._note(text)

@@ -159,7 +159,7 @@ def _warn_of_few(
         return
     counts = [sum(result.get("deliveries_expected", 0) for result in by_seed) for by_seed in measured]
     if min(counts) == 0:
-        channel.note("no event had anybody to reach: no topic with an event has two subscribers")
+        channel.note("no event had anybody to reach: no topic with an event has two subscribers that are up")
     elif min(counts) < ENOUGH_DELIVERIES:
         channel.note(
             f"each hit ratio rests on {min(counts):,.0f} deliveries only: too few to tell systems apart; "

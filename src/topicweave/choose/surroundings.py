@@ -13,8 +13,9 @@ from pathlib import Path
 from topicweave.choose.channel import Note
 from topicweave.data.own_churn import lived, read_trace
 from topicweave.data.own_latency import Unit, read_network, typical_rtt
+from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
-from topicweave.runs.trial import SESSIONS
+from topicweave.runs.trial import CHURN_SPREAD, SESSIONS, planned_churn
 from topicweave.sim.latency_choice import STORED, Distances
 
 SHOWN = 5
@@ -70,9 +71,28 @@ def own_churn(text: str, speed: float, workload: Workload, seed: int, note: Note
     if text in ("", "trace") or re.fullmatch(r"[\d.]+/[\d.]+", text):
         return text, workload
     trace = read_trace(Path(text))
+    for one in trace.notes:
+        note(f"{text}: {one}")
     changed, whose = lived(workload, trace, speed=speed, seed=seed)
     note(
         f"{text}: {trace.changes.num_rows:,} joins and leaves of {trace.hosts.num_rows:,} hosts in "
         f"{trace.seconds / speed:,.0f} s; {whose}"
     )
+    churn = planned_churn(SESSIONS, changed, seed)
+    first, played = len(churn.up_at_start), sum(change.time <= CHURN_SPREAD for change in churn.changes)
+    if first < min(2, workload.nodes):
+        raise BadInput(
+            f"{text}: {first} of {workload.nodes:,} nodes are up at time 0, and an overlay needs two to settle; times are "
+            "seconds from the start of the trace: let it start when hosts are up, or raise --churn-speed"
+        )
+    note(f"{text}: {first:,} of {workload.nodes:,} nodes are up at time 0; {_played(played)}")
     return SESSIONS, changed
+
+
+def _played(changes: int) -> str:
+    events = f"while events go out ({CHURN_SPREAD:g} s)"
+    return (
+        f"{changes:,} joins and leaves happen {events}"
+        if changes
+        else f"nobody comes or goes {events}: raise --churn-speed"
+    )

@@ -51,8 +51,8 @@ def advise(
       topicweave advise my.csv --no-relays --max-latency 400 --prefer control
 
     \b
-    JSON: {"system": "spidercast", "parameters": {"k_greedy": 2}, "fitting": ["…"], "given_up": ["…"],
-           "nearest": null, "binding": [], "constraints": ["--max-degree 20"], "comparison": {…}}
+    JSON: {"system": "spidercast", "parameters": {"k_greedy": 2}, "prefer": "links", "decided": true, "fitting": ["…"],
+           "given_up": ["…"], "nearest": null, "binding": [], "constraints": ["--max-degree 20"], "comparison": {…}}
     """
     import topicweave
     from topicweave.cli.output import print_json

@@ -52,10 +52,12 @@ def compare(
     JSON (on stdout with --format json, and in DIR/compare.json; docs/compare.md has its schema):
       {"version": "…", "workload": {"name", "source", "nodes", "topics", "subscriptions", …},
        "seeds": [0, 1, 2], "events": 200, "preset": "lan", "membership": "directory", "settle": 30.0,
-       "latency": "50ms", "loss": 0.0, "churn": "", "crash": 0.1, "cuts": [],
+       "latency": "50ms", "loss": 0.0, "churn": "", "crash": 0.1, "constraints": [], "cuts": [],
+       "notes": ["…"],
        "systems": [{"system": "spidercast", "parameters": {"k_greedy": 2},
                     "measures": {"degree_mean": 12.1, "hit_ratio": 1.0, …},
-                    "intervals": {"degree_mean": 0.2, …}, "replications": {"degree_mean": [12.0, …], …}}]}
+                    "intervals": {"degree_mean": 0.2, …}, "replications": {"degree_mean": [12.0, …], …},
+                    "breaks": []}]}
     Shares are 0 to 1, times are seconds; a measure without a value is null.
     """
     import topicweave

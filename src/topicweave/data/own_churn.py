@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from topicweave.data.availability import alternating, with_churn
-from topicweave.data.reading import read_rows
+from topicweave.data.reading import Read, read_rows
 from topicweave.data.sniffing import words
-from topicweave.data.text_tables import TableOptions, TextRows, read_text, whole
+from topicweave.data.text_tables import TableOptions, TextRows, counted, read_text, whole
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 
@@ -34,6 +34,8 @@ class Trace(NamedTuple):
     """time, node, change; those of a host alternate."""
     hosts: pa.Table
     """node, and of a trace of sessions how many `sessions` each had."""
+    notes: tuple[str, ...] = ()
+    """What was left out."""
 
     @property
     def seconds(self) -> float:
@@ -56,6 +58,7 @@ def read_trace(path: Path) -> Trace:
         trace = (
             _availability(path) if rows.table.column_names == ["1st name", "others"] else _table(path, rows)
         )
+        trace = trace._replace(notes=(*rows.notes, *trace.notes))
     if not trace.changes.num_rows:
         raise BadInput(f"{path}: nobody comes or goes in it; give a trace with sessions")
     return trace
@@ -89,10 +92,18 @@ def _availability(path: Path) -> Trace:
     read = read_rows("availability", path)
     rows = read.rows
     up = rows.filter(pc.is_valid(rows["change"]))
+    wrong = _left_out(read)
     hosts = rows.group_by("node", use_threads=False).aggregate([("sessions", "sum")])
     return Trace(
-        up.select(["time", "node", "change"]), hosts.rename_columns(["node", "sessions"]).cast(_HOSTS)
+        up.select(["time", "node", "change"]), hosts.rename_columns(["node", "sessions"]).cast(_HOSTS), wrong
     )
+
+
+def _left_out(read: Read) -> tuple[str, ...]:
+    if not read.wrong:
+        return ()
+    first = read.wrong[0]
+    return (f"{counted(len(read.wrong), 'line')} left out, first line {first.line}: {first.reason}",)
 
 
 _HOSTS = pa.schema([("node", pa.string()), ("sessions", pa.int64())])
@@ -102,7 +113,8 @@ def _table(path: Path, rows: TextRows) -> Trace:
     names = rows.table.column_names
     if len(names) == 6 and not rows.header:
         read = read_rows("machine-events", path)
-        return Trace(alternating(read.rows), pa.table({"node": pc.unique(read.rows["node"])}))
+        hosts = pa.table({"node": pc.unique(read.rows["node"])})
+        return Trace(alternating(read.rows), hosts, _left_out(read))
     node = _column(names, ("node", "host", "user", "machine", "peer", "client", "name", "id"))
     start, end = (
         _column(names, ("start", "from", "begin", "join", "up")),
@@ -174,7 +186,9 @@ def _changes(path: Path, rows: TextRows, node: str, time: str, change: str) -> T
         if state.get(host) is not up:
             kept.append((moment, host, "join" if up else "leave"))
             state[host] = up
-    return Trace(_as_table(kept), pa.table({"node": list(dict.fromkeys(hosts))}))
+    again = len(found) - len(kept)
+    notes = (f"{counted(again)} left out: the host was up, or away, already",) if again else ()
+    return Trace(_as_table(kept), pa.table({"node": list(dict.fromkeys(hosts))}), notes)
 
 
 def _times(path: Path, rows: TextRows, column: str) -> Any:

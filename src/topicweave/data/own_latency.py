@@ -45,7 +45,10 @@ def read_network(
         slices = read_slices(path)
         network = _matrix(path, _numbered(slices.shape[1]), slices)
     else:
-        network = _table(path, read_text(path, whole(path), TableOptions(lists=False)), note)
+        rows = read_text(path, whole(path), TableOptions(lists=False))
+        for one in rows.notes:
+            note(f"{path}: {one}")
+        network = _table(path, rows, note)
     network = Distances(
         network.names,
         None if network.rtt_ms is None else network.rtt_ms * scale,

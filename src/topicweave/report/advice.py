@@ -44,6 +44,8 @@ class Advice:
         return {
             "system": self.chosen and self.chosen.system,
             "parameters": self.chosen and self.chosen.parameters,
+            "prefer": self.prefer,
+            "decided": self.decided,
             "fitting": [entry.label for entry in self.fitting],
             "given_up": list(self.given_up),
             "nearest": self.nearest and self.nearest.label,
@@ -183,8 +185,8 @@ def _none_fits(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> t
             least = min(let_in, key=dropped.excess)
             said = f"{dropped.option} binds: without it {len(let_in)} would fit"
             if not math.isnan(worst := dropped.worst(least)):
-                cell = dropped.column.cell
-                said += f", and with {cell(worst)} instead of {cell(dropped.bound)} {least.label}"
+                exact = dropped.column.exact
+                said += f", and with {exact(worst)} instead of {exact(dropped.bound)} {least.label}"
             binding.append(said)
     if len(binding) == 1 and len(constraints) > 1:
         binding.append("no constraint binds alone: at least two would have to give way")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +39,13 @@ def percent(share: float) -> str:
     return f"{100 * min(max(share, 0.001), 0.999):.1f}%"
 
 
+_SCALES: Mapping[Callable[[float], str], tuple[float, str]] = {
+    thousands: (1e-3, ""),
+    milliseconds: (1e3, ""),
+    percent: (1e2, "%"),
+}
+
+
 @dataclass(frozen=True)
 class Column:
     measure: str
@@ -55,6 +62,15 @@ class Column:
         if math.isnan(value):
             return "–"
         return self.text(value) if math.isfinite(value) else "never"
+
+    def exact(self, value: float) -> str:
+        """As in a cell, or with more digits where a cell rounds: for a bound, and what misses it narrowly."""
+        text = self.cell(value)
+        scale, unit = _SCALES.get(self.text, (1.0, ""))
+        same = not math.isfinite(value) or math.isclose(
+            float(text.rstrip("%").replace(",", "")), scale * value
+        )
+        return text if same else f"{scale * value:,.6g}{unit}"
 
     def spread(self, half_width: float) -> str:
         """The interval as it stands behind a value; nothing where it can't be seen, or is not known."""

@@ -276,6 +276,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """With keys that stay; a measure that has no value (a mean of nothing, a repair that never came) is null."""
+        from topicweave.report.constraints import complaints
+
         return {
             "version": topicweave.__version__,
             "workload": self.workload,
@@ -288,8 +290,12 @@ class Comparison:
             "loss": self.setting.loss,
             "churn": self.setting.churn,
             "crash": self.setting.crash,
+            "constraints": [constraint.option for constraint in self.constraints],
             "cuts": list(self.cuts),
-            "systems": [_entry_json(entry) for entry in self.entries],
+            "notes": list(self.notes),
+            "systems": [
+                _entry_json(entry) | {"breaks": complaints(entry, self.constraints)} for entry in self.entries
+            ],
         }
 
 

@@ -10,6 +10,9 @@ from typing import Literal
 from topicweave.report.columns import COLUMNS, Column
 from topicweave.report.comparison import Entry
 
+ROUNDING = 1e-9
+"""A latency is the difference of two moments: how far it is off depends on when it was measured."""
+
 _COLUMNS = {column.measure: column for column in COLUMNS}
 
 
@@ -34,14 +37,14 @@ class Constraint:
         was not measured: what is not known is not shown to hold.
         """
         beyond = self._beyond(self.worst(entry))
-        return math.inf if math.isnan(beyond) else max(0.0, beyond)
+        return math.inf if math.isnan(beyond) else 0.0 if beyond <= ROUNDING else beyond
 
     def worst(self, entry: Entry) -> float:
         """The replication that is furthest from keeping to it; nan if none breaks it and one was not measured."""
         values = entry.replications(self.measure)
         known = [value for value in values if not math.isnan(value)]
         furthest = (max if self.kind == "at most" else min)(known, default=math.nan)
-        return furthest if len(known) == len(values) or self._beyond(furthest) > 0 else math.nan
+        return furthest if len(known) == len(values) or self._beyond(furthest) > ROUNDING else math.nan
 
     def _beyond(self, value: float) -> float:
         return value - self.bound if self.kind == "at most" else self.bound - value
@@ -54,14 +57,15 @@ class Constraint:
         """What is wrong, in a few words."""
         name = f"{self.column.group.removesuffix('-')}{'' if self.column.group.endswith('-') else ' '}{self.column.title}"
         worst = self.worst(entry)
-        found = self.column.cell(worst)
+        cell = self.column.cell
+        found = self.column.exact(worst) if cell(worst) == cell(self.bound) else cell(worst)
         if math.isnan(worst):
             values = entry.replications(self.measure)
             missing = sum(map(math.isnan, values))
             found = "not measured" + (
                 f" with {missing} of {len(values)} seeds" if missing < len(values) else ""
             )
-        return f"{name.strip()} {found}, {self.kind} {self.column.cell(self.bound)} asked for"
+        return f"{name.strip()} {found}, {self.kind} {self.column.exact(self.bound)} asked for"
 
 
 def complaints(entry: Entry, constraints: Sequence[Constraint]) -> list[str]:

@@ -114,7 +114,7 @@ def _missed(entries: Sequence[Entry]) -> Iterator[str]:
 
 def _fewest_links(entries: Sequence[Entry]) -> Iterator[str]:
     """Where nothing was published; else `_reach` says it."""
-    if _with("hit_ratio", entries):
+    if _with("hit_ratio", entries) or not _with("degree_mean", entries):
         return
     fewest = _alike(min(entries, key=_links), "degree_mean", one_decimal, entries)
     if len(fewest) < len(entries):
