@@ -12,6 +12,7 @@ from topicweave.model.workload import Workload
 from topicweave.runs import carry_out
 from topicweave.runs.likeness import likeness
 from topicweave.runs.picture import _explaining
+from topicweave.runs.run import recording
 from topicweave.runs.sources import GeneratedWorkload, StoredWorkload
 from topicweave.runs.trial import Trial, planned_churn, repair_time
 
@@ -225,3 +226,11 @@ def test_sessions_begin_once_the_overlay_has_settled() -> None:
     churn = planned_churn("sessions", workload, 0)
     assert churn.up_at_start == {0, 2}, "who comes at the first moment is there while the overlay settles"
     assert churn.changes == ((3.0, 0, False), (5.0, 1, True), (7.0, 1, False))
+
+
+def test_a_recorded_run_has_its_control_traffic_by_the_second_and_the_same_result() -> None:
+    with recording("run") as kept:
+        recorded = trial("spidercast")
+    assert recorded == trial("spidercast")
+    times = {row["time"] for table in kept for row in table.tables().control.to_pylist()}
+    assert {float(second) for second in range(2, 30)} <= times

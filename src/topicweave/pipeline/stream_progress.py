@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+CONTROL = "control"
 LISTS = "interests"
 """The table that says who wants what: its rows belong to all windows to come, and make none."""
 _END = 1e12
@@ -61,7 +62,11 @@ class Windows(NamedTuple):
         from pyspark.sql import functions as sf
 
         time = sf.col("time")
-        return sf.when(sf.col("whole") & time.between(-_END, _END), sf.floor(time / self.window))
+        # A row of control traffic stands for the period that ends at its time.
+        window = sf.when(sf.col("table") == CONTROL, sf.ceil(time / self.window) - 1).otherwise(
+            sf.floor(time / self.window)
+        )
+        return sf.when(sf.col("whole") & time.between(-_END, _END), window)
 
     def counted(self, rows: DataFrame) -> DataFrame:
         """(run, node, place, rows, lists, latest), where place is null for rows that have none.

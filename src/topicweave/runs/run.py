@@ -64,7 +64,7 @@ class OnSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def telemetry(self, workload: Workload) -> MemoryTelemetry:
         name, kept = _KEPT.get()
         telemetry = MemoryTelemetry(name or self.system, *workload.names())
-        telemetry.keeps_interests = bool(name)
+        telemetry.keeps_interests = telemetry.keeps_rates = bool(name)
         if name:
             kept.append(telemetry)
         return telemetry

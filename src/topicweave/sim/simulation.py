@@ -7,6 +7,7 @@ own.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -93,6 +94,10 @@ class Simulation:
 
     def run(self, until: float) -> None:
         """Let virtual time pass up to `until`."""
+        if self.telemetry is not None and self.telemetry.keeps_rates:
+            for second in range(math.floor(self.now) + 1, math.ceil(until)):
+                self.kernel.run(float(second))
+                self.flush_control()
         self.kernel.run(until)
 
     @property

@@ -43,6 +43,9 @@ class Telemetry(ABC):
     counts_control = True
     """Whether it wants the control traffic: counting its bytes takes the simulator an encoding of every message."""
 
+    keeps_rates = False
+    """Whether it wants the control traffic of each second by itself, or as it comes at snapshots."""
+
     keeps_interests = True
     """Whether it wants to know who wants what."""
 
