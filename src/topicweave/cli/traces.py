@@ -52,9 +52,18 @@ def import_(
     columns: Annotated[
         str, typer.Option(metavar="A,B,…", help="Names of the columns of a file without a header.")
     ] = "",
-    node: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the node.")] = None,
-    topic: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the topic.")] = None,
-    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the time.")] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of the node, by name or by number from 1."),
+    ] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of the topic, by name or by number from 1."),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of the time, by name or by number from 1."),
+    ] = None,
     direction: Annotated[
         Literal["follows", "followed", "both"],
         typer.Option(
@@ -87,7 +96,7 @@ def import_(
     names = tuple(name.strip() for name in columns.split(",") if name.strip())
     options = LineOptions(delimiter, header, names, node, topic, time, direction, max_rejects)
     # What can be seen at once should not have to wait for Spark.
-    find_format(format)
+    find_format(format).refuse_unused(options)
     source_files(path)
     refuse_losing(out, overwrite)
     with spark_for("import", master, conf, verbose, steps=True) as spark:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -51,6 +51,16 @@ class Format:
     columns: pa.Schema
     build: Callable[[LineOptions, str, Path | Place], Parse]
     """(options, delimiter, a first file): what reads the lines."""
+    uses: tuple[str, ...] = ()
+    """Which of the options mean something here, besides the delimiter."""
+
+    def refuse_unused(self, options: LineOptions) -> None:
+        """Raise about an option that says nothing about files of this format: its user expects something of it."""
+        plain = LineOptions()
+        free = {*self.uses, "max_rejects", *(("delimiter",) if self.delimiter else ())}
+        for option in fields(options):
+            if option.name not in free and getattr(options, option.name) != getattr(plain, option.name):
+                raise BadInput(f"--{option.name} says nothing about the format {self.name!r}; leave it out")
 
     def parse(self, options: LineOptions, file: Path | Place) -> Parse:
         """What reads the lines of files like this one."""
@@ -75,7 +85,9 @@ def _header(options: LineOptions, delimiter: str, file: Path | Place) -> list[st
     if options.columns:
         return list(options.columns)
     line = first_line(file)
-    return [name.strip() for name in (line.split() if delimiter == WHITESPACE else line.split(delimiter))]
+    return (
+        line.split() if delimiter == WHITESPACE else [name.strip() for name in parsing.cells(line, delimiter)]
+    )
 
 
 def _place(names: list[str], name: str | None, default: int, file: Path | Place) -> int:
@@ -85,6 +97,8 @@ def _place(names: list[str], name: str | None, default: int, file: Path | Place)
                 f"{file}: {len(names)} columns ({', '.join(names)[:80]}), too few; give the right --delimiter"
             )
         return default
+    if name not in names and name.isdecimal() and 1 <= int(name) <= len(names):
+        return int(name) - 1
     if name not in names:
         raise BadInput(f"{file}: no column {name!r}; it has {', '.join(names)[:200]}")
     return names.index(name)
@@ -94,14 +108,16 @@ def _edges(options: LineOptions, delimiter: str, _file: Path | Place) -> Parse:
     return parsing.pair_lines(delimiter, 2, 0, 1, None, options.header)
 
 
-def _adjacency(_options: LineOptions, delimiter: str, _file: Path | Place) -> Parse:
-    return parsing.adjacency_lines("\t" if delimiter == WHITESPACE else delimiter, ",")
+def _adjacency(options: LineOptions, delimiter: str, _file: Path | Place) -> Parse:
+    return parsing.adjacency_lines("\t" if delimiter == WHITESPACE else delimiter, ",", options.header)
 
 
 def _pairs(options: LineOptions, delimiter: str, file: Path | Place) -> Parse:
     named = options.header or options.columns
     names = _header(options, delimiter, file) if named else ["node", "topic"]
     node, topic = _place(names, options.node, 0, file), _place(names, options.topic, 1, file)
+    if node == topic:
+        raise BadInput(f"{file}: --node and --topic are one column, {names[node]!r}; name two")
     return parsing.pair_lines(delimiter, len(names), node, topic, None, options.header)
 
 
@@ -150,17 +166,37 @@ def _no_lines(_options: LineOptions, _delimiter: str, _file: Path | Place) -> Pa
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("edges", "who follows whom, a pair per line (SNAP)", WHITESPACE, parsing.PAIR, _edges),
         Format(
-            "adjacency", "a user, a tab, and all it follows, between commas", "\t", parsing.PAIR, _adjacency
+            "edges",
+            "who follows whom, a pair per line (SNAP)",
+            WHITESPACE,
+            parsing.PAIR,
+            _edges,
+            ("header", "direction"),
         ),
-        Format("pairs", "user and topic in named columns", ",", parsing.PAIR, _pairs),
+        Format(
+            "adjacency",
+            "a user, a tab, and all it follows, between commas",
+            "\t",
+            parsing.PAIR,
+            _adjacency,
+            ("header", "direction"),
+        ),
+        Format(
+            "pairs",
+            "user and topic in named columns",
+            ",",
+            parsing.PAIR,
+            _pairs,
+            ("header", "columns", "node", "topic"),
+        ),
         Format(
             "edits",
             "user, page and seconds of each edit; rates from how often",
             WHITESPACE,
             parsing.PAIR,
             _edits,
+            ("header", "columns", "node", "topic", "time"),
         ),
         Format(
             "machine-events",
@@ -189,6 +225,7 @@ FORMATS: dict[str, Format] = {
             WHITESPACE,
             parsing.PLACE,
             _coordinates,
+            ("header", "columns", "node"),
         ),
         Format(
             "as-graph", "neighbouring ASes, with or without their relation", ",", parsing.AS_LINK, _as_graph

@@ -6,6 +6,7 @@ Comments (`#`) and blank lines are passed over.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ RTT = pa.schema([("node", pa.string()), ("peer", pa.string()), ("rtt", pa.float6
 PLACE = pa.schema([("node", pa.string()), ("x", pa.float64()), ("y", pa.float64()), ("height", pa.float64())])
 AS_LINK = pa.schema([("source", pa.string()), ("target", pa.string()), ("relation", pa.int64())])
 
-WHITESPACE = "whitespace"
+WHITESPACE, QUOTE = "whitespace", '"'
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
@@ -45,6 +46,22 @@ def meant(texts: Any, header: bool, first: bool) -> npt.NDArray[np.int64]:
     return places[1:] if header and first else places
 
 
+def cells(line: str, delimiter: str) -> list[str]:
+    """A line's cells. A sign within quotes separates nothing; quotes that are not around whole cells are none."""
+    if len(delimiter) == 1 and QUOTE in line:
+        try:
+            return next(csv.reader([line], delimiter=delimiter, strict=True))
+        except csv.Error:
+            pass
+    return line.split(delimiter)
+
+
+def _split(lines: Any, delimiter: str) -> Any:
+    if len(delimiter) > 1 or not pc.any(pc.match_substring(lines, QUOTE)).as_py():
+        return pc.split_pattern(lines, delimiter)
+    return pa.array([cells(line, delimiter) for line in lines.to_pylist()], pa.list_(pa.string()))
+
+
 def fields_of(
     texts: Any, places: npt.NDArray[np.int64], delimiter: str, wanted: Sequence[int], empty: bool = False
 ) -> Fields:
@@ -56,7 +73,7 @@ def fields_of(
     if delimiter == WHITESPACE:
         lists = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(lines))
     else:
-        lists = pc.split_pattern(lines, delimiter)
+        lists = _split(lines, delimiter)
     counts = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
     fits = np.isin(counts, wanted)
     words = " or ".join(str(count) for count in wanted)
@@ -115,11 +132,11 @@ def pair_lines(delimiter: str, columns: int, node: int, topic: int, time: int | 
     return parse
 
 
-def adjacency_lines(delimiter: str, list_delimiter: str) -> Parse:
+def adjacency_lines(delimiter: str, list_delimiter: str, header: bool) -> Parse:
     """A user and the list of those it is linked to. A user with an empty list gives one row without topic."""
 
     def parse(texts: Any, first: bool) -> Parsed:
-        places = meant(texts, False, first)
+        places = meant(texts, header, first)
         lines = pc.split_pattern(texts.take(pa.array(places)), delimiter, max_splits=1)
         counts = pc.list_value_length(lines).to_numpy(zero_copy_only=False)
         offsets, flat = lines.offsets.to_numpy()[:-1], pc.utf8_trim_whitespace(lines.values)

@@ -36,6 +36,7 @@ def read_rows(format_name: str, path: Path, options: LineOptions | None = None) 
     """Every line of a file, or of the files of a folder, as the format understands it."""
     options = options or LineOptions()
     wanted = find_format(format_name)
+    wanted.refuse_unused(options)
     tables, lines, wrong = [], 0, []
     for block in _blocks(wanted, path, options):
         lines += block.good

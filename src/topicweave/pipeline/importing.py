@@ -63,6 +63,7 @@ def import_trace(
     """Read a trace into a folder of tables."""
     options = options or LineOptions()
     wanted = find_format(format_name)
+    wanted.refuse_unused(options)
     if not 0 <= options.max_rejects <= 1:
         raise BadInput(f"share of rejects {options.max_rejects}: out of range; choose one from 0 to 1")
     files = source_files(path)

@@ -1,0 +1,62 @@
+"""Formats of traces: quotes, headers, and options that mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topicweave.data.formats import LineOptions
+from topicweave.data.reading import read_rows
+from topicweave.errors import BadInput
+
+
+def pairs(tmp_path: Path, format_name: str, text: str, **options: Any) -> list[tuple[str, str | None]]:
+    file = tmp_path / "my.txt"
+    file.write_text(text)
+    rows = read_rows(format_name, file, LineOptions(**options)).rows.to_pylist()
+    return [(row["node"], row["topic"]) for row in rows]
+
+
+FOUND = [("a", "x, y"), ("b", "x")]
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ('"user","topic"\n"a","x, y"\n"b","x"\n', {"header": True}),
+        ('"topic","user"\n"x, y",a\nx,"b"\n', {"header": True, "node": "user", "topic": "topic"}),
+        ('topic,user\n"x, y",a\nx,"b"\n', {"header": True, "node": "2", "topic": "1"}),
+    ],
+)
+def test_cells_may_stand_between_quotes(tmp_path: Path, text: str, options: dict[str, Any]) -> None:
+    assert pairs(tmp_path, "pairs", text, **options) == FOUND
+
+
+def test_quotes_that_are_not_around_a_cell_belong_to_the_name(tmp_path: Path) -> None:
+    text = 'ann\t"Weird Al" Yankovic\nbob\t5" disk\n'
+    found = pairs(tmp_path, "pairs", text, delimiter="tab")
+    assert found == [("ann", '"Weird Al" Yankovic'), ("bob", '5" disk')]
+
+
+def test_adjacency_lists_may_have_a_header(tmp_path: Path) -> None:
+    text = "user\tfriends\na\tb,c\n"
+    assert pairs(tmp_path, "adjacency", text, header=True) == [("a", "b"), ("a", "c")]
+
+
+@pytest.mark.parametrize(
+    ("format_name", "options", "said"),
+    [
+        ("edges", {"node": "1"}, "--node says nothing about the format 'edges'"),
+        ("pairs", {"direction": "both"}, "--direction says nothing about the format 'pairs'"),
+        ("pairs", {"time": "when"}, "--time says nothing about the format 'pairs'"),
+        ("adjacency", {"columns": ("a", "b")}, "--columns says nothing about the format 'adjacency'"),
+        ("pairs", {"columns": ("a", "b"), "node": "b", "topic": "b"}, "are one column, 'b'; name two"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(
+    tmp_path: Path, format_name: str, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        pairs(tmp_path, format_name, "a,b\n", **options)
