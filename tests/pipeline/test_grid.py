@@ -25,6 +25,7 @@ name = "random"
 model = "spidercast"
 nodes = [20, 30]
 """
+TRIAL, REST = 'kind = "trial"\n', GOOD.replace("settle = 3.0\n", "").replace("[4, 5]", "[4]")
 
 
 def grid(tmp_path: Path, text: str) -> Path:
@@ -75,6 +76,16 @@ def test_a_workload_may_keep_its_own_seed(tmp_path: Path) -> None:
         ),
         (GOOD.replace('model = "spidercast"', ""), "needs a model, a folder or a source"),
         (GOOD.replace("settle = 3.0", 'settle = "long"'), "settle"),
+        (GOOD.replace("settle = 3.0", "settle = []"), "settle: an empty list, so nothing would run"),
+        (
+            GOOD.replace("seeds = [4, 5]", "replications = 2.5"),
+            "replications 2.5; give a number of 1 or more",
+        ),
+        (GOOD.replace("seeds = [4, 5]", "replications = true"), "replications True; give a number"),
+        (TRIAL + "latency = 'far'\n" + REST, "latency 'far': neither known nor a file"),
+        (TRIAL + "churn = 'abc'\n" + REST, "churn 'abc': say 'trace'"),
+        (TRIAL + "membership = 'all'\n" + REST, "membership"),
+        (TRIAL + "repair_seconds = 3\nsettle = inf\n" + REST, "settle inf: choose a number"),
     ],
 )
 def test_mistakes_are_told_in_a_line(tmp_path: Path, text: str, words: str) -> None:

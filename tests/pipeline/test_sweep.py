@@ -22,7 +22,7 @@ from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.runs.strangers import a_package
 from topicweave.data.places import Place
-from topicweave.errors import BadInput, TopicweaveError
+from topicweave.errors import BadInput, TopicweaveError, UnknownName
 from topicweave.pipeline.executor import SparkExecutor, attempt, sign_of
 from topicweave.pipeline.grid import Cell, read_grid
 from topicweave.pipeline.measuring.api import measure_folder
@@ -66,6 +66,9 @@ def test_results_are_those_of_the_runs_and_have_intervals(
     assert point["mean"] == pytest.approx(sum(values) / 3)
     deviation = (sum((value - point["mean"]) ** 2 for value in values) / 2) ** 0.5
     assert point["ci95"] == pytest.approx(4.302652729911275 * deviation / 3**0.5)
+
+    with pytest.raises(UnknownName, match="unknown measure 'hit_ratoi'"):
+        summary(spark, out, cells, ["hit_ratoi"])
 
     before = contents(out)
     told.clear()

@@ -36,7 +36,7 @@ def sweep(
 
     Results are appended to DIR/results.parquet as they finish. The same command continues a sweep that was stopped or
     killed. Finished runs are kept (see --runs) and shared with the other commands. A run that fails is recorded in
-    DIR/failures.parquet, and the others continue.
+    DIR/failures.parquet, and the others continue; the command then exits with 1.
 
     \b
     Example:
@@ -91,6 +91,8 @@ def sweep(
             f"seed {failure['seed']}: {failure['error']}",
             err=True,
         )
+    if done.failures:
+        raise typer.Exit(1)
 
 
 def _table(rows: list[dict[str, Any]]) -> Any:

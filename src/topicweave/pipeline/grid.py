@@ -93,7 +93,7 @@ def read_grid(path: Path) -> list[Cell]:
     ]
     study = str(grid.get("name", path.stem))
     combinations = product(
-        list(_alternatives({name: grid[name] for name in grid if name in known})),
+        list(_alternatives(path, {name: grid[name] for name in grid if name in known})),
         named or [("", {})],
         sources or [("", {})],
         _seeds(path, grid),
@@ -143,7 +143,10 @@ def _tables(path: Path, grid: dict[str, Any], name: str, tag: str, wanted: bool)
 def _seeds(path: Path, grid: dict[str, Any]) -> list[int]:
     if "seeds" in grid and "replications" in grid:
         raise BadInput(f"{path}: both 'seeds' and 'replications'; give one of them")
-    seeds = grid.get("seeds", list(range(grid.get("replications", 1) or 0)))
+    count = grid.get("replications", 1)
+    if type(count) is not int or count < 1:
+        raise BadInput(f"{path}: replications {count!r}; give a number of 1 or more")
+    seeds = grid.get("seeds", list(range(count)))
     if not isinstance(seeds, list) or not seeds or any(type(seed) is not int or seed < 0 for seed in seeds):
         raise BadInput(f"{path}: seeds {seeds!r}; give a list of numbers of 0 or more")
     if len(set(seeds)) < len(seeds):
@@ -151,8 +154,13 @@ def _seeds(path: Path, grid: dict[str, Any]) -> list[int]:
     return seeds
 
 
-def _alternatives(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _alternatives(path: Path, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Every combination of the values that stand in lists."""
+    for name, value in entry.items():
+        if value == []:
+            raise BadInput(
+                f"{path}: {name}: an empty list, so nothing would run; give a value, or leave it out"
+            )
     choices = [value if isinstance(value, list) else [value] for value in entry.values()]
     for values in product(*choices):
         yield dict(zip(entry, values, strict=True))
@@ -163,7 +171,7 @@ def _systems(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     if "name" not in entry:
         raise BadInput(f"{path}: a [[systems]] without name; see `topicweave systems`")
-    for one in _alternatives(entry):
+    for one in _alternatives(path, entry):
         name = str(one.pop("name"))
         if with_parameters:
             find_system(name).settings(**one)  # refuses what the system does not know
@@ -174,7 +182,7 @@ def _workloads(path: Path, entry: dict[str, Any]) -> Iterator[tuple[str, dict[st
     """Each as a label and a source in plain values."""
     if len(entry.keys() & {"model", "folder", "source"}) != 1:
         raise BadInput(f"{path}: a [[workloads]] needs a model, a folder or a source, and one of them only")
-    for one in _alternatives(entry):
+    for one in _alternatives(path, entry):
         kind = next(one[name] for name in ("model", "folder", "source") if name in one)
         rest = (f"{name}={value}" for name, value in one.items() if value is not kind)
         label = " ".join([str(kind), *rest])

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from topicweave.data.places import Place
-from topicweave.errors import BadInput, without_secrets
+from topicweave.errors import BadInput, UnknownName, without_secrets
 from topicweave.measures.intervals import half_width_of
 from topicweave.model.committed import ABOUT
 from topicweave.pipeline.grid import Cell
@@ -199,6 +199,9 @@ def summary(
     mine = spark.createDataFrame(pa.table({"run": [cell.id for cell in cells]}))
     results = read_files(spark, files).join(mine, "run", "left_semi")
     if measures:
+        there = {row["measure"] for row in results.select("measure").distinct().collect()}  # A few dozen.
+        for measure in sorted({*measures} - there):
+            raise UnknownName("measure", measure, sorted(there))
         results = results.where(sf.col("measure").isin(*measures))
     points = (
         results.where("not isnan(value)")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from topicweave.blocks.membership import Membership
 from topicweave.blocks.views import Directory
 from topicweave.errors import BadInput
 from topicweave.measures.columns import names_array
@@ -37,7 +38,7 @@ from topicweave.runs.simulated import Simulated
 from topicweave.sim.churn import Change, Churn, always_up, exponential, from_workload
 from topicweave.sim.faults import lossy
 from topicweave.sim.host import Host
-from topicweave.sim.latency_choice import parse_latency
+from topicweave.sim.latency_choice import parse_latency, refuse_unknown
 from topicweave.sim.settling import settle
 from topicweave.sim.simulation import Simulation
 from topicweave.telemetry.tables import Tables
@@ -95,8 +96,12 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
     def __post_init__(self) -> None:
         for name, least, most in RANGES:
             value = getattr(self, name)
-            if not least <= value <= most:
+            if not least <= value <= most or value == math.inf:
                 raise ValueError(f"{name} {value:g}: choose a number from {least:g} to {most:g}")
+        Membership.parse(self.membership)
+        refuse_unknown(self.latency)
+        if self.churn not in ("", "trace", SESSIONS):
+            _up_and_away(self.churn)
 
     def run(self) -> Result:
         """Numbers, and lists for figures."""
@@ -203,12 +208,20 @@ def planned_churn(churn: str, workload: Workload, seed: int) -> Churn:
         # Whoever comes at the trace's first moment is there while the overlay settles.
         first = {change.node for change in changes if change.time == 0.0 and change.up}
         return Churn(up_at_start | first, tuple(change for change in changes if change.time > 0.0))
+    up, away = _up_and_away(churn)
+    # Whoever is away at first is away until its first return.
+    return exponential(workload.nodes, up, away, CHURN_SPREAD + DRAIN, seed)
+
+
+def _up_and_away(churn: str) -> tuple[float, float]:
     up, _, away = churn.partition("/")
     try:
-        # Whoever is away at first is away until its first return.
-        return exponential(workload.nodes, float(up), float(away), CHURN_SPREAD + DRAIN, seed)
+        seconds = float(up), float(away)
     except ValueError:
-        raise BadInput(f"churn {churn!r}: say 'trace', or seconds up and away as in '600/60'") from None
+        seconds = (0.0, 0.0)
+    if not all(0.0 < one < math.inf for one in seconds):
+        raise BadInput(f"churn {churn!r}: say 'trace', or seconds up and away as in '600/60'")
+    return seconds
 
 
 def _watched(simulation: Simulation, start: float, spread: float) -> list[tuple[float, int, float]]:

@@ -67,6 +67,12 @@ class Distances:
         return cls(tuple(arrays.pop("names").tolist()), **arrays)
 
 
+def refuse_unknown(text: str) -> None:
+    """Raise about words that `parse_latency` takes for no workload."""
+    if not (_RANGE.fullmatch(text.strip()) or text == "hosts" or text.endswith(STORED)):
+        raise BadInput(f"latency {text!r}: neither known nor a file; say {HELP}")
+
+
 def parse_latency(text: str, workload: Workload, seed: int) -> Latency:
     """One-way delays from `50ms`, `10-100ms`, `hosts` (one unit of distance is a millisecond), or a stored `Distances`.
 
@@ -83,8 +89,7 @@ def parse_latency(text: str, workload: Workload, seed: int) -> Latency:
                 "latency 'hosts': this workload has no places of nodes (table hosts); say '50ms', for instance"
             )
         return Coordinates(workload.hosts)
-    if not text.endswith(STORED):
-        raise BadInput(f"latency {text!r}: neither known nor a file; say {HELP}")
+    refuse_unknown(text)
     try:
         return Distances.load(Path(text)).latency(workload)
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
