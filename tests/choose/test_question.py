@@ -33,16 +33,15 @@ def no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"seeds": 1.5}, "seeds 1.5: give a whole number from 1 on"),
         ({"seed": -1}, "seed -1: give a whole number from 0 on"),
         ({"events": "many"}, "events 'many': give a whole number from 0 on"),
-        ({"nodes": 0}, "nodes 0: give a whole number from 1 on"),
-        ({"workers": 0}, "workers 0: give a whole number from 1 on"),
-        ({"settle": math.inf}, "settle inf: give a number from 0 on"),
-        ({"crash": 0.95}, "crash 0.95: give a number from 0 to 0.9"),
-        ({"churn_speed": 0}, "churn_speed 0: give a number above 0"),
-        ({"budget": 0}, "budget 0: give a number above 0"),
-        ({"max_degree": -1}, "max_degree -1: give a number from 0 on"),
-        ({"max_degree": math.nan}, "max_degree nan: give a number from 0 on"),
-        ({"min_hit": 5}, "min_hit 5: give a number from 0 to 1"),
-        ({"max_noise": 2}, "max_noise 2: give a number from 0 to 1"),
+        ({"nodes": 1}, "nodes 1: give a whole number from 2 on"),
+        ({"seed": True}, "seed True: give a whole number from 0 on"),
+        ({"latency": 50}, "latency 50: give text as on the command line"),
+        ({"churn": None}, "churn None: give text as on the command line"),
+        ({"membership": None}, "membership None: give text as on the command line"),
+        ({"header": "yes"}, "header 'yes': give True or False"),
+        ({"no_relays": 1}, "no_relays 1: give True or False"),
+        ({"node": 1.5}, "node 1.5: give a column's name, or its number from 1"),
+        ({"systems": ","}, "systems ',': names none; leave it out for all systems"),
     ],
 )
 @pytest.mark.parametrize("choose", [topicweave.compare, topicweave.advise])
@@ -52,6 +51,19 @@ def test_numbers_out_of_range_are_refused(
     with pytest.raises(BadInput, match=f"^{complaint}"):
         choose(LISTS, out=tmp_path / "out", **asked)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"latency_unit": "us"}, "--latency-unit says nothing about --latency 50ms; leave it out"),
+        ({"churn_speed": 60}, "--churn-speed says nothing without a file or folder of --churn"),
+        ({"node": "a"}, "subscriptions: --node says nothing about lists in memory; leave it out"),
+    ],
+)
+def test_options_that_say_nothing_are_refused(asked: dict[str, Any], complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=f"^{complaint}"):
+        topicweave.compare(LISTS, out=tmp_path / "out", **asked)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -121,3 +122,23 @@ def test_a_hundred_thousand_topics_and_a_million_rows(tmp_path: Path) -> None:
     workload = read_workload(path)
     assert (workload.nodes, workload.topics) == (50_000, len(np.unique(topic)))
     assert workload.topic_index.size == len(np.unique(node * 100_000 + topic))
+
+
+def test_columns_may_be_numbers_in_python_too(tmp_path: Path) -> None:
+    file = tmp_path / "my.csv"
+    file.write_text("x,a\ny,a\nx,b\n")
+    assert read_workload(file, node=2, topic=1).node_names == ("a", "b")
+
+
+def test_lists_of_python_are_read_as_those_of_json() -> None:
+    notes: list[str] = []
+    workload = read_workload({"a": ["x", "x"], "b": ("x",)}, note=notes.append)
+    assert (len(workload.topic_index), notes) == (2, ["subscriptions: 1 row repeated: counted once"])
+    with pytest.raises(BadInput, match="subscriptions: a name of 5,000 bytes"):
+        read_workload({"a" * 5000: ["x"]})
+
+
+@pytest.mark.parametrize("asked", [{"delimiter": ";"}, {"header": True}, {"lists": True}, {"node": "a"}])
+def test_options_that_say_nothing_are_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match=f"--{min(asked)} says nothing about a Workload"):
+        read_workload(Workload.from_lists({"a": ["x"]}), **asked)

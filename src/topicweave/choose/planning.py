@@ -31,15 +31,19 @@ MOST_NODES = 10_000
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def parse_budget(text: str) -> float:
-    """Seconds from `90s`, `5m` or `1.5h`.
+def parse_budget(text: str) -> float | None:
+    """Seconds from `90s`, `5m` or `1.5h`; None, without limit, from `none`.
 
-    >>> parse_budget("5m")
-    300.0
+    >>> parse_budget("5m"), parse_budget("none")
+    (300.0, None)
     """
+    if text.strip() == "none":
+        return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
     if not found or float(found[1]) <= 0:
-        raise BadInput(f"--budget {text!r}: say seconds, minutes or hours as in '90s', '5m' or '1h'")
+        raise BadInput(
+            f"--budget {text!r}: say seconds, minutes or hours as in '90s', '5m' or '1h', or 'none'"
+        )
     return float(found[1]) * _UNITS[found[2]]
 
 

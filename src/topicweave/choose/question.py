@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypedDict, cast, get_args
@@ -66,8 +66,8 @@ class Bounds(TypedDict, total=False):
 class FileReading(TypedDict, total=False):
     """How a file of subscriptions is read. Fields that are None are found out."""
 
-    node: str | None
-    topic: str | None
+    node: str | int | None
+    topic: str | int | None
     delimiter: str | None
     header: bool | None
     lists: bool | None
@@ -84,7 +84,8 @@ class Limit(NamedTuple):
 
     def checked(self, name: str, value: Any) -> float:
         """The number in the form in which runs have it: 3 and 3.0 must not name two runs."""
-        fits = isinstance(value, Integral if self.whole else Real) and math.isfinite(value)
+        kind = Integral if self.whole else Real
+        fits = type(value) is not bool and isinstance(value, kind) and math.isfinite(value)
         if not fits or not self.least <= value <= self.most or (self.above and value == self.least):
             start = f"above {self.least:g}" if self.above else f"from {self.least:g}"
             end = f" to {self.most:g}" if self.most < math.inf else "" if self.above else " on"
@@ -96,7 +97,7 @@ LIMITS = {
     "seeds": Limit(1, whole=True),
     "seed": Limit(0, whole=True),
     "events": Limit(0, whole=True),
-    "nodes": Limit(1, whole=True),
+    "nodes": Limit(2, whole=True),
     "workers": Limit(1, whole=True),
     "settle": Limit(0),
     "churn_speed": Limit(0, above=True),
@@ -110,6 +111,15 @@ LIMITS = {
     "max_control": Limit(0),
     "max_repair": Limit(0),
 }
+KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("latency", "churn", "membership"), ((str,), "text as on the command line")),
+    "budget": ((str, int, float), "text as on the command line, or seconds"),
+    "loss": ((str, int, float), "a share, as '1%' or 0.01"),
+    "delimiter": ((str,), "the sign between columns"),
+    **dict.fromkeys(("node", "topic"), ((str, int), "a column's name, or its number from 1")),
+    **dict.fromkeys(("no_relays", "header", "lists"), ((bool,), "True or False")),
+}
+"""What options take that are neither numbers nor one of a few words."""
 WORDS = {"preset": ("preset", get_args(Times)), "latency_unit": ("unit of latency", get_args(Unit))}
 
 
@@ -217,18 +227,23 @@ class Question:
         return shlex.join([*words, "--budget", "none"])
 
 
-def checked(options: Options) -> Options:
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options whose numbers and words are such as there are. Raises `BadInput` or `UnknownName`."""
-    found: dict[str, Any] = {**options}
+    found = {**options}
     for name, value in options.items():
         if value is None and getattr(Question, name, None) is None:
             continue  # It may be left open.
+        kinds, what = KINDS.get(name, ((type(value),), ""))
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise BadInput(f"{name} {value!r}: give {what}")
+        if name in ("node", "topic"):
+            found[name] = str(value)
         if name in LIMITS and not (name == "budget" and isinstance(value, str)):
             found[name] = LIMITS[name].checked(name, value)
         elif name in WORDS and value not in WORDS[name][1]:
             what, known = WORDS[name]
             raise UnknownName(what, str(value), [*known])
-    return cast("Options", found)
+    return found
 
 
 def ask(systems: Iterable[str], options: Options) -> Question:
@@ -239,7 +254,7 @@ def ask(systems: Iterable[str], options: Options) -> Question:
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
         raise TypeError(f"no option {min(unknown)!r}; there are {', '.join(Options.__annotations__)}")
-    options = checked(options)
+    options = cast("Options", checked(options))
     variants = parse_variants(systems, options.get("preset", DEFAULT))
     bounds = {name: value for name, value in options.items() if name in Bounds.__annotations__}
     reading = {name: value for name, value in options.items() if name in FileReading.__annotations__}

@@ -10,9 +10,11 @@ import msgspec
 
 from topicweave.choose.channel import Note
 from topicweave.choose.places import own_folder
+from topicweave.choose.question import checked
 from topicweave.data import reading
+from topicweave.data.sniffing import LONGEST_NAME, too_long
 from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in, table_of
-from topicweave.data.text_tables import TableOptions
+from topicweave.data.text_tables import TableOptions, counted
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 from topicweave.runs.sources import fingerprint
@@ -42,8 +44,8 @@ class Named(NamedTuple):
 def read_workload(
     source: SubscriptionSource,
     *,
-    node: str | None = None,
-    topic: str | None = None,
+    node: str | int | None = None,
+    topic: str | int | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
     lists: bool | None = None,
@@ -62,7 +64,8 @@ def read_workload(
     >>> read_workload({"ann": ["news", "go"], "bob": ["news"]})
     Workload(nodes=2, topics=2, subscriptions=3, changes=0, hosts=False)
     """
-    return _read(source, TableOptions(node, topic, delimiter, header, lists), note or _ignore)
+    given = {"node": node, "topic": topic, "delimiter": delimiter, "header": header, "lists": lists}
+    return _read(source, TableOptions(**checked(given)), note or _ignore)
 
 
 def named_workload(source: SubscriptionSource, out: Path | None, note: Note, options: TableOptions) -> Named:
@@ -86,17 +89,39 @@ def _ignore(_text: str) -> None:
 
 
 def _read(source: SubscriptionSource, options: TableOptions, note: Note) -> Workload:
+    given = msgspec.structs.asdict(options)
     if isinstance(source, Workload):
+        refuse_options("subscriptions", "a Workload", **given)
         return source
     if isinstance(source, str | Path):
         return _read_path(Path(source), options, note)
     if hasattr(source, "__arrow_c_stream__"):
+        refuse_options(
+            "subscriptions", "a table", **{name: given[name] for name in ("delimiter", "header", "lists")}
+        )
         return _told(subscriptions_in("subscriptions", table_of("subscriptions", source), options), note)
     if isinstance(source, Mapping):
-        return Workload.from_lists(source)
+        refuse_options("subscriptions", "lists in memory", **given)
+        return _of_lists(source, note)
     raise BadInput(
         f"subscriptions: {type(source).__name__} is none of a path, a Workload, a table of (node, topic), {{node: [topics]}}"
     )
+
+
+def _of_lists(lists: Mapping[str, Any], note: Note) -> Workload:
+    """As the same lists in a JSON file are read: what is repeated counts once."""
+    once = {
+        node: list(dict.fromkeys(topics)) if isinstance(topics, list | tuple) else topics
+        for node, topics in lists.items()
+    }
+    again = sum(len(lists[node]) - len(topics) for node, topics in once.items() if isinstance(topics, list))
+    if again:
+        note(f"subscriptions: {counted(again)} repeated: counted once")
+    workload = Workload.from_lists(once)
+    longest = max((len(name.encode()) for name in (*workload.node_names, *workload.topic_names)), default=0)
+    if longest > LONGEST_NAME:
+        raise too_long("subscriptions", longest)
+    return workload
 
 
 def _read_path(path: Path, options: TableOptions, note: Note) -> Workload:

@@ -24,6 +24,8 @@ SHOWN = 5
 def own_latency(text: str, unit: Unit | None, workload: Workload, note: Note) -> Distances | None:
     """The network in the user's file; None if the text is no file's name."""
     if text == "hosts" or re.fullmatch(r"[\d.]+(-[\d.]+)?ms", text.strip()) or text.endswith(STORED):
+        if unit is not None:
+            raise BadInput(f"--latency-unit says nothing about --latency {text}; leave it out")
         return None
     network = read_network(Path(text), unit, note)
     kind = "coordinates" if network.rtt_ms is None else "round-trip times"
@@ -69,6 +71,8 @@ def own_churn(text: str, speed: float, workload: Workload, seed: int, note: Note
     names one.
     """
     if text in ("", "trace") or re.fullmatch(r"[\d.]+/[\d.]+", text):
+        if speed != 1.0:
+            raise BadInput("--churn-speed says nothing without a file or folder of --churn; leave it out")
         return text, workload
     trace = read_trace(Path(text))
     for one in trace.notes:

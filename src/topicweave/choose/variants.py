@@ -61,8 +61,10 @@ def parse_variant(text: str, preset: Times = PAPER) -> Variant:
 
 def parse_variants(texts: Iterable[str], preset: Times = PAPER) -> list[Variant]:
     """From options, or from one text, which may hold several separated by commas; all systems if there is none."""
-    options = [texts] if isinstance(texts, str) else texts
+    options = [texts] if isinstance(texts, str) else [*texts]
     named = [text.strip() for option in options for text in option.split(",") if text.strip()]
+    if not named and options != []:
+        raise BadInput(f"systems {texts!r}: names none; leave it out for all systems")
     variants = [parse_variant(text, preset) for text in named or SYSTEMS]
     for place, variant in enumerate(variants):
         if variant in variants[:place]:

@@ -117,7 +117,7 @@ Crash = Annotated[
 ]
 Nodes = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Sample so many nodes that have much in common."),
+    typer.Option(min=2, metavar="N", help="Sample so many nodes that have much in common."),
 ]
 Budget = Annotated[
     str,
@@ -205,7 +205,7 @@ def _options(
     budget: Budget = "10m",
 ) -> dict[str, Any]:
     """The options of a question, as `topicweave.choose.question.Options` has them."""
-    return {**locals(), "budget": None if budget == "none" else budget}
+    return {**locals()}
 
 
 def asking(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -79,8 +80,8 @@ def with_churn(
     replicates its trace too). With `seconds` the trace's length is scaled to that. A host that the trace
     never saw up is down throughout: its node joins at the trace's end.
     """
-    if seconds is not None and not seconds > 0:
-        raise BadInput(f"{seconds} seconds: too short; scale to a positive length")
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise BadInput(f"{seconds} seconds: scale to a positive length that ends")
     names = hosts["node"].to_pylist()
     span = pc.max(changes["time"]).as_py() or 1.0
     scale = 1.0 if seconds is None else seconds / span

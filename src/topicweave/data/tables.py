@@ -60,6 +60,7 @@ def read_subscriptions(path: Path, options: TableOptions | None = None) -> tuple
     if kind in (".parquet", ".json", ".jsonl", ".ndjson"):
         refuse_options(path, kind, delimiter=options.delimiter, header=options.header)
     if kind == ".parquet":
+        refuse_options(path, kind, lists=options.lists)
         rows = TextRows("Parquet", _read_parquet(path))
     elif kind in (".json", ".jsonl", ".ndjson"):
         rows = read_json(path, whole(path), options.lists)
@@ -68,7 +69,7 @@ def read_subscriptions(path: Path, options: TableOptions | None = None) -> tuple
     return subscriptions_in(str(path), rows.table, options, rows)
 
 
-def refuse_options(path: Path, kind: str, **options: object) -> None:
+def refuse_options(path: Path | str, kind: str, **options: object) -> None:
     """Raise about an option that says nothing about what is read."""
     for name, value in options.items():
         if value is not None:

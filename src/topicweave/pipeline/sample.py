@@ -6,6 +6,7 @@ same in memory: the same seed gives the same sample.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -323,8 +324,8 @@ def with_churn(
     hosts = _read(spark, trace, "hosts")
     if changes is None or hosts is None:
         raise BadInput(f"{trace}: no churn in it; import a trace (machine-events, availability) there first")
-    if seconds is not None and not seconds > 0:
-        raise BadInput(f"{seconds} seconds: too short; scale to a positive length")
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise BadInput(f"{seconds} seconds: scale to a positive length that ends")
     plan = _plan(source, "churn", seconds=seconds, seed=seed)
     plan |= {"trace": str(trace), "trace_mark": mark_of(trace)}
     with staged(out, plan, overwrite, parents_of(plan)) as staging:
