@@ -6,6 +6,7 @@ import pytest
 from tests.measures.builders import churn_table, subscriptions_table, tables
 from topicweave.errors import BadInput
 from topicweave.measures import measure_run
+from topicweave.measures.summary import scope_of
 from topicweave.telemetry import Tables
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -166,3 +167,18 @@ def test_a_node_without_topics_relays() -> None:
     measures = measure_run(run, subscriptions_table([("a", "t"), ("b", "t")]))
     assert (measures["degree_mean"], measures["partitioned_topics"]) == (4 / 3, 1)
     assert (measures["hit_ratio"], measures["noise"], measures["relays_per_topic"]) == (1, 0.5, 1)
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        ({"window": -1.0}, "window -1: give seconds, more than 0"),
+        ({"start": 50.0, "end": 10.0}, "end 10: not after the start, 50"),
+        ({"start": math.nan}, "start nan: give a moment of the run"),
+        ({"end": math.nan}, "end nan: not after the start"),
+        ({"grace": -5.0}, "grace -5: give seconds, 0 or more"),
+    ],
+)
+def test_a_scope_that_measures_nothing_is_refused(scope: dict[str, float], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        scope_of(**scope)

@@ -114,7 +114,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "followed": {"nodes": 50, "seed": 3},
     "universe": {"seeds": 4, "publishers": 6, "seed": 2},
     "random_topics": {"topics": 12, "seed": 7},
-    "neighbourhood": {"count": 15, "seed": 4},
+    "neighbourhood": {"nodes": 15, "seed": 4},
 }
 
 

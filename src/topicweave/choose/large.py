@@ -35,7 +35,7 @@ def read_on_executors(source: Path, out: Path, engine: Engine, seed: int, note: 
     mark = hashlib.sha256(f"{mark_of(place)} {seed} {NODES}".encode()).hexdigest()[:16]
     folder = out / "large" / mark
     if not (folder / "about.json").exists():
-        sample.neighbourhood(engine.session, source, folder, count=NODES, seed=seed)
+        sample.neighbourhood(engine.session, source, folder, nodes=NODES, seed=seed)
     note(
         f"{source}: {rows:,} subscriptions, read on executors; {NODES:,} of the nodes, chosen by common interests, with "
         f"all their topics, are in {folder}"

@@ -266,7 +266,7 @@ def neighbourhood(
     """
     from topicweave.pipeline import sample
 
-    make(sample.neighbourhood, folder, out, count=nodes)
+    make(sample.neighbourhood, folder, out, nodes=nodes)
 
 
 @sampling.command()

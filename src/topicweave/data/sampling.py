@@ -177,7 +177,7 @@ def random_topics(workload: Workload, *, topics: int, seed: int = 0) -> Workload
     return _restricted(workload, kept, chosen)
 
 
-def neighbourhood(workload: Workload, count: int, seed: int = 0) -> Workload:
+def neighbourhood(workload: Workload, nodes: int, seed: int = 0) -> Workload:
     """So many of the nodes, chosen by what they have in common, with all their topics.
 
     A few nodes drawn at random out of many share next to nothing: nearly every topic is left with one
@@ -187,17 +187,17 @@ def neighbourhood(workload: Workload, count: int, seed: int = 0) -> Workload:
     (`bands_for`), in a random order of lengths. Lengths come out as they are in the whole, and audiences are
     kept as far as so few nodes allow.
     """
-    if count >= workload.nodes:
+    if nodes >= workload.nodes:
         return workload
     sizes = np.diff(workload.offsets)
     number = np.empty(workload.nodes, np.int64)
     number[np.lexsort((chances(seed, workload.node_names), sizes))] = np.arange(workload.nodes)
-    bands = bands_for(count)
+    bands = bands_for(nodes)
     band = band_of(number, workload.nodes, bands)
     node, topic = workload.subscription_pairs()
     kept = np.zeros(workload.nodes, np.bool_)
     wanted = np.zeros(workload.topics, np.bool_)
-    for needed in rounds(count, seed):
+    for needed in rounds(nodes, seed):
         common = np.bincount(node[wanted[topic]], minlength=workload.nodes)
         share = np.where(kept, -1.0, common / np.maximum(sizes, 1))
         order = np.lexsort((number, -share, band))

@@ -51,6 +51,20 @@ class Scope(NamedTuple):
     """The k of `coverage`."""
 
 
+def scope_of(**given: Any) -> Scope:
+    """Raises `BadInput` about what would measure nothing."""
+    scope = Scope(**given)
+    if not -math.inf < scope.start < math.inf:
+        raise BadInput(f"start {scope.start:g}: give a moment of the run, in seconds")
+    if scope.end is not None and not scope.start < scope.end:
+        raise BadInput(f"end {scope.end:g}: not after the start, {scope.start:g}; give a later moment")
+    if not 0.0 <= scope.grace < math.inf:
+        raise BadInput(f"grace {scope.grace:g}: give seconds, 0 or more")
+    if not scope.window > 0.0:
+        raise BadInput(f"window {scope.window:g}: give seconds, more than 0")
+    return scope
+
+
 def measure_run(
     tables: Tables,
     subscriptions: pa.Table,
@@ -70,7 +84,7 @@ def measure_run(
     churn           (time, node, change): who came and went; by default everybody stayed
     scope           the fields of `Scope`, as keywords
     """
-    start, end, grace, window, snapshot_time, snapshot_within, link_kinds, coverage_k = Scope(**scope)
+    start, end, grace, window, snapshot_time, snapshot_within, link_kinds, coverage_k = scope_of(**scope)
     tables = _one_run(tables, run)
     if end is None:
         end = _last_time(tables, default=start)

@@ -102,6 +102,7 @@ SAMPLERS: dict[str, Callable[..., Any]] = {
     "bfs": sample.breadth_first,
     "followed": sample.followed,
     "universe": sample.universe,
+    "neighbourhood": sample.neighbourhood,
     "topics": sample.random_topics,
     "churn": sample.with_churn,
 }

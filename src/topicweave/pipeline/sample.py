@@ -210,21 +210,27 @@ def universe(
 
 
 def neighbourhood(
-    spark: SparkSession, source: Path, out: Path, *, count: int, seed: int = 0, overwrite: bool = False
+    spark: SparkSession,
+    source: Path | DataFrame,
+    out: Path,
+    *,
+    nodes: int,
+    seed: int = 0,
+    overwrite: bool = False,
 ) -> SampledTables:
     """Nodes chosen by what they have in common, with all their topics: a job for each round (a dozen for
     thousands of nodes).
     """
-    check_search(count, 1)
+    check_search(nodes, 1)
     tables = _tables(spark, source)
-    plan = _plan(source, "neighbourhood", nodes=count, seed=seed)
+    plan = _plan(source, "neighbourhood", nodes=nodes, seed=seed)
     with staged(out, plan, overwrite, parents_of(plan)) as staging:
         population = tables["nodes"].count()
-        if count > population:
-            raise too_few_nodes(str(source), population, count)
-        everyone = _banded(tables, population, count, seed, staging)
+        if nodes > population:
+            raise too_few_nodes(str(source), population, nodes)
+        everyone = _banded(tables, population, nodes, seed, staging)
         folder = staging.scratch("rounds")
-        for number, needed in enumerate(rounds(count, seed)):
+        for number, needed in enumerate(rounds(nodes, seed)):
             path = folder / f"level-{number:05d}"
             if finished(path) is None:
                 kept = _levels(spark, folder, number).select("node")

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
-from topicweave.measures.summary import Scope, measure_run
+from topicweave.measures.summary import measure_run, scope_of
 from topicweave.pipeline.parts import add_part, finish
 from topicweave.pipeline.staging import staged, table_files, write_about
 from topicweave.telemetry.schema import SCHEMAS, file_name
@@ -72,7 +72,7 @@ def measure_frames(
                 raise BadInput(f"{name}: needs one column {column!r}, has {', '.join(tables[name].columns)}")
     frames = {name: tables[name] for name in SCHEMAS} | {"subscriptions": subscriptions}
     frames |= {name: frame for name, frame in (("nodes", nodes), ("churn", churn)) if frame is not None}
-    return measured(subscriptions.sparkSession, of_frames(frames), run, Scope(**scope))
+    return measured(subscriptions.sparkSession, of_frames(frames), run, scope_of(**scope))
 
 
 def measure_one(
@@ -112,7 +112,7 @@ def measure_folder(
     from topicweave.pipeline.measuring.spark import measured, of_chunks
 
     with session() as spark:
-        return measured(spark, of_chunks(spark, chunks_of(files)), run, Scope(**scope))
+        return measured(spark, of_chunks(spark, chunks_of(files)), run, scope_of(**scope))
 
 
 def telemetry_files(telemetry: Path, name: str) -> list[Place]:
@@ -134,6 +134,8 @@ def read_one(telemetry: Path, name: str, files: Sequence[Place], schema: pa.Sche
 
 
 def workload_files(workload: Path) -> dict[str, list[Place]]:
+    if workload.is_file():
+        raise BadInput(f"{workload}: a file; give the folder of the workload that was run")
     found = {name: table_files(workload, name) for name in ("subscriptions", "churn")}
     if not found["subscriptions"]:
         raise BadInput(f"{workload}: no subscriptions.parquet; give the folder of the workload that was run")

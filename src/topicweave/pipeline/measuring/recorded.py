@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from topicweave.data.places import Place
 from topicweave.errors import BadInput
-from topicweave.measures.summary import Scope, measure_run
+from topicweave.measures.summary import measure_run, scope_of
 from topicweave.pipeline.measuring.api import IN_MEMORY, loaded, read_one, rows_in
 from topicweave.pipeline.parts import read_files
 from topicweave.pipeline.recorded_lists import wanted_on_spark
@@ -61,7 +61,7 @@ def measure_recorded(
             mine = interests.where(interests["run"] == name)
             wishes, churn = wanted_on_spark(mine, start, end, stay)
             both = together(source, of_frames({"subscriptions": wishes, "churn": churn}))
-            answers |= measured(spark, both, name, Scope(**options))
+            answers |= measured(spark, both, name, scope_of(**options))
         return answers
 
 
