@@ -100,7 +100,7 @@ def test_the_curve_after_a_crash_is_the_mean_of_the_seeds_that_have_the_second()
     twice = replicated(
         {"repair_curve": [[-1, 1.0], [0, 0.5]]}, {"repair_curve": [[-1, 0.8], [0, 0.7], [1, 0.9]]}
     )
-    [trace] = after_crash([twice], 0.1).traces
+    [trace] = after_crash([twice], "a tenth crashes").traces
     assert trace["x"] == [-1, 0, 1]
     assert trace["y"] == pytest.approx([0.9, 0.6, 0.9])
 

@@ -1,6 +1,9 @@
 """The sentences say what the numbers say."""
 
 import math
+from dataclasses import replace
+
+import pytest
 
 from tests.report.comparisons import comparison, entry, without_events
 from topicweave.report import Entry
@@ -116,6 +119,21 @@ def test_one_system_alone_is_not_compared_with_anybody() -> None:
         == "a delivers every event to everybody who wants it, with 12.0 links per node on average."
     )
     assert said.keys() == {"Reach", "Topics", "Noise", "Repair"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "crash", "words"),
+    [
+        (300, 0.1, "10% of the nodes crash"),
+        (4, 0.1, "1 of 4 nodes crashes"),
+        (24, 0.004, "1 of 24 nodes crashes"),
+        (25, 0.1, "2 of 25 nodes crash"),
+    ],
+)
+def test_so_many_crash_as_is_said(nodes: int, crash: float, words: str) -> None:
+    whole = comparison(entry("a"))
+    setting = replace(whole.setting, crash=crash)
+    assert replace(whole, workload={**whole.workload, "nodes": nodes}, setting=setting).crashing == words
 
 
 def test_who_keeps_to_what_was_asked_for() -> None:

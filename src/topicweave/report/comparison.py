@@ -227,6 +227,15 @@ class Comparison:
         raise UnknownName("system", label, [entry.label for entry in self.entries])
 
     @property
+    def crashing(self) -> str:
+        """Who crashes in the end: a share of the nodes, or how many where it is no whole number of them."""
+        share, nodes = self.setting.crash, int(self.workload["nodes"])
+        number = 1 + max(0, min(nodes - 2, round(share * nodes) - 1))
+        if self.setting.churn or math.isclose(number, share * nodes):
+            return f"{share:.0%} of the nodes crash"
+        return f"{number:,} of {nodes:,} nodes {'crashes' if number == 1 else 'crash'}"
+
+    @property
     def shared_topics(self) -> int:
         """Topics with two subscribers or more."""
         return int(self.workload["topics"]) - int(self.workload.get("lonely_topics", 0))

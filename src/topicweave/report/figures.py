@@ -54,7 +54,7 @@ def figures(comparison: Comparison) -> list[Figure]:
         latency_cdf(entries),
         over_time.served_under_churn(entries, comparison.setting.churn),
         over_time.links_under_churn(entries, comparison.setting.churn),
-        over_time.after_crash(entries, comparison.setting.crash),
+        over_time.after_crash(entries, comparison.crashing),
         bars.repair(entries, over_time.CRASH),
         bars.control(entries, UPKEEP),
         bars.memory(entries, UPKEEP),

@@ -39,7 +39,7 @@ def findings(comparison: Comparison) -> list[ReportFinding]:
         "Settling": _settling(entries),
         "Links": _fewest_links(entries),
         "Busiest node": _extremes(complete, "degree_max", whole, busiest),
-        "Repair": _repair(complete, comparison.setting.crash),
+        "Repair": _repair(complete, comparison.crashing),
         "Noise": _noise(complete),
         "Topics": _topics_apart(entries, comparison.shared_topics),
         "Speed": _extremes(complete, "latency_p95", milliseconds, latency),
@@ -145,7 +145,7 @@ def _noise(entries: Sequence[Entry]) -> Iterator[str]:
         yield "No node received an event that it did not want."
 
 
-def _repair(entries: Sequence[Entry], crash: float) -> Iterator[str]:
+def _repair(entries: Sequence[Entry], crashing: str) -> Iterator[str]:
     """Who goes on after the crash as if nothing had been, who needs time, who needs more than was given."""
     measured = _with("repair_time", entries)
     if not measured:
@@ -161,7 +161,7 @@ def _repair(entries: Sequence[Entry], crash: float) -> Iterator[str]:
         parts.append(f"until all are served again: {_listed(times)}")
     if never:
         parts.append(f"not repaired while it was watched: {_labels(never)}")
-    yield f"When {crash:.0%} of the nodes crash: {'; '.join(parts)}."
+    yield f"When {crashing}: {'; '.join(parts)}."
 
 
 def _extremes(

@@ -65,7 +65,7 @@ def _over_time(entries: Sequence[Entry], column: int, hover: str) -> list[Trace]
     return lines(entries, points, hover)
 
 
-def after_crash(entries: Sequence[Entry], crash: float) -> Figure:
+def after_crash(entries: Sequence[Entry], crashing: str) -> Figure:
     """Second by second, over the seeds that have it."""
 
     def points(entry: Entry) -> tuple[list[float], list[float]]:
@@ -83,7 +83,7 @@ def after_crash(entries: Sequence[Entry], crash: float) -> Figure:
     return Figure(
         "repair",
         "Reach over time, before and after a crash",
-        f"At second 0, {crash:.0%} of the nodes crash without a word, the one with the most links among them. Every "
+        f"At second 0, {crashing} without a word, the one with the most links first of all. Every "
         "second, events on some topics show which share of the subscribers still there is served.",
         "repair_curve: (second, share) of probes, averaged over the seeds",
         traces,

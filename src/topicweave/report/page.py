@@ -270,7 +270,7 @@ def _settings(comparison: Comparison) -> Iterator[str]:
             "messages that get lost": f"{setting.loss:.3g} of all" if setting.loss else "none",
             "joins and leaves": setting.churn or "none: everybody stays",
             "crash in the end": (
-                f"{setting.crash:.0%} of the nodes, the one with the most links among them"
+                f"{comparison.crashing}, the one with the most links first of all"
                 if setting.crash
                 else "none"
             ),
