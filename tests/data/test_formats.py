@@ -60,3 +60,9 @@ def test_options_that_mean_nothing_are_refused(
 ) -> None:
     with pytest.raises(BadInput, match=said):
         pairs(tmp_path, format_name, "a,b\n", **options)
+
+
+def test_a_name_that_is_too_long_makes_a_line_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "my.csv"
+    file.write_text("a,x\n" * 200 + "b" * 5000 + ",x\n")
+    assert [wrong.reason for wrong in read_rows("pairs", file).wrong] == ["a name of more than 4,096 bytes"]

@@ -12,7 +12,8 @@ from topicweave.choose.channel import Note
 from topicweave.choose.places import own_folder
 from topicweave.choose.question import checked
 from topicweave.data import reading
-from topicweave.data.sniffing import LONGEST_NAME, too_long
+from topicweave.data.parsing import LONGEST_NAME
+from topicweave.data.sniffing import too_long
 from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in, table_of
 from topicweave.data.text_tables import TableOptions, counted
 from topicweave.errors import BadInput

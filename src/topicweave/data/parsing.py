@@ -26,6 +26,8 @@ RTT = pa.schema([("node", pa.string()), ("peer", pa.string()), ("rtt", pa.float6
 PLACE = pa.schema([("node", pa.string()), ("x", pa.float64()), ("y", pa.float64()), ("height", pa.float64())])
 AS_LINK = pa.schema([("source", pa.string()), ("target", pa.string()), ("relation", pa.int64())])
 
+LONGEST_NAME = 4096
+"""Bytes of a node's or a topic's name."""
 WHITESPACE, QUOTE = "whitespace", '"'
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
@@ -124,6 +126,8 @@ def pair_lines(delimiter: str, columns: int, node: int, topic: int, time: int | 
         fields = fields_of(texts, meant(texts, header, first), delimiter, [columns])
         if time is not None:
             fields = _numbers_only(fields, time, "the time")
+        long = [pc.greater(pc.binary_length(fields.columns[at]), LONGEST_NAME) for at in (node, topic)]
+        fields = _without(fields, long, f"a name of more than {LONGEST_NAME:,} bytes")
         found = {"node": fields.columns[node], "topic": fields.columns[topic]}
         if time is not None:
             found["time"] = fields.columns[time].cast(pa.float64())

@@ -19,12 +19,10 @@ from typing import Any
 import msgspec
 
 from topicweave.data.bracketed import is_list
-from topicweave.data.parsing import WHITESPACE
+from topicweave.data.parsing import LONGEST_NAME, WHITESPACE
 from topicweave.errors import BadInput, TopicweaveError
 
 SAMPLE_LINES = 2000
-LONGEST_NAME = 4096
-"""Bytes of a node's or a topic's name."""
 SEPARATORS = {
     ",": "commas",
     "\t": "tabs",

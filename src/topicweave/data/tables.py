@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from topicweave.data.bracketed import holds_lists, lists_in
 from topicweave.data.files import COMPRESSIONS
 from topicweave.data.json_tables import column_of, read_json
+from topicweave.data.parsing import LONGEST_NAME
 from topicweave.data.sniffing import (
-    LONGEST_NAME,
     MISSING,
     NODE_WORDS,
     TOPIC_WORDS,
