@@ -8,7 +8,7 @@ from typing import Any
 
 from topicweave.blocks.membership import FULL, Membership
 from topicweave.model.event import Event
-from topicweave.model.ids import NodeId
+from topicweave.model.ids import NodeId, TopicId
 from topicweave.model.workload import Workload
 from topicweave.sim.churn import Churn
 from topicweave.sim.faults import Fault
@@ -76,6 +76,15 @@ class Lab:
 
     def tree(self, index: int) -> Tree:
         return self.node(index).trees.trees[self.feed]
+
+    def roots(self) -> dict[TopicId, list[int]]:
+        """Who leads each feed."""
+        found: dict[TopicId, list[int]] = {}
+        for index in self.sim.up():
+            for feed, tree in self.node(index).trees.trees.items():
+                if tree.is_root:
+                    found.setdefault(feed, []).append(index)
+        return found
 
     def index(self, node_id: NodeId | None) -> int:
         assert node_id is not None

@@ -14,6 +14,7 @@ from topicweave.blocks.membership import GOSSIP, Membership
 from topicweave.sim.faults import Crash, Loss
 from topicweave.systems.registry import find_system
 from topicweave.testing import draw_scenario, run_scenario
+from topicweave.workloads import generate
 
 HEALED = 150.0
 QUICK: Mapping[str, Any] = {
@@ -141,19 +142,33 @@ def test_a_dead_root_is_followed_long_before_gossip_forgets_it(seed: int) -> Non
 
 @seeds([6, 7, 8, 1, 2, 3, 4, 5])
 def test_the_children_of_a_dead_root_follow_one_of_them(seed: int) -> None:
-    """Each knows few of the feed's subscribers, and others than its siblings: each would choose another root. A
-    home would introduce their trees, but not yet.
-    """
+    """Each knows few of the feed's subscribers, and others than its siblings: each would choose another root."""
     lab = Lab(one_feed(150), seed=seed, given=False, membership=Membership.parse("directory:10"), **QUICK)
     lab.sim.run(SETTLED)
     assert lab.wrong() == []
     root = next(index for index in lab.sim.up() if lab.tree(index).is_root)
     assert len(lab.tree(root).children) > 1
-    introduced = lab.sim.now + 3.0 * lab.node(root).parameters.silence
     lab.sim.stop(root, orderly=False)
-    lab.sim.run(introduced)
-    roots = [index for index in lab.sim.up() if lab.tree(index).is_root]
+    for _ in range(40):
+        lab.sim.run(lab.sim.now + 0.5)
+        roots = [index for index in lab.sim.up() if lab.tree(index).is_root]
+        assert len(roots) <= 1
     assert len(roots) == 1
     sequence = lab.publish(roots[0])
-    lab.sim.run(lab.sim.now + 2.0)
+    lab.sim.run(lab.sim.now + 10.0)
     assert lab.without(sequence) == []
+
+
+@seeds(range(1, 7))
+def test_nobody_leads_beside_a_root_that_lives(seed: int) -> None:
+    """A root that is full leads orphans to a child of its that died, until it notices."""
+    workload = generate(120, 24, "rss", 6, 6, seed=seed)
+    lab = Lab(workload, seed=seed, given=False, membership=Membership.parse("directory:20"), **QUICK)
+    lab.sim.run(SETTLED)
+    roots = lab.roots()
+    others = sorted(set(lab.sim.up()) - {index for leaders in roots.values() for index in leaders})
+    for index in random.Random(seed).sample(others, 24):
+        lab.sim.stop(index, orderly=False)
+    for _ in range(30):
+        lab.sim.run(lab.sim.now + 0.5)
+        assert lab.roots() == roots

@@ -15,7 +15,7 @@ Reason = Literal["first", "orphan", "moved", "periodic", "root"]
 class Search:
     """A search for a parent."""
 
-    __slots__ = ("asked_root", "hops", "reason", "since", "target", "tried")
+    __slots__ = ("asked_root", "hops", "reason", "root_lives", "since", "target", "tried")
 
     def __init__(self, reason: Reason, now: float) -> None:
         self.reason: Reason = reason
@@ -24,6 +24,8 @@ class Search:
         self.tried: set[NodeId] = set()
         self.asked_root: NodeId | None = None
         """Who was asked as the root to be."""
+        self.root_lives = False
+        """Whether the tree's root answered: nobody else has to lead, though no place was found yet."""
         self.hops = 0
 
 
@@ -40,6 +42,7 @@ class Tree:
         "joined_at",
         "lineage",
         "parent",
+        "patience",
         "publisher",
         "rank",
         "rejoin_at",
@@ -70,6 +73,8 @@ class Tree:
         root (`heirs_of`) said to it.
         """
         self.heirs_of: NodeId | None = None
+        self.patience: float | None = None
+        """Until when a root that answers is left to find this node a place."""
         self.waited = False
         """Whether those who come before this node were given time to get a part in it."""
         self.lineage: Lineage | None = None
@@ -86,6 +91,16 @@ class Tree:
     def heirs_left(self) -> tuple[NodeId, ...]:
         """Those of the root's children who may lead instead of it; none unless the node is one of them."""
         return self.heirs if self.ancestors == (self.heirs_of,) else ()
+
+    def leaves_it_to_the_root(self, now: float, lasts: float) -> bool:
+        """Whether a root answered the search, which may lead to a child of its that died: it will find out. But
+        whoever is taken for the root may lead no more, so this does not last.
+        """
+        if self.search is None or not self.search.root_lives:
+            return False
+        if self.patience is None:
+            self.patience = now + lasts
+        return now < self.patience
 
     @property
     def height(self) -> int:

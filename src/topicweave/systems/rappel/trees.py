@@ -243,7 +243,7 @@ class FeedTrees:
         """Lead the tree."""
         former, tree.parent = tree.parent, None
         tree.search = None
-        tree.waited = False
+        tree.waited, tree.patience = False, None
         self._world.cancel_timer((JOIN, tree.feed))
         if former is not None:
             self._world.send(former, Left(tree.feed))
@@ -281,7 +281,9 @@ class FeedTrees:
         """Ask the next one that may know a parent."""
         search = tree.search
         assert search is not None
-        for heir in tree.heirs_left() if search.reason == "orphan" else ():
+        lasts = self._parameters.silence + self._parameters.ping_period
+        leave_it = self._elects(tree.feed) and tree.leaves_it_to_the_root(self._world.now, lasts)
+        for heir in tree.heirs_left() if search.reason == "orphan" and not leave_it else ():
             nobody_left = heir == self._id
             asked = tree.ancestors[0] if nobody_left else heir  # The root may live: only a ping was lost.
             if asked not in search.tried:
@@ -290,17 +292,19 @@ class FeedTrees:
             if nobody_left:
                 self.become_root(tree)
                 return
-        for peer in (*tree.ancestors[1:], *self._friends(tree.feed)):
+        # A parent that failed is not asked again, unless it is the root, which may have sent this child elsewhere.
+        above = tree.ancestors if tree.waited and len(tree.ancestors) == 1 else tree.ancestors[1:]
+        for peer in (*above, *self._friends(tree.feed)):
             if peer not in search.tried and peer != self._id:
                 self._ask(tree, peer)
                 return
         home = self._home(tree.feed)
-        hasty = home == self._id and bool(tree.denied) and not tree.waited
-        if home == self._id and not hasty:
+        early = leave_it or (home == self._id and bool(tree.denied) and not tree.waited)
+        if home == self._id and not early:
             self.become_root(tree)
-        elif home is None or home == search.asked_root or hasty:
-            # Nobody to ask, or all who come before this node have no part in the tree, perhaps not yet: start
-            # over in a while.
+        elif home is None or home == search.asked_root or early:
+            # Nobody to ask, or the root led to nodes that died, or all who come before this node have no part in
+            # the tree, perhaps not yet: start over in a while.
             tree.search = None
             tree.waited = True
             tree.denied.clear()
@@ -348,6 +352,7 @@ class FeedTrees:
         self._met(sender)
         if tree is None or tree.search is None or tree.search.target != sender:
             return
+        tree.search.root_lives |= bool(tree.ancestors) and sender == tree.ancestors[-1]
         hops = tree.search.hops
         circling = hops >= DEEPEST or (hops >= MOST_HOPS and message.to in tree.search.tried)
         if message.to == self._id or circling:
@@ -375,6 +380,7 @@ class FeedTrees:
         if tree.search is not None and tree.search.reason != "periodic":
             return
         tree.search = Search("moved", self._world.now)
+        tree.search.root_lives = tree.ancestors == (sender,)
         if message.to == self._id and tree.ancestors == (sender,) and self._elects(tree.feed):
             # The root left the feed. Others may take it for the one to lead for as long as homes and views name it.
             self.become_root(tree)
@@ -410,7 +416,7 @@ class FeedTrees:
         self._world.cancel_timer((JOIN, tree.feed))
         if former is not None and former != message.instead_of:
             self._world.send(former, Left(tree.feed))
-        tree.waited = False
+        tree.waited, tree.patience = False, None
         now = self._world.now
         if tree.joined_at < 0:
             tree.rejoin_at = now + self._parameters.rejoin_period * self._world.random.uniform(0.5, 1.0)
