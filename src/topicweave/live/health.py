@@ -57,6 +57,8 @@ def _broken(node: LiveNode, now: float) -> list[str]:
         found.append(f"{node.counters.node_errors} failures inside the node, the last: {world.last_error}")
     if node.disk is not None and node.disk.error:
         found.append(f"the data folder takes nothing: {node.disk.error}; events {_fate(node)}")
+    if node.recorder is not None and (problem := node.recorder.problem):
+        found.append(f"{problem} ({node.counters.telemetry_lost} rows are lost)")
     if node.keyring is not None:
         problem = node.keyring.problem(node.keyring.own, node.clock.trusted())
         if problem:

@@ -209,20 +209,28 @@ class LiveNode:
         for task in self._tasks:
             task.cancel()
         self.patterns.stop()
-        if self.http is not None:
-            await self.http.stop()
-        if self.mqtt is not None:
-            await self.mqtt.stop()
+        async with contextlib.AsyncExitStack() as then:
+            # The last one first; whatever fails, the rest is done.
+            then.callback(self._close_feeds)
+            if self.disk is not None:
+                then.push_async_callback(self.disk.close)
+            if self.recorder is not None:
+                then.callback(self.recorder.stop)
+            then.callback(self.world.power_off)
+            then.push_async_callback(self.transport.close)
+            then.callback(self._leave)
+            if self.mqtt is not None:
+                then.push_async_callback(self.mqtt.stop)
+            if self.http is not None:
+                then.push_async_callback(self.http.stop)
+
+    def _leave(self) -> None:
         if self._started:
             self.world.guarded(self.node.leave)
-        if self.disk is not None and self._started:
-            self._save(self.disk)
-        await self.transport.close()
-        self.world.power_off()
-        if self.recorder is not None:
-            self.recorder.stop()
-        if self.disk is not None:
-            await self.disk.close()
+            if self.disk is not None:
+                self._save(self.disk)
+
+    def _close_feeds(self) -> None:
         for feed in [*self._feeds, *self._readers]:
             feed.close()
 
