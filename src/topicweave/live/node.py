@@ -315,11 +315,12 @@ class LiveNode:
         """
         if self.keyring is not None and not self.keyring.own.permissions.may_publish(topic):
             raise BadInput(f"the certificate of {self.keyring.name!r} does not allow to publish on {topic!r}")
+        checked = self._publisher.checked(payload)  # First: what is refused announces no name.
         number = self.topics.id_of(topic)
         self.patterns.published(topic)
         if retain:
             self.patterns.keeps(topic)
-        return self._publisher.publish(number, payload, wait_for, timeout, retain)
+        return self._publisher.publish(number, checked, wait_for, timeout, retain)
 
     @property
     def refusals(self) -> dict[str, int]:

@@ -69,12 +69,17 @@ class Publisher:
         own = owner.world.own
         own.on_sent, own.on_refused, own.on_judged = self._note_sent, self._note_refused, self._judged
 
-    async def publish(
-        self, topic: TopicId, given: Payload, wait_for: int, timeout: float, retain: bool
-    ) -> Receipt:
+    def checked(self, given: Payload) -> bytes:
+        """A payload that can be sent."""
         payload = as_payload(given)
         if len(payload) > self._most_bytes:
             raise BadInput(f"a payload of {len(payload)} bytes; at most {self._most_bytes} are sent")
+        return payload
+
+    async def publish(
+        self, topic: TopicId, payload: bytes, wait_for: int, timeout: float, retain: bool
+    ) -> Receipt:
+        """Send a payload that was checked."""
         sender = self._transport.sender
         if sender.congestion.holding_up:
             await sender.room()
