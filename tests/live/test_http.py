@@ -112,6 +112,21 @@ def test_requests_that_make_no_sense_are_explained(body: bytes) -> None:
     run(test)
 
 
+def test_a_topic_that_is_not_text_is_refused() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            for path in ("/subscriptions/%FF", "/subscriptions/a/%C3%28/b", "/%FF"):
+                for method in ("PUT", "DELETE", "GET"):
+                    status, answer = await asked(node, path, method)
+                    assert status == 400
+                    assert "UTF-8" in json.loads(answer)["error"]
+            assert node.subscriptions == []
+            status, answer = await asked(node, "/subscriptions/%EF%BF%BD", "PUT")
+            assert (status, json.loads(answer)["subscriptions"]) == (200, ["\ufffd"]), "somebody may mean it"
+
+    run(test)
+
+
 def test_a_body_too_large_is_refused() -> None:
     async def test() -> None:
         async with topicweave.connect(local(http=HTTP)) as node:

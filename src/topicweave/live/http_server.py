@@ -14,6 +14,7 @@ import ipaddress
 import socket
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 import uvicorn
@@ -94,13 +95,10 @@ class HttpServer:
         """Why a client may not come in, if so."""
         if connection.url.path in OPEN_PATHS:
             return None
-        if self._token:
-            return self._token_refusal(connection)
-        origin = connection.headers.get("origin")
-        host = connection.headers.get("host", "")
-        if not _is_loopback(host) or (origin is not None and origin != f"http://{host}"):
-            return 403, "without a token, only this machine and this port's own pages may come in"
-        return None
+        refusal = self._token_refusal(connection) if self._token else _foreign(connection)
+        if refusal is None and not _is_text(connection.scope.get("raw_path", b"")):
+            return 400, "the path is not UTF-8: write each byte of a topic's name in UTF-8 as %XX"
+        return refusal
 
     def _token_refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
         address = connection.client.host if connection.client else ""
@@ -114,6 +112,15 @@ class HttpServer:
         if given:
             self._guesses.wrong(address, now)
         return 401, "the token is missing or wrong"
+
+
+def _foreign(connection: HTTPConnection) -> tuple[int, str] | None:
+    """Why a request without a token does not come from here, if so."""
+    origin = connection.headers.get("origin")
+    host = connection.headers.get("host", "")
+    if not _is_loopback(host) or (origin is not None and origin != f"http://{host}"):
+        return 403, "without a token, only this machine and this port's own pages may come in"
+    return None
 
 
 class _Doorkeeper:
@@ -137,6 +144,15 @@ class _Doorkeeper:
 
 def json_response(value: object, status: int = 200) -> Response:
     return Response(to_json(value), status, media_type="application/json")
+
+
+def _is_text(path: bytes) -> bool:
+    """Whether a path, as it came, means text."""
+    try:
+        unquote_to_bytes(path).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_loopback(host: str) -> bool:
