@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from topicweave.client.words import Incomplete, PublishRequest, ReceiptJson, Reply
 from topicweave.client.words import Request as SocketRequest
-from topicweave.errors import TopicweaveError
+from topicweave.errors import NotKept, TopicweaveError
 from topicweave.live import health, metrics, web
 from topicweave.live.application import Feed, GapQueue
 from topicweave.live.backup import Backups
@@ -162,6 +162,8 @@ class HttpPort:
         topic = request.path_params["topic"]
         try:
             await (self._node.subscribe(topic) if subscribe else self._node.unsubscribe(topic))
+        except NotKept as error:
+            return json_response(Reply(error=str(error)), 503)
         except TopicweaveError as error:
             return json_response(Reply(error=str(error)), 400)
         return json_response(Reply(subscriptions=[*self._node.subscriptions, *self._node.patterns.wanted]))

@@ -23,7 +23,7 @@ import msgspec
 
 from topicweave.blocks.membership import Membership
 from topicweave.client.words import Gap, Incomplete, Payload
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, NotKept
 from topicweave.live import catch_up_messages
 from topicweave.live.application import Feed, Receipt, Received
 from topicweave.live.clock import Clock
@@ -280,17 +280,30 @@ class LiveNode:
 
         `last=N` also asks for the last N events that neighbours keep, on disk too. `since` (Unix time) asks
         for those that came to them later than that. Both give only events that the node has not had. A
-        `lasting` subscription survives a restart with the same data folder.
+        `lasting` subscription survives a restart with the same data folder: the call returns when it is on disk.
+        If the disk fails, the call raises `NotKept`; the node subscribes all the same.
         """
         names, patterns = split([topic] if isinstance(topic, str) else topic)
         await self.patterns.take(patterns, last=last, since=since, lasting=lasting)
         await self.wanting.take(names, last=last, since=since, lasting=lasting)
+        if lasting:
+            await self._until_kept()
 
     async def unsubscribe(self, topic: str | Iterable[str]) -> None:
-        """Unsubscribe from a topic, a pattern, or many. When no client wants the topic either, its cache is dropped."""
+        """Unsubscribe from a topic, a pattern, or many. When no client wants the topic either, its cache is dropped.
+
+        As with `subscribe`, a restart does not forget this.
+        """
         names, patterns = split([topic] if isinstance(topic, str) else topic)
         await self.patterns.drop(patterns)
         await self.wanting.drop(names)
+        await self._until_kept()
+
+    async def _until_kept(self) -> None:
+        if self.disk is not None and not await self.disk.keeps(self.disk.committed()):
+            raise NotKept(
+                f"done, but a restart may forget it: the data folder takes nothing ({self.disk.error}); make room"
+            )
 
     def check_permission(self, topic: str) -> None:
         """Refuse a topic that the certificate does not allow. A pattern needs permission for all that it can match."""
