@@ -25,7 +25,7 @@ from topicweave.live.backup import Backups
 from topicweave.live.dashboard.showing import NodeShow
 from topicweave.live.http_crowd import Crowd
 from topicweave.live.http_requests import event_json, openapi, receipt_json
-from topicweave.live.http_server import MOST_BODY, HttpServer, json_response, to_json
+from topicweave.live.http_server import HttpServer, body_of, json_response, to_json
 from topicweave.live.patterns import split
 from topicweave.live.settings import Address
 from topicweave.model.pattern_tree import ReaderTopics
@@ -132,13 +132,9 @@ class HttpPort:
     # Doing.
 
     async def _publish(self, request: Request) -> Response:
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MOST_BODY:
-                return json_response(Reply(error=f"more than {MOST_BODY} bytes"), 413)
+        body = await body_of(request)
         try:
-            return json_response(await self._publish_for(_publish_request(bytes(body))))
+            return json_response(await self._publish_for(_publish_request(body)))
         except (TopicweaveError, msgspec.DecodeError) as error:
             return json_response(Reply(error=str(error)), 400)
 

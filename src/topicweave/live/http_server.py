@@ -19,11 +19,13 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topicweave.client.words import Reply
 from topicweave.errors import BadInput
@@ -32,6 +34,8 @@ from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
 from topicweave.live.settings import Address
 
 MOST_BODY = 2 * 1024 * 1024
+BODY_SECONDS = 30.0
+"""For a request's body to come."""
 OPEN_PATHS = frozenset({"/live", "/ready", *web.ASSETS})
 """Without a token: what whoever keeps the process running asks, and what pages are made of."""
 
@@ -52,7 +56,11 @@ class HttpServer:
     def __init__(self, wanted: Address, token: str, routes: Sequence[BaseRoute]) -> None:
         self._wanted = wanted
         self._token = token
-        self._application = Starlette(routes=routes, middleware=[Middleware(_Doorkeeper, server=self)])
+        self._application = Starlette(
+            routes=routes,
+            middleware=[Middleware(_Doorkeeper, server=self)],
+            exception_handlers={HTTPException: _explain},
+        )
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self.crowd = Crowd()
@@ -136,14 +144,60 @@ class _Doorkeeper:
         )
         if refusal is None:
             if scope.get("path") not in OPEN_PATHS:
-                self._owner.crowd.let_in(scope.get("client"))
+                receive = self._let_in(scope, receive)
             await self._app(scope, receive, send)
         else:  # A WebSocket, too, is refused with a status and a reason.
             await json_response(Reply(error=refusal[1]), refusal[0])(scope, receive, send)
 
+    def _let_in(self, scope: Scope, receive: Receive) -> Receive:
+        """A client leaves the crowd when its request is whole. Until then it is one of those who sit and wait."""
+        crowd, client = self._owner.crowd, scope.get("client")
+        if not _has_body(scope):
+            crowd.let_in(client)
+            return receive
+
+        async def received() -> Message:
+            message = await receive()
+            if message["type"] == "http.request" and not message.get("more_body"):
+                crowd.let_in(client)
+            return message
+
+        return received
+
+
+async def body_of(request: Request) -> bytes:
+    """A request's whole body, in time."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MOST_BODY:
+                    raise HTTPException(413, f"more than {MOST_BODY} bytes")
+    except TimeoutError:
+        reason = f"the request was not whole after {BODY_SECONDS:g} s"
+        raise HTTPException(408, reason, {"connection": "close"}) from None
+    except ClientDisconnect:
+        raise HTTPException(400, "the client went away") from None
+    return bytes(body)
+
+
+async def _explain(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    response = json_response(Reply(error=error.detail), error.status_code)
+    response.headers.update(error.headers or {})
+    return response
+
 
 def json_response(value: object, status: int = 200) -> Response:
     return Response(to_json(value), status, media_type="application/json")
+
+
+def _has_body(scope: Scope) -> bool:
+    if scope["type"] != "http":
+        return False
+    headers = Headers(scope=scope)
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
 def _is_text(path: bytes) -> bool:
