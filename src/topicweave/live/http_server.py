@@ -31,9 +31,12 @@ from topicweave.client.words import Reply
 from topicweave.errors import BadInput
 from topicweave.live import web
 from topicweave.live.http_crowd import Crowd, Guesses, crowded_protocol
+from topicweave.live.http_socket import ReadSocket
 from topicweave.live.settings import Address
 
 MOST_BODY = 2 * 1024 * 1024
+GRACE = 1.0
+"""Seconds that requests have when the server stops."""
 BODY_SECONDS = 30.0
 """For a request's body to come."""
 OPEN_PATHS = frozenset({"/live", "/ready", *web.ASSETS})
@@ -63,6 +66,7 @@ class HttpServer:
         )
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
+        self.stopping = False
         self.crowd = Crowd()
         self._guesses = Guesses()
         self.address = Address("127.0.0.1", 0)
@@ -83,11 +87,11 @@ class HttpServer:
             lifespan="off",
             log_level="warning",
             access_log=False,
-            ws="websockets-sansio",
+            ws=ReadSocket,
             ws_max_size=MOST_BODY,
             http=crowded_protocol(self.crowd),
             backlog=1024,
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=int(10 * GRACE),
         )
         self._server = _Server(config)
         self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
@@ -95,9 +99,19 @@ class HttpServer:
             await asyncio.sleep(0.005)
 
     async def stop(self) -> None:
-        if self._server is not None and self._serving is not None:
-            self._server.should_exit = True
-            await self._serving
+        """Requests have a moment to end; then clients that read nothing are cut off, and the rest is cancelled."""
+        if self._server is None or self._serving is None:
+            return
+        self._server.should_exit = True
+        await asyncio.wait([self._serving], timeout=GRACE)
+        self.stopping = True
+        state = self._server.server_state
+        for protocol in list(state.connections):
+            protocol.transport.abort()
+        await asyncio.wait([self._serving], timeout=GRACE / 5)
+        for task in list(state.tasks):
+            task.cancel()
+        await self._serving
 
     def refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
         """Why a client may not come in, if so."""
@@ -145,7 +159,11 @@ class _Doorkeeper:
         if refusal is None:
             if scope.get("path") not in OPEN_PATHS:
                 receive = self._let_in(scope, receive)
-            await self._app(scope, receive, send)
+            try:
+                await self._app(scope, receive, send)
+            except asyncio.CancelledError:
+                if not self._owner.stopping:  # Then it is no failure.
+                    raise
         else:  # A WebSocket, too, is refused with a status and a reason.
             await json_response(Reply(error=refusal[1]), refusal[0])(scope, receive, send)
 
