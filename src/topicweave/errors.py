@@ -31,6 +31,10 @@ class BadInput(TopicweaveError):
     """A table, file or value handed in from outside does not hold what it should."""
 
 
+class NotKept(TopicweaveError):
+    """It is done, but not on disk: it may be forgotten when the process ends."""
+
+
 class UnknownName(TopicweaveError):
     """A name (system, study, model, …) that nothing is registered under."""
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import topicweave
-from tests.live.together import eventually, linked, local, run
+from tests.live.together import eventually, linked, local, run, taken
 from topicweave.live import Gap
 from topicweave.live.application import Feed, Received
 from topicweave.live.counters import Counters
 from topicweave.live.frames import Kind
-from topicweave.live.health import view
+from topicweave.live.health import health, view
 from topicweave.live.memory import EVENT, SHARES, Memory
 from topicweave.live.outbox import PAGE, Outbox
 from topicweave.live.settings import Address, Limits
@@ -128,11 +129,50 @@ def test_what_is_never_acknowledged_is_bounded_and_more_is_refused_by_name() -> 
                 receipt = await writer.publish("a", bytes(10_000), wait_for=1, timeout=0.5)
             assert (receipt.accepted, receipt.refused) == (0, {"full": 1})
             memory = reader.world.memory
+            state = health(reader)
+            assert state["status"] == "failing"
+            assert "events are refused as full" in state["reasons"][0]
+            assert "not acknowledged (a)" in state["reasons"][0]
             assert memory.held["unacknowledged"] <= memory.share("unacknowledged") + 2 * (10_000 + EVENT)
             # Once it acknowledges, what was refused comes after all.
             for event in await reader.events().get_all():
                 await reader.acknowledge(event)
             assert (await writer.publish("a", b"on", wait_for=1, timeout=30)).accepted == 1
+
+    run(test)
+
+
+def test_what_is_not_acknowledged_is_dropped_with_its_topic(tmp_path: Path) -> None:
+    async def test() -> None:
+        limits = Limits(max_memory=1 << 20)
+        async with topicweave.connect(local(subscribe=("b",), name="writer")) as writer:
+            settings = local(
+                name="reader",
+                subscribe=("b",),
+                join=(str(writer.address),),
+                limits=limits,
+                delivery="at-least-once",
+                redeliver_after=0.1,
+                data=str(tmp_path),
+            )
+            async with topicweave.connect(settings) as reader:
+                await eventually(lambda: linked(writer, reader))
+                await reader.subscribe("a")
+                while not health(reader)["reasons"]:
+                    await reader.publish("a", bytes(10_000))
+                await reader.publish("a", b"waits for the disk")
+                await reader.unsubscribe("a")
+                assert health(reader)["reasons"] == []
+                assert reader.world.memory.held["unacknowledged"] == 0
+                assert (await writer.publish("b", b"x", wait_for=1, timeout=30)).accepted == 1
+                came = await reader.events().get_all()
+                await eventually(lambda: ("b", b"x") in taken(reader))  # Again.
+                await asyncio.sleep(0.5)
+                assert {topic for topic, _ in taken(reader)} == {"b"}
+                assert {event.topic for event in came} == {"a", "b"}, "those that came before the end"
+            async with topicweave.connect(settings) as reader:
+                await eventually(lambda: taken(reader))
+                assert set(taken(reader)) == {("b", b"x")}
 
     run(test)
 

@@ -32,7 +32,7 @@ from tests.live.together import (
 from topicweave.blocks.peer_sampling import NamesOffer
 from topicweave.blocks.profiles import PeerProfile, TellProfiles, stamp
 from topicweave.errors import BadInput
-from topicweave.live import LiveNode, catch_up_messages
+from topicweave.live import LiveNode, catch_up_messages, http_server
 from topicweave.live.authority import issue, new_swarm, revoke_certificates
 from topicweave.live.health import health, view
 from topicweave.live.keyring import REVOKED_FILE, Keyring, Permissions
@@ -159,6 +159,40 @@ def test_idle_connections_keep_no_client_and_no_probe_from_the_http_port() -> No
                     writer.close()
 
     run(test)
+
+
+def test_requests_that_never_become_whole_keep_nobody_from_the_http_port(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        async with (
+            topicweave.connect(local(http="127.0.0.1:0")) as node,
+            contextlib.AsyncExitStack() as stack,
+        ):
+            assert node.http is not None
+            where = node.http.address
+            begun = (
+                b"POST /publish HTTP/1.1\r\nHost: %b\r\nContent-Length: 100\r\n\r\n{" % str(where).encode()
+            )
+
+            async def begin() -> asyncio.StreamReader:
+                reader, writer = await asyncio.open_connection(where.host, where.port)
+                stack.callback(writer.close)
+                writer.write(begun)
+                return reader
+
+            begin_many = [await begin() for _ in range(300)]
+            await eventually(lambda: sum(one.at_eof() for one in begin_many) >= 40, "the eldest are closed")
+            for path in ("/live", "/ready", "/view"):
+                assert (await asked(node, path))[0] == 200
+            assert len(node.http.crowd) <= 256
+            monkeypatch.setattr(http_server, "BODY_SECONDS", 0.1)
+            answer = await asyncio.wait_for((await begin()).read(), PATIENCE)
+            assert answer.startswith(b"HTTP/1.1 408 "), "and the connection is closed"
+            assert b"was not whole" in answer
+
+    run(test)
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
 
 
 def test_wrong_tokens_are_bounded() -> None:

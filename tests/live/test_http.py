@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
+import http.client
 import json
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -20,6 +23,7 @@ from tests.live.together import eventually, linked, local, run, taken
 from topicweave.client.through import events_through, publish_through
 from topicweave.errors import TopicweaveError
 from topicweave.live import LiveNode, web
+from topicweave.live.http import MOST_UNREAD
 
 HTTP = "127.0.0.1:0"
 
@@ -108,6 +112,21 @@ def test_requests_that_make_no_sense_are_explained(body: bytes) -> None:
             status, answer = await asked(node, "/publish", "POST", body)
             assert status == 400
             assert json.loads(answer)["error"]
+
+    run(test)
+
+
+def test_a_topic_that_is_not_text_is_refused() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            for path in ("/subscriptions/%FF", "/subscriptions/a/%C3%28/b", "/%FF"):
+                for method in ("PUT", "DELETE", "GET"):
+                    status, answer = await asked(node, path, method)
+                    assert status == 400
+                    assert "UTF-8" in json.loads(answer)["error"]
+            assert node.subscriptions == []
+            status, answer = await asked(node, "/subscriptions/%EF%BF%BD", "PUT")
+            assert (status, json.loads(answer)["subscriptions"]) == (200, ["\ufffd"]), "somebody may mean it"
 
     run(test)
 
@@ -234,3 +253,88 @@ def test_pages_are_served_whole_and_keep_to_themselves() -> None:
                 assert "default-src 'none'" in answer.headers["content-security-policy"]
 
     run(test)
+
+
+def stalled_socket(node: LiveNode, topic: str) -> socket.socket:
+    """A client that subscribes, and reads no events."""
+    assert node.http is not None
+    where = node.http.address
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect((where.host, where.port))
+    client.sendall(
+        b"GET /events HTTP/1.1\r\nHost: %b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        % str(where).encode()
+    )
+    assert client.recv(4096).startswith(b"HTTP/1.1 101 ")
+    request = json.dumps({"subscribe": [topic]}).encode()
+    client.sendall(bytes([0x81, 0x80 | len(request)]) + bytes(4) + request)
+    return client
+
+
+def test_an_event_that_no_client_has_read_is_not_acknowledged() -> None:
+    async def test() -> None:
+        settings = local(http=HTTP, delivery="at-least-once", redeliver_after=0.5)
+        async with topicweave.connect(settings) as node:
+            assert node.http is not None
+            unread = node.world.gate.unacknowledged
+            client = await asyncio.to_thread(stalled_socket, node, "t")
+            await eventually(lambda: node.subscriptions == ["t"])
+            for number in range(50):
+                await node.publish("t", b"%d" % number)
+            await eventually(lambda: len(unread) == 50)
+            await eventually(lambda: node.counters.deliveries == 50)
+            assert (await asked(node, "/view"))[0] == 200, "what there was to be written is written"
+            assert len(unread) == 50
+            client.close()
+            async with connect_socket(f"ws://{node.http.address}/events", proxy=None) as reader:
+                await reader.send('{"subscribe": ["t"]}')
+                texts: set[str] = set()
+                while len(texts) < 50:
+                    answer = json.loads(await reader.recv())
+                    texts |= {answer["event"]["text"]} if "event" in answer else set()
+                await eventually(lambda: not unread, "what it has read is acknowledged")
+
+    run(test)
+
+
+def test_a_client_that_reads_later_keeps_up() -> None:
+    async def test() -> None:
+        settings = local(http=HTTP, delivery="at-least-once", redeliver_after=600.0)
+        async with topicweave.connect(settings) as node:
+            assert node.http is not None
+            async with connect_socket(f"ws://{node.http.address}/events", proxy=None) as reader:
+                await reader.send('{"subscribe": ["t"]}')
+                await eventually(lambda: node.subscriptions == ["t"])
+                count = 5 * MOST_UNREAD
+                for _ in range(count):
+                    await node.publish("t", b"x")
+                await eventually(lambda: node.counters.deliveries == count)
+                answers = [json.loads(await reader.recv()) for _ in range(count + 1)]
+                assert sum("event" in answer for answer in answers) == count
+                await eventually(lambda: not node.world.gate.unacknowledged)
+
+    run(test)
+
+
+def test_clients_that_wait_do_not_keep_a_node_from_stopping_in_order(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http=HTTP)) as node:
+            client = await asyncio.to_thread(stalled_socket, node, "t")
+            await eventually(lambda: node.subscriptions == ["t"])
+            for _ in range(100):
+                await node.publish("t", bytes(100_000))
+            await eventually(lambda: node.counters.deliveries == 100)
+            body = b'{"topic": "t", "wait_for": 9, "timeout": 60}'
+            asking = asyncio.create_task(asked(node, "/publish", "POST", body))
+            await eventually(lambda: node.counters.publishes == 101)
+        client.close()
+        with pytest.raises((OSError, http.client.HTTPException)):
+            await asking
+
+    run(test)
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.name != "topicweave.live"] == []

@@ -47,6 +47,23 @@ def texts(node: LiveNode) -> Counter[tuple[str, bytes]]:
     return Counter(taken(node))
 
 
+def test_an_event_that_is_refused_announces_no_name() -> None:
+    async def test() -> None:
+        async with topicweave.connect(local(http="127.0.0.1:0")) as node:
+            most = node.settings.limits.payload_bytes
+            for retain in (False, True):
+                body = json.dumps({"topic": "never/there", "text": "x" * (most + 1), "retain": retain})
+                status, _ = await asked(node, "/publish", "POST", body.encode())
+                assert status == 400
+                with pytest.raises(BadInput, match="type str"):
+                    await node.publish("never/there", "text", retain=retain)  # type: ignore[arg-type]  # the mistake
+            assert node.patterns.announced == 0
+            await node.publish("there", b"x")
+            assert node.patterns.announced == 1
+
+    run(test)
+
+
 def test_all_events_of_a_name_that_is_new_come_once() -> None:
     async def test() -> None:
         async with nodes() as (one, two, three):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,12 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+import topicweave
 from tests.live.together import eventually, linked, local, run, taken
+from tests.telemetry.recordings import NODES, TOPICS, record_much
+from topicweave.live import health, recorder
+from topicweave.live.application import Received
+from topicweave.live.counters import Counters
 from topicweave.live.node import LiveNode
 from topicweave.live.swarm import run_swarm
 from topicweave.measures.summary import measure_run
@@ -18,7 +26,9 @@ from topicweave.runs.live_run import LiveRun
 from topicweave.runs.overlay import SettledOverlay
 from topicweave.runs.run import recording
 from topicweave.runs.sources import GeneratedWorkload
+from topicweave.telemetry.schema import RECORDED, file_name
 from topicweave.telemetry.tables import Tables
+from topicweave.telemetry.writer import BATCH_ROWS
 
 
 def test_a_live_run_is_measured_like_a_simulated_one(tmp_path: Path) -> None:
@@ -57,6 +67,116 @@ def test_a_live_run_is_measured_like_a_simulated_one(tmp_path: Path) -> None:
         "two parts per node, or more if it took minutes"
     )
     assert pytest.approx(0.0, abs=600.0) == measures["latency_max"]
+
+
+def make_unwritable(folder: Path) -> None:
+    for table in RECORDED:
+        shutil.rmtree(folder / file_name(table))
+        (folder / file_name(table)).touch()
+
+
+def make_writable(folder: Path) -> None:
+    for table in RECORDED:
+        (folder / file_name(table)).unlink()
+        (folder / file_name(table)).mkdir()
+
+
+def test_a_folder_that_takes_nothing_is_reported_and_costs_no_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 0.05)
+    monkeypatch.setattr(recorder, "ROTATE_EVERY", 0.05)
+    telemetry = tmp_path / "telemetry"
+
+    async def test() -> None:
+        async with topicweave.connect(local(subscribe=("a",))) as other:
+            settings = local(
+                subscribe=("a",), join=(str(other.address),), telemetry=str(telemetry), data=str(tmp_path)
+            )
+            node = LiveNode(settings)
+            await node.start()
+            await eventually(lambda: linked(node, other))
+            make_unwritable(telemetry)
+            await node.publish("a", b"mine")
+            await eventually(lambda: health.health(node)["status"] == "failing")
+            assert "cannot write telemetry" in health.health(node)["reasons"][0]
+            await other.publish("a", b"theirs", wait_for=1)
+            await eventually(lambda: {b"mine", b"theirs"} <= {payload for _, payload in taken(node)})
+            make_writable(telemetry)
+            await eventually(lambda: health.health(node)["status"] == "ok")
+            make_unwritable(telemetry)
+            await node.publish("a", b"last")
+            reading = asyncio.create_task(everything(node))
+            await node.stop()
+            assert b"last" in {event.payload for event in await reading}, "a reader comes to its end"
+            assert (node.counters.node_errors, node.counters.telemetry_lost > 0) == (0, True)
+            await LiveNode(settings).stop()
+
+    with caplog.at_level(logging.WARNING, "topicweave.live"):
+        run(test)
+    said = [record.getMessage() for record in caplog.records if "telemetry" in record.getMessage()]
+    assert "cannot write telemetry" in said[0]
+    assert "written again" in said[1]
+    assert len(said) <= 4, "not a line for each attempt"
+    assert not any(record.exc_info for record in caplog.records)
+
+
+async def everything(node: LiveNode) -> list[Received]:
+    return [event async for event in node.events()]
+
+
+def test_what_waits_for_a_folder_is_bounded_and_the_rest_is_counted(tmp_path: Path) -> None:
+    counters = Counters()
+    parts = recorder.PatientParts(tmp_path, "run", (NODES, TOPICS), "writer", counters)
+    make_unwritable(tmp_path)
+    record_much(parts, BATCH_ROWS + 1)
+    parts.rotate()
+    assert sorted(parts.problems) == sorted(RECORDED)
+    assert counters.telemetry_lost == len(RECORDED) * BATCH_ROWS // 2
+    make_writable(tmp_path)
+    parts.rotate()
+    assert parts.problems == {}
+    parts.close()
+    assert Tables.load(tmp_path).publishes.num_rows == BATCH_ROWS // 2 + 1, "the newest rows are kept"
+
+
+def test_an_observer_that_fails_keeps_no_event_from_the_node() -> None:
+    async def test() -> None:
+        def fail(*_: object) -> None:
+            raise ZeroDivisionError
+
+        async with run_swarm([["a"], ["a"]], local()) as (other, node):
+            await eventually(lambda: linked(node, other))
+            node.world.observers.append(fail)
+            for _ in range(3):
+                receipt = await other.publish("a", b"x", wait_for=1)
+                assert receipt.accepted == 1
+            await eventually(lambda: len(taken(node)) == 3)
+            assert node.counters.node_errors >= 1
+            assert linked(node, other), "its sender did nothing wrong"
+
+    run(test)
+
+
+def test_a_part_that_cannot_be_stopped_keeps_no_other_from_stopping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    async def test() -> None:
+        settings = local(subscribe=("a",), data=str(tmp_path / "data"), telemetry=str(tmp_path / "telemetry"))
+        node = LiveNode(settings)
+        await node.start()
+        reading = asyncio.create_task(everything(node))
+        monkeypatch.setattr(recorder.Recorder, "stop", fail)
+        with pytest.raises(ZeroDivisionError):
+            await node.stop()
+        monkeypatch.undo()
+        assert await reading == []
+        await LiveNode(settings).stop()
+
+    run(test)
 
 
 @pytest.mark.live

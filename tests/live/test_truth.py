@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 import topicweave
+from tests.live.test_http import asked
 from tests.live.together import PATIENCE, eventually, linked, local, processes, run, secure, taken, wall
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, NotKept
 from topicweave.live import LiveNode
 from topicweave.live.application import Receipt
+from topicweave.live.disk import Disk
 from topicweave.live.health import health
 from topicweave.live.swarm import run_swarm
 from topicweave.testing.full_disk import limit_pages
@@ -118,6 +120,60 @@ def test_a_publisher_whose_disk_is_full_says_so_and_uses_no_number_twice(tmp_pat
             assert sequences == list(range(len(sequences)))
 
     run(test)
+
+
+def test_a_subscription_that_is_not_on_disk_is_not_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Disk.keeps, "__defaults__", (0.1,))
+
+    async def test() -> None:
+        async with topicweave.connect(local(data=str(tmp_path), http="127.0.0.1:0")) as node:
+            await node.subscribe("kept")
+            assert node.disk is not None
+            await set_pages(node, 1)
+            while not node.disk.error:  # A few pages may be free.
+                await node.publish("filler", bytes(8000), timeout=0.1)
+            for change, topics in ((node.subscribe, ["late", "zone/#"]), (node.unsubscribe, ["kept"])):
+                for topic in topics:
+                    with pytest.raises(NotKept, match="the data folder takes nothing"):
+                        await change(topic)
+            assert (node.subscriptions, node.patterns.wanted) == (["late"], ["zone/#"]), (
+                "it is done all the same"
+            )
+            for method in ("PUT", "DELETE"):
+                status, body = await asked(node, "/subscriptions/zone%2F%23", method)
+                assert status == 503
+                assert "a restart may forget it" in json.loads(body)["error"]
+            await node.subscribe("passing", lasting=False)
+            await set_pages(node, 0)
+            await eventually(lambda: node.disk is not None and not node.disk.error)
+            assert (await asked(node, "/subscriptions/more", "PUT"))[0] == 200
+        async with topicweave.connect(local(data=str(tmp_path))) as node:
+            assert (node.subscriptions, node.patterns.wanted) == (["late", "more"], [])
+
+    run(test)
+
+
+def test_a_killed_node_knows_what_it_confirmed(tmp_path: Path) -> None:
+    def change(http: str, method: str, topic: str) -> None:
+        path = f"http://{http}/subscriptions/{topic}"
+        with urllib.request.urlopen(urllib.request.Request(path, method=method), timeout=30) as answer:
+            assert answer.status == 200
+
+    wanted: set[str] = set()
+    with processes() as start:
+        for number in range(4):
+            node = start("--insecure", "--data", str(tmp_path), "--http", "127.0.0.1:0")
+            http = node.where()["http"]
+            assert {one["topic"] for one in read_json(http, "/view")["topics"]} == wanted
+            if number == 3:
+                break
+            if wanted:
+                change(http, "DELETE", wanted.pop())
+            change(http, "PUT", f"topic-{number}")
+            node.kill()
+            wanted.add(f"topic-{number}")
 
 
 def read_json(http: str, path: str) -> Any:

@@ -36,10 +36,18 @@ class Acceptance:
     """Looks at what neighbours send."""
 
     def __init__(
-        self, clock: Clock, counters: Counters, gate: Gate, topics: TopicNames, keyring: Keyring | None
+        self,
+        clock: Clock,
+        counters: Counters,
+        gate: Gate,
+        topics: TopicNames,
+        keyring: Keyring | None,
+        failed: Callable[[Exception], None],
     ) -> None:
         self._clock, self._counters, self._gate, self._topics = clock, counters, gate, topics
         self._keyring = keyring
+        self._failed = failed
+        """Told of an observer that fails."""
         self.transport: Transport | None = None
         self.observers: list[Observer] = []
 
@@ -78,8 +86,11 @@ class Acceptance:
             if sender == burst[-1].event.publisher:
                 self._gate.relayed(burst[-1].event)
         for observer in self.observers:
-            for message in burst:
-                observer(sender, message, wanted)
+            try:
+                for message in burst:
+                    observer(sender, message, wanted)
+            except Exception as error:  # Who only looks must not keep the node from the event.
+                self._failed(error)
 
     def _authentic(self, keyring: Keyring, sender: NodeId, event: Event) -> bool:
         transport = self.transport

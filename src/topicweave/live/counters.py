@@ -37,6 +37,7 @@ MEANINGS = {
     "replays_dropped": "events that came again; no application gets one twice",
     "slow_peers_closed": "peers cut off because they read too slowly",
     "store_failures": "writes that the data folder did not take; they are tried again",
+    "telemetry_lost": "rows of telemetry that were not written, because its folder took nothing for too long",
     "undurable_events": "events handed over without being kept, while the data folder took nothing",
     "unproven_addresses": "addresses not believed because their owner's signature was missing or wrong",
     "unproven_contacts": "times that a node was not believed to want topics, or to want them no more, because its own proof was wrong",
@@ -90,6 +91,7 @@ class Counters:
     replays_dropped: int
     slow_peers_closed: int
     store_failures: int
+    telemetry_lost: int
     undurable_events: int
     unproven_addresses: int
     unproven_contacts: int

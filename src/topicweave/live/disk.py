@@ -20,6 +20,8 @@ from topicweave.live.store import Store
 
 log = logging.getLogger("topicweave.live")
 
+PATIENCE = 5.0
+"""Seconds for which an application waits for a disk that takes nothing, unless it says otherwise."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 
 T = TypeVar("T")
@@ -53,6 +55,17 @@ class Disk:
             if self._working is None and not self._closed:
                 self._working = self._loop.create_task(self._work())
         return self._promise
+
+    async def keeps(self, promise: asyncio.Future[None], patience: float = PATIENCE) -> bool:
+        """Whether what `committed` promised is permanent. While the disk fails, that is waited for so many
+        seconds at most.
+        """
+        while not promise.done() and not self._closed:
+            await asyncio.wait([promise], timeout=0.1)
+            if self.error:
+                await asyncio.wait([promise], timeout=patience)
+                break
+        return promise.done()
 
     async def read(self, query: Callable[..., T], *arguments: Any) -> T:
         return await self._loop.run_in_executor(self._thread, query, *arguments)

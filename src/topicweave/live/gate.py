@@ -200,6 +200,15 @@ class Gate:
             memory.refused["unacknowledged" if memory.excess("unacknowledged") else "waiting"] += 1
         self._full = full
 
+    @property
+    def full_of(self) -> str:
+        """What there is too much of to take more events at the moment, if so."""
+        if not self._full:
+            return ""
+        if not self._memory.excess("unacknowledged"):
+            return f"{len(self._waiting)} events wait for the disk"
+        return f"{len(self.unacknowledged)} events are not acknowledged"
+
     def _permanent(self, events: list[Event]) -> None:
         fresh = []
         for event in events:
@@ -248,6 +257,24 @@ class Gate:
         self.publishers.pop(topic, None)
         if self.disk is not None:
             self.disk.do(self.disk.store.forget_topic, topic)
+
+    def drop_unread(self, topics: Iterable[TopicId]) -> None:
+        """These are not wanted any more: what waits of them for the disk, or was not acknowledged, is for nobody."""
+        ended = frozenset(topics)
+        self.flush()
+        waiting = [event for event in self._waiting.values() if event.topic in ended]
+        for event in waiting:
+            del self._waiting[event.id]
+            self._waiting_bytes -= len(event.payload)
+        held = [event for event, _ in self.unacknowledged.values() if event.topic in ended]
+        for event in held:
+            del self.unacknowledged[event.id]
+            self._unacknowledged_bytes -= len(event.payload)
+        if self.disk is not None and self.at_least_once:
+            for event in (*waiting, *held):
+                self.disk.do(self.disk.store.acknowledge, event.id)
+        if self._full:
+            self.account()
 
     # The log.
 
@@ -344,9 +371,13 @@ class Gate:
             self.disk.committed()
 
     def hand_out_again(self, after: float) -> None:
-        """What was handed over so long ago and never acknowledged."""
-        now = self._clock.now
-        late = [event for event, at in self.unacknowledged.values() if now - at >= after]
+        """What was handed over so long ago and never acknowledged. After a restart it waits until its topic
+        is wanted again.
+        """
+        now, wanted = self._clock.now, self.wanted
+        late = [
+            event for event, at in self.unacknowledged.values() if now - at >= after and event.topic in wanted
+        ]
         for event in late:
             self.unacknowledged[event.id] = (event, now)
         if late:

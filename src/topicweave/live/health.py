@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 LATELY = 60.0
 """Seconds for which a failure inside the node counts against its health."""
+MOST_NAMED = 3
+"""Topics that a reason names."""
 ENDS_SOON = 7 * 86_400.0
 """Seconds before its end from which a certificate is spoken of."""
 
@@ -57,6 +59,10 @@ def _broken(node: LiveNode, now: float) -> list[str]:
         found.append(f"{node.counters.node_errors} failures inside the node, the last: {world.last_error}")
     if node.disk is not None and node.disk.error:
         found.append(f"the data folder takes nothing: {node.disk.error}; events {_fate(node)}")
+    if world.gate.full_of:
+        found.append(f"events are refused as full: {world.gate.full_of}{_unread(node)}")
+    if node.recorder is not None and (problem := node.recorder.problem):
+        found.append(f"{problem} ({node.counters.telemetry_lost} rows are lost)")
     if node.keyring is not None:
         problem = node.keyring.problem(node.keyring.own, node.clock.trusted())
         if problem:
@@ -64,6 +70,13 @@ def _broken(node: LiveNode, now: float) -> list[str]:
                 f"this node's own certificate is {problem}: issue its keys anew, then send it a SIGHUP"
             )
     return found
+
+
+def _unread(node: LiveNode) -> str:
+    """Of which topics."""
+    topics = sorted({node.topics.of(event.topic) for event, _ in node.world.gate.unacknowledged.values()})
+    more = ", …" if len(topics) > MOST_NAMED else ""
+    return f" ({', '.join(topics[:MOST_NAMED])}{more})" if topics else ""
 
 
 def _fate(node: LiveNode) -> str:

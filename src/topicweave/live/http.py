@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,14 +19,15 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from topicweave.client.words import Incomplete, PublishRequest, ReceiptJson, Reply
 from topicweave.client.words import Request as SocketRequest
-from topicweave.errors import TopicweaveError
+from topicweave.errors import NotKept, TopicweaveError
 from topicweave.live import health, metrics, web
-from topicweave.live.application import Feed, GapQueue
+from topicweave.live.application import Feed, GapQueue, Received
 from topicweave.live.backup import Backups
 from topicweave.live.dashboard.showing import NodeShow
 from topicweave.live.http_crowd import Crowd
 from topicweave.live.http_requests import event_json, openapi, receipt_json
-from topicweave.live.http_server import MOST_BODY, HttpServer, json_response, to_json
+from topicweave.live.http_server import HttpServer, body_of, json_response, to_json
+from topicweave.live.http_socket import ReadSocket
 from topicweave.live.patterns import split
 from topicweave.live.settings import Address
 from topicweave.model.pattern_tree import ReaderTopics
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 MOST_CLIENTS = 256
 MOST_REPLAYED = 1_000_000
+MOST_UNREAD = 1024
+"""Events, to be acknowledged, that a client is sent before it has read those before them."""
 MOST_LACKING = 1024
 LINGER = 30.0
 """Seconds for which topics of a client that was lost, and did not close, are wanted on: it will come back,
@@ -132,13 +136,9 @@ class HttpPort:
     # Doing.
 
     async def _publish(self, request: Request) -> Response:
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MOST_BODY:
-                return json_response(Reply(error=f"more than {MOST_BODY} bytes"), 413)
+        body = await body_of(request)
         try:
-            return json_response(await self._publish_for(_publish_request(bytes(body))))
+            return json_response(await self._publish_for(_publish_request(body)))
         except (TopicweaveError, msgspec.DecodeError) as error:
             return json_response(Reply(error=str(error)), 400)
 
@@ -162,6 +162,8 @@ class HttpPort:
         topic = request.path_params["topic"]
         try:
             await (self._node.subscribe(topic) if subscribe else self._node.unsubscribe(topic))
+        except NotKept as error:
+            return json_response(Reply(error=str(error)), 503)
         except TopicweaveError as error:
             return json_response(Reply(error=str(error)), 400)
         return json_response(Reply(subscriptions=[*self._node.subscriptions, *self._node.patterns.wanted]))
@@ -184,11 +186,13 @@ class HttpPort:
         assert task is not None
         self._clients.add(task)
 
+        unread: asyncio.Queue[Received] = asyncio.Queue(MOST_UNREAD)
+
         async def send_events() -> None:
             async for event in feed:
                 await connection.send_text(to_json(Reply(event=event_json(event))).decode())
                 if self._node.world.gate.at_least_once:
-                    await self._node.acknowledge(event)
+                    await unread.put(msgspec.structs.replace(event, payload=b""))
 
         async def send_gaps() -> None:
             while True:
@@ -206,7 +210,9 @@ class HttpPort:
 
         lost = False
         tell_no_more = self._node.on_incomplete(tell)
-        senders = [asyncio.create_task(one()) for one in (send_events, send_gaps, send_lacking)]
+        sending = asyncio.create_task(
+            _together(send_events(), send_gaps(), send_lacking(), self._acknowledge(connection, unread))
+        )
         try:
             while True:
                 known = set(topics)
@@ -225,8 +231,7 @@ class HttpPort:
         finally:
             self._clients.discard(task)
             tell_no_more()
-            for sender in senders:
-                sender.cancel()
+            sending.cancel()
             self._node.close_feed(feed)
             if lost and len(self._lingering) < MOST_CLIENTS:
                 waiting = asyncio.create_task(self._linger(list(topics)))
@@ -234,6 +239,18 @@ class HttpPort:
                 waiting.add_done_callback(self._lingering.discard)
             else:
                 await self._want_less(list(topics))
+
+    async def _acknowledge(self, connection: WebSocket, unread: asyncio.Queue[Received]) -> None:
+        """What the client has read. Others get the rest, or the client gets it again."""
+        socket: ReadSocket = connection.state.socket
+        while True:
+            events = [await unread.get()]
+            while not unread.empty():
+                events.append(unread.get_nowait())
+            if not await socket.read_by_client():
+                return
+            for event in events:
+                await self._node.acknowledge(event)
 
     async def _linger(self, topics: list[str]) -> None:
         await asyncio.sleep(LINGER)
@@ -278,3 +295,8 @@ class HttpPort:
         names, patterns = split(topics)
         await self._node.patterns.less(patterns)
         await self._node.wanting.less(names)
+
+
+async def _together(*work: Coroutine[Any, Any, None]) -> None:
+    """When the client is gone, what is sent fails: nobody has to be told."""
+    await asyncio.gather(*work, return_exceptions=True)

@@ -1,7 +1,7 @@
 """Connections to the HTTP port without a permitted request: bounded, and never in the way of permitted ones.
 
 If there is one more, the oldest one of the address with most of them is closed (`admission`). A connection
-with a permitted request is out of the crowd until its answer is complete. Wrong tokens are counted by
+with a whole and permitted request is out of the crowd until its answer is complete. Wrong tokens are counted by
 address: after a few, further attempts wait.
 """
 

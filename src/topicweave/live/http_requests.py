@@ -32,7 +32,7 @@ def openapi() -> dict[str, Any]:
     topic = {"name": "topic", "in": "path", "required": True, "schema": {"type": "string"}}
     token = {"name": "token", "in": "query", "schema": {"type": "string"}}
     published = {"200": _json("the receipt", receipt), "400": _json("what is wrong with the request")}
-    wanted = {"200": _json("all topics and patterns wanted"), "400": _json("why they cannot be had")}
+    wanted = _wanted()
     return {
         "openapi": "3.1.0",
         "info": {"title": "Topicweave node", "version": __version__},
@@ -103,6 +103,14 @@ def openapi() -> dict[str, Any]:
                 }
             },
         },
+    }
+
+
+def _wanted() -> dict[str, Any]:
+    return {
+        "200": _json("all topics and patterns wanted"),
+        "400": _json("why they cannot be had"),
+        "503": _json("it is done, but a restart may forget it: the data folder takes nothing"),
     }
 
 

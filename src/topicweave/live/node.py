@@ -23,7 +23,7 @@ import msgspec
 
 from topicweave.blocks.membership import Membership
 from topicweave.client.words import Gap, Incomplete, Payload
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, NotKept
 from topicweave.live import catch_up_messages
 from topicweave.live.application import Feed, Receipt, Received
 from topicweave.live.clock import Clock
@@ -209,20 +209,28 @@ class LiveNode:
         for task in self._tasks:
             task.cancel()
         self.patterns.stop()
-        if self.http is not None:
-            await self.http.stop()
-        if self.mqtt is not None:
-            await self.mqtt.stop()
+        async with contextlib.AsyncExitStack() as then:
+            # The last one first; whatever fails, the rest is done.
+            then.callback(self._close_feeds)
+            if self.disk is not None:
+                then.push_async_callback(self.disk.close)
+            if self.recorder is not None:
+                then.callback(self.recorder.stop)
+            then.callback(self.world.power_off)
+            then.push_async_callback(self.transport.close)
+            then.callback(self._leave)
+            if self.mqtt is not None:
+                then.push_async_callback(self.mqtt.stop)
+            if self.http is not None:
+                then.push_async_callback(self.http.stop)
+
+    def _leave(self) -> None:
         if self._started:
             self.world.guarded(self.node.leave)
-        if self.disk is not None and self._started:
-            self._save(self.disk)
-        await self.transport.close()
-        self.world.power_off()
-        if self.recorder is not None:
-            self.recorder.stop()
-        if self.disk is not None:
-            await self.disk.close()
+            if self.disk is not None:
+                self._save(self.disk)
+
+    def _close_feeds(self) -> None:
         for feed in [*self._feeds, *self._readers]:
             feed.close()
 
@@ -272,17 +280,30 @@ class LiveNode:
 
         `last=N` also asks for the last N events that neighbours keep, on disk too. `since` (Unix time) asks
         for those that came to them later than that. Both give only events that the node has not had. A
-        `lasting` subscription survives a restart with the same data folder.
+        `lasting` subscription survives a restart with the same data folder: the call returns when it is on disk.
+        If the disk fails, the call raises `NotKept`; the node subscribes all the same.
         """
         names, patterns = split([topic] if isinstance(topic, str) else topic)
         await self.patterns.take(patterns, last=last, since=since, lasting=lasting)
         await self.wanting.take(names, last=last, since=since, lasting=lasting)
+        if lasting:
+            await self._until_kept()
 
     async def unsubscribe(self, topic: str | Iterable[str]) -> None:
-        """Unsubscribe from a topic, a pattern, or many. When no client wants the topic either, its cache is dropped."""
+        """Unsubscribe from a topic, a pattern, or many. When no client wants the topic either, its cache is dropped.
+
+        As with `subscribe`, a restart does not forget this.
+        """
         names, patterns = split([topic] if isinstance(topic, str) else topic)
         await self.patterns.drop(patterns)
         await self.wanting.drop(names)
+        await self._until_kept()
+
+    async def _until_kept(self) -> None:
+        if self.disk is not None and not await self.disk.keeps(self.disk.committed()):
+            raise NotKept(
+                f"done, but a restart may forget it: the data folder takes nothing ({self.disk.error}); make room"
+            )
 
     def check_permission(self, topic: str) -> None:
         """Refuse a topic that the certificate does not allow. A pattern needs permission for all that it can match."""
@@ -307,11 +328,12 @@ class LiveNode:
         """
         if self.keyring is not None and not self.keyring.own.permissions.may_publish(topic):
             raise BadInput(f"the certificate of {self.keyring.name!r} does not allow to publish on {topic!r}")
+        checked = self._publisher.checked(payload)  # First: what is refused announces no name.
         number = self.topics.id_of(topic)
         self.patterns.published(topic)
         if retain:
             self.patterns.keeps(topic)
-        return self._publisher.publish(number, payload, wait_for, timeout, retain)
+        return self._publisher.publish(number, checked, wait_for, timeout, retain)
 
     @property
     def refusals(self) -> dict[str, int]:

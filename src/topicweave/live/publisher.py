@@ -69,12 +69,17 @@ class Publisher:
         own = owner.world.own
         own.on_sent, own.on_refused, own.on_judged = self._note_sent, self._note_refused, self._judged
 
-    async def publish(
-        self, topic: TopicId, given: Payload, wait_for: int, timeout: float, retain: bool
-    ) -> Receipt:
+    def checked(self, given: Payload) -> bytes:
+        """A payload that can be sent."""
         payload = as_payload(given)
         if len(payload) > self._most_bytes:
             raise BadInput(f"a payload of {len(payload)} bytes; at most {self._most_bytes} are sent")
+        return payload
+
+    async def publish(
+        self, topic: TopicId, payload: bytes, wait_for: int, timeout: float, retain: bool
+    ) -> Receipt:
+        """Send a payload that was checked."""
         sender = self._transport.sender
         if sender.congestion.holding_up:
             await sender.room()
@@ -106,8 +111,9 @@ class Publisher:
         watch.sent += sent
         try:
             # Before the event leaves: its number is never used again.
-            if permanent is not None and not await self._is_permanent(permanent, timeout):
-                reason = f"{NOT_PERMANENT} ({self._disk_error()})"
+            disk = owner.disk
+            if disk is not None and permanent is not None and not await disk.keeps(permanent, timeout):
+                reason = f"{NOT_PERMANENT} ({disk.error})"
                 return Receipt(event.id, 0, 0, {}, reason)
             enough = await self._wait_for(event.id, watch, wait_for, timeout)
         finally:
@@ -116,20 +122,6 @@ class Publisher:
         if not enough:
             reason = reason or self._why_too_few(watch, wait_for)
         return Receipt(event.id, len(set(watch.sent)), watch.accepted, watch.refused, reason)
-
-    async def _is_permanent(self, permanent: asyncio.Future[None], timeout: float) -> bool:
-        """Whether the event's number is on disk; a disk that fails is not waited for longer than the caller
-        wants to.
-        """
-        while not permanent.done():
-            await asyncio.wait([permanent], timeout=0.1)
-            if self._disk_error():
-                await asyncio.wait([permanent], timeout=timeout)
-                return permanent.done()
-        return True
-
-    def _disk_error(self) -> str:
-        return self._owner.disk.error if self._owner.disk is not None else ""
 
     def _note_sent(self, peer: NodeId, message: EventMessage) -> None:
         self._sent.append(peer)

@@ -7,18 +7,24 @@ is named after the swarm, so that several swarms may share a folder, too. Times 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topicweave.errors import TopicweaveError
+from topicweave.live.counters import Counters
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.port import EventMessage
 from topicweave.telemetry.parts import PartsTelemetry
-from topicweave.telemetry.schema import event_key
+from topicweave.telemetry.schema import RECORDED, event_key
+from topicweave.telemetry.writer import BATCH_ROWS
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
+
+log = logging.getLogger("topicweave.live")
 
 SNAPSHOT_EVERY = 5.0
 ROTATE_EVERY = 60.0
@@ -35,13 +41,60 @@ class _Names(dict[int, str]):
         return self._name_of(identifier)
 
 
+class PatientParts(PartsTelemetry):
+    """Never fails who records. Rows that a folder does not take wait for the next rotation, a batch of each
+    table at most; beyond that the older half goes and is counted.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        run: str,
+        names: tuple[Mapping[int, str], Mapping[int, str]],
+        writer: str,
+        counters: Counters,
+    ) -> None:
+        self.problems: dict[str, str] = {}
+        """Why tables could not be written, as long as they cannot."""
+        self._counters = counters
+        super().__init__(folder, run, *names, writer=writer)
+
+    def close(self) -> None:
+        super().close()
+        for table in self.problems:
+            self._drop(table, BATCH_ROWS)
+        if self.problems:
+            log.error("the last telemetry was not written: %s", next(iter(self.problems.values())))
+
+    def _flush(self, table: str) -> None:
+        try:
+            super()._flush(table)
+        except TopicweaveError as error:
+            if not self.problems:
+                log.error("%s; trying again at each rotation", error)
+            self.problems[table] = str(error)
+            if self._rows(table) >= BATCH_ROWS:
+                self._drop(table, BATCH_ROWS // 2)
+        else:
+            if self.problems.pop(table, None) is not None and not self.problems:
+                log.warning("telemetry is written again; %d rows were lost", self._counters.telemetry_lost)
+
+    def _rows(self, table: str) -> int:
+        return len(self._pending[table]) // (len(RECORDED[table]) - 1)
+
+    def _drop(self, table: str, most: int) -> None:
+        rows = min(self._rows(table), most)
+        del self._pending[table][: rows * (len(RECORDED[table]) - 1)]
+        self._counters.telemetry_lost += rows
+
+
 class Recorder:
     """Writes while the node lives."""
 
     def __init__(self, node: LiveNode, folder: str | Path) -> None:
         self._node = node
         self._folder = Path(folder)
-        self._telemetry: PartsTelemetry | None = None
+        self._telemetry: PatientParts | None = None
         self._counted: dict[str, tuple[int, ...]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -49,7 +102,8 @@ class Recorder:
         node = self._node
         names = _Names(node.name_of_node), _Names(node.topics.of)
         swarm = node.settings.swarm
-        self._telemetry = PartsTelemetry(self._folder, swarm, *names, writer=f"{swarm}.{node.name}")
+        writer = f"{swarm}.{node.name}"
+        self._telemetry = PatientParts(self._folder, swarm, names, writer, node.counters)
         # Wishes of an earlier life are over; those that go on are told next.
         self._telemetry.wants_nothing(node.clock.now, node.id)
         self.wants(sorted(node.node.subscriptions))
@@ -66,6 +120,11 @@ class Recorder:
             self._telemetry.wants_nothing(self._node.clock.now, self._node.id)
             self._telemetry.close()
             self._telemetry = None
+
+    @property
+    def problem(self) -> str:
+        """Why telemetry is not written at the moment, if so."""
+        return next(iter(self._telemetry.problems.values()), "") if self._telemetry is not None else ""
 
     def published(self, event: Event) -> None:
         if self._telemetry is not None:
@@ -116,7 +175,7 @@ class Recorder:
         while True:
             now = self._node.clock.now
             await asyncio.sleep(SNAPSHOT_EVERY - now % SNAPSHOT_EVERY)
-            self.snapshot()
+            self._node.world.guarded(self.snapshot)
             if self._node.clock.now - begun >= ROTATE_EVERY:
                 begun = self._node.clock.now
-                self.rotate()
+                self._node.world.guarded(self.rotate)

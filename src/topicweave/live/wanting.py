@@ -124,14 +124,18 @@ class Wanting:
 
     async def _end(self, topics: Sequence[TopicId]) -> None:
         node = self._node
-        for number, topic in enumerate(topics, start=1):
-            node.world.own.settle()
-            node.node.unsubscribe(topic)
-            if node.recorder is not None:
-                node.recorder.wants([topic], False)
-            # A later subscription gets the retained value again.
-            node.world.gate.forget(topic, unseen=node.topics.of(topic).startswith(RETAINED))
-            if number % CHUNK == 0:
+        gate = node.world.gate
+        for start in range(0, len(topics), CHUNK):
+            ended = topics[start : start + CHUNK]
+            for topic in ended:
+                node.world.own.settle()
+                node.node.unsubscribe(topic)
+                if node.recorder is not None:
+                    node.recorder.wants([topic], False)
+                # A later subscription gets the retained value again.
+                gate.forget(topic, unseen=node.topics.of(topic).startswith(RETAINED))
+            gate.drop_unread(ended)
+            if start + CHUNK < len(topics):
                 await asyncio.sleep(0)
         if node.disk is not None:
             node.disk.committed()

@@ -89,7 +89,7 @@ class LiveWorld(Vouching, Events):
             self.retained.__contains__,
         )
         self.gate = Gate(settings, clock, self.counters, self.log, hand_out, self._log_limits, self.memory)
-        self.acceptance = Acceptance(clock, self.counters, self.gate, topics, keyring)
+        self.acceptance = Acceptance(clock, self.counters, self.gate, topics, keyring, self._note_error)
         self.observers = self.acceptance.observers
         self.own = OwnEvents(
             *(clock, self.counters, self.gate, self.log, self.retained, keyring),

@@ -137,7 +137,9 @@ class Telemetry(ABC):
         """Take over a batch of a table."""
 
     def _flush(self, table: str) -> None:
-        """Make a batch of the oldest pending rows; nothing happens if there are none."""
+        """Make a batch of the oldest pending rows; nothing happens if there are none. Rows that cannot be
+        stored are pending still.
+        """
         schema = RECORDED[table]
         width = len(schema) - 1
         pending = self._pending[table]
@@ -150,8 +152,8 @@ class Telemetry(ABC):
             values = pending[place : rows * width : width]
             encode = self._encoders.get(field.name)
             columns.append(encode(values) if encode else _numbers(values, field.type))
-        del pending[: rows * width]
         self._store(table, pa.RecordBatch.from_arrays(columns, schema=schema))
+        del pending[: rows * width]
 
 
 class MemoryTelemetry(Telemetry):

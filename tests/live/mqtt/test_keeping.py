@@ -11,6 +11,7 @@ import topicweave
 from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
 from tests.live.together import eventually, linked, local, processes, run
 from topicweave.live import LiveNode
+from topicweave.live.mqtt import keeping
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
@@ -155,6 +156,33 @@ def test_what_the_disk_does_not_take_is_not_acknowledged(version: int, tmp_path:
             else:
                 assert answer is None, "3.1.1 cannot say no: the connection ends"
             await node.disk.read(limit_pages, node.disk.store, 0)
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [V311, V5])
+def test_a_lasting_subscription_that_the_disk_does_not_take_is_refused(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "PATIENCE", 0.1)
+
+    async def test() -> None:
+        async with doors(1, data=str(tmp_path)) as (node,), Raw(node, version) as client:
+            properties = STAYS if version == V5 else {}
+            await client.ask(Connect("c", version, clean_start=False, properties=properties))
+            assert node.disk is not None
+            await node.disk.read(limit_pages, node.disk.store, 1)
+            while not node.disk.error:  # A few pages may be free.
+                await node.publish("filler", bytes(8000), timeout=0.1)
+            answer = await client.ask(Subscribe(1, (Wish("late", 1),)))
+            assert isinstance(answer, Suback)
+            assert [reason >= Reason.UNSPECIFIED for reason in answer.reasons] == [True]
+            assert node.subscriptions == []
+            await node.disk.read(limit_pages, node.disk.store, 0)
+            await eventually(lambda: node.disk is not None and not node.disk.error)
+            answer = await client.ask(Subscribe(2, (Wish("late", 1),)))
+            assert isinstance(answer, Suback)
+            assert answer.reasons == (1,)
 
     run(test)
 

@@ -351,7 +351,9 @@ class Door:
             ]
         self._folder.save(session, self._node.clock.wall())
         if session.expiry and not await self._folder.permanent():
-            log.warning("mqtt: the subscriptions of %s are not on disk yet", client.client_id)
+            log.warning("mqtt: %s may not subscribe: its session cannot be kept on disk", client.client_id)
+            await self.unsubscribe(session, new)
+            return [max(reason, int(Reason.QUOTA)) for reason in reasons]
         return reasons
 
     async def _want(self, wishes: _Wishes, since: float | None = None) -> None:
