@@ -7,7 +7,7 @@ Rules kept
 2. Whoever has another version, or gets another interest out of the change than its sender has (`mark`), asks for
    the whole. It asks one peer no more than once per `ASK_AGAIN`, whatever the peer sends.
 3. Between two whole ones an interest grows by no more than as much again, and `MORE` topics: only of whole ones
-   do worlds count how much memory they take.
+   do worlds count how much memory they take, and do they check that it has no more topics than a peer may want.
 4. Setting up a link is no matter of this block: both ends tell all of their interests.
 """
 
@@ -154,7 +154,8 @@ class InterestNews:
         grown = self._grown.get(sender, 0) + len(after) - len(before)
         known = _known_mark(self._marks.get(sender), before)
         mark = mark_of(after) if known is None else mark_after(known, after - before, before - after)
-        if mark != message.mark or grown > MORE + len(after) - grown:
+        too_many = len(after) > self._world.most_topics  # The whole one makes the world end the link.
+        if too_many or mark != message.mark or grown > MORE + len(after) - grown:
             return None
         self._grown[sender], self._marks[sender] = max(0, grown), (after, mark)
         return after

@@ -44,7 +44,7 @@ RANGES = {
     "limits.half_open": Range(1, 1_000_000),
     "limits.bytes_per_second": Range(10_000, ANY_BYTES, "signs of life and gossip take so many"),
     "limits.messages_per_second": Range(10, ANY_NUMBER, "signs of life and gossip are so many"),
-    "limits.topics_per_peer": Range(1, 1 << 18, "a connection holds no more"),
+    "limits.topics_per_peer": Range(256, 1 << 18, "gossip names up to 256, a connection 262144"),
     "limits.pattern_topics": Range(1, 1_000_000),
     "limits.addresses": Range(16, 1_000_000, "a node remembers its neighbours at least"),
     "limits.credentials": Range(16, 1_000_000, "a node remembers its neighbours at least"),
