@@ -128,7 +128,7 @@ class InterestNames:
         """The name and the interest behind what a peer told, and whether it is new here."""
         count = len(topics) // 8
         if count > most:
-            raise TooManyTopics(f"{count} topics of one node; {most} are allowed (limits.topics_per_peer)")
+            raise TooManyTopics(f"more than {most} topics of one node (limits.topics_per_peer)")
         if len(topics) % 8 or count < LONG:
             raise ProtocolError(f"an interest of {len(topics)} bytes; {LONG} to {most} topics are allowed")
         name = name_of(topics)
@@ -210,9 +210,7 @@ class HearingInterests:
                 raise ProtocolError("the name of an interest that was never told")
             return known
         if len(interest) > self._most:
-            raise TooManyTopics(
-                f"{len(interest)} topics of one node; {self._most} are allowed (limits.topics_per_peer)"
-            )
+            raise TooManyTopics(f"more than {self._most} topics of one node (limits.topics_per_peer)")
         if len(interest) < LONG:
             return interest
         known, new = self._names.intern(interest)
