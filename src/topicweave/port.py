@@ -103,6 +103,10 @@ class World(Protocol):
         """Hand an event to the application."""
 
     @property
+    def most_topics(self) -> int:
+        """How many topics one peer may want."""
+
+    @property
     def vouches_by(self) -> bytes:
         """The name of the key with which this node signs what it says; empty if nodes have no keys."""
 

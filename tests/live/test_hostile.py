@@ -16,6 +16,7 @@ from tests.live.together import eventually, linked, local, run, taken
 from topicweave.blocks.broadcast_tree import EventRun, Graft, IHave, Push
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.peer_sampling import Offer
+from topicweave.blocks.profiles import PeerProfile, TellProfiles
 from topicweave.blocks.topic_directory.messages import Carry, Told, TopicContact
 from topicweave.live import LiveNode, catch_up_messages
 from topicweave.live.acceptance import MOST_HOPS
@@ -160,21 +161,23 @@ def test_one_that_connects_and_says_nothing_is_closed() -> None:
     run(test)
 
 
-def test_a_topic_flood() -> None:
+@pytest.mark.parametrize(
+    "message",
+    [
+        Connect("greedy", 1, 1, 1, frozenset(range(20_000))),
+        TellProfiles((PeerProfile(5, 1, frozenset(range(20_000))),)),
+    ],
+    ids=["connect", "profiles"],
+)
+def test_a_topic_flood(message: Message) -> None:
     async def test() -> None:
         async with two_honest_nodes() as (victim, _):
-            for number, message in enumerate(
-                (
-                    Connect("greedy", 1, 1, 1, frozenset(range(20_000))),
-                    Offer((Descriptor(5, 0.0, 1, frozenset(range(20_000))),)),
-                ),
-                start=1,
-            ):
-                async with Attacker(victim) as attacker:
-                    await attacker.enter()
-                    attacker.say(message)
-                    await attacker.closed()
-                assert victim.counters.protocol_errors == number
+            async with Attacker(victim) as attacker:
+                await attacker.enter()
+                attacker.say(message)
+                await attacker.closed()
+            assert victim.counters.protocol_errors == 1
+            assert victim.counters.bans == 1
 
     run(test)
 

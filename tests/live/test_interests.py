@@ -130,7 +130,7 @@ def packed(topics: Iterable[int]) -> bytes:
     [
         ([packed(range(LONG))[:-1]], "bytes"),
         ([packed(range(LONG - 1))], "bytes"),
-        ([packed(range(101))], "bytes"),
+        ([packed(range(101))], "topics_per_peer"),
         ([b""], "bytes"),
         ([packed(reversed(range(LONG)))], "order"),
         ([packed([5] * LONG)], "order"),

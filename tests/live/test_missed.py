@@ -31,9 +31,15 @@ async def partition(log: LogLimits, tmp_path: Path) -> tuple[list[bytes], list[G
     """
     gaps: list[Gap] = []
     # The overlay's own cache is small: it may bring the last events, too.
-    settings = local(subscribe=("a",), log=log, parameters={"tree": {"cache_events": 50}})
+    settings = local(
+        name="writer",
+        subscribe=("a",),
+        data=str(tmp_path / "writer"),
+        log=log,
+        parameters={"tree": {"cache_events": 50}},
+    )
     async with (
-        topicweave.connect(settings, name="writer", data=str(tmp_path / "writer")) as writer,
+        topicweave.connect(settings) as writer,
         topicweave.connect(local(subscribe=("a",), join=(str(writer.address),))) as reader,
     ):
         reader.on_gap(gaps.append)

@@ -201,6 +201,10 @@ def test_a_configuration_is_checked_and_shown_by_command(tmp_path: Path) -> None
     assert "hush" not in shown.stdout
     config.write_bytes(b"\x99\xff")
     assert "node.toml: 'utf-8' codec" in topicweave_says("check", str(config)).stderr
+    config.write_text("insecure = true\n[limits]\nconnections = 0\n")
+    assert (
+        topicweave_says("check", str(config)).stderr == "error: limits.connections is 0: say 1 to 1000000\n"
+    )
     config.write_text('insecure = true\nsystm = "vitis"\n')
     wrong = topicweave_says("check", str(config))
     assert wrong.returncode == 2

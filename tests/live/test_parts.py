@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import re
 from pathlib import Path
+from typing import Any, get_type_hints
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import topicweave
 from topicweave.errors import BadInput
 from topicweave.live import clock
 from topicweave.live.addresses import AddressBook
 from topicweave.live.counters import Counters
 from topicweave.live.event_log import EventLog, Logged
+from topicweave.live.frames import HEADER
+from topicweave.live.interests import HELD
 from topicweave.live.outbox import Outbox
-from topicweave.live.settings import Address, Settings, load_settings
+from topicweave.live.ranges import RANGES, check_ranges
+from topicweave.live.settings import (
+    LONGEST_NAME,
+    MOST_BESIDE,
+    Address,
+    Limits,
+    LogLimits,
+    Settings,
+    load_settings,
+    settings_from,
+)
 from topicweave.live.store import Store
-from topicweave.live.wire import AddressOf
+from topicweave.live.wire import VERSIONS, AddressOf, Hello, hello_frame, read_hello
 from topicweave.model.event import Event
 from topicweave.systems.presets import Preset
 from topicweave.systems.registry import SYSTEMS
@@ -186,12 +203,116 @@ def test_a_variable_that_names_no_setting_is_refused() -> None:
         ({"insecure": True, "listen": "localhost:7000"}, "say an IP address"),
         ({"keys": "k", "listen": "0.0.0.0:7000"}, "advertise"),
         ({"insecure": True, "http": "0.0.0.0:80"}, "set a token"),
-        ({"insecure": True, "cache": -1}, "0 or more"),
+        ({"insecure": True, "cache": -1}, "cache is -1: say 0 to"),
+        ({"insecure": True, "caches": {"a": -1}}, "caches.a is -1"),
+        ({"insecure": True, "view": -5}, "view is -5: say 1 to"),
+        ({"insecure": True, "redeliver_after": -1.0, "delivery": "at-least-once"}, "redeliver_after is -1.0"),
+        ({"insecure": True, "redeliver_after": 5.0}, 'needs delivery = "at-least-once"'),
+        ({"insecure": True, "limits": Limits(payload_bytes=50)}, "payload_bytes is 50.*a signature takes 72"),
+        (
+            {"insecure": True, "limits": Limits(payload_bytes=8 << 20)},
+            "frame_bytes .* must be 8650752 at least",
+        ),
+        ({"insecure": True, "limits": Limits(queue_bytes=-1)}, "queue_bytes is -1"),
+        ({"insecure": True, "limits": Limits(connections=0)}, "connections is 0: say 1 to"),
+        ({"insecure": True, "limits": Limits(max_memory=1000)}, "max_memory is 1000"),
+        ({"insecure": True, "data": "d", "log": LogLimits(events=-1)}, "log.events is -1"),
+        ({"insecure": True, "data": "d", "logs": {"t": LogLimits(seconds=-1.0)}}, "logs.t.seconds is -1.0"),
+        ({"insecure": True, "log": LogLimits(events=5)}, "log needs data"),
+        ({"insecure": True, "logs": {"t": LogLimits(events=100)}}, "logs needs data"),
+        ({"insecure": True, "when_disk_fails": "hand-over"}, "when_disk_fails needs data"),
+        ({"insecure": True, "mqtt": "127.0.0.1:0", "mqtt_key": "k"}, "mqtt_key needs mqtt_certificate"),
+        ({"insecure": True, "mqtt_passwords": "p"}, "mqtt_passwords needs mqtt"),
+        ({"insecure": True, "unproven_contacts": True}, "needs keys"),
+        ({"insecure": True, "advertise": "192.0.2.1:7000"}, "on loopback only"),
+        ({"keys": "k", "advertise": "0.0.0.0:7000"}, "nobody reaches"),
+        (
+            {"insecure": True, "listen": "127.0.0.1:70", "http": "127.0.0.1:70"},
+            "http .* is the address of listen",
+        ),
+        ({"insecure": True, "name": "x" * 5000}, "name 'x+' has 5000 characters: say 0 to 200"),
+        ({"insecure": True, "name": "\udcff"}, "name .* is no UTF-8 text"),
+        ({"insecure": True, "swarm": ""}, "swarm '' has 0 characters: say 1 to 200"),
+        ({"insecure": True, "system": "x" * 201}, "system 'x+' has 201 characters"),
+        ({"insecure": True, "retained": ("x" * 1001,)}, "1 to 1000 characters"),
+        ({"insecure": True, "retained": ("\udcff",)}, "no UTF-8 text"),
+        ({"insecure": True, "caches": {"zone/#": 5}}, "caches, 'zone/#' is a pattern"),
     ],
 )
 def test_settings_that_would_be_unsafe_or_senseless_are_refused(changes: dict[str, object], why: str) -> None:
     with pytest.raises(BadInput, match=why):
         Settings(**changes)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def numbers(struct: type[msgspec.Struct], before: str = "") -> set[str]:
+    kinds = {name: str(kind) for name, kind in get_type_hints(struct).items()}
+    return {before + name for name, kind in kinds.items() if re.search(r"\b(int|float)\b", kind)}
+
+
+def test_every_number_among_the_settings_has_a_range_that_holds_its_default() -> None:
+    assert RANGES.keys() == numbers(Settings) | numbers(Limits, "limits.") | numbers(LogLimits, "log.")
+    assert RANGES["limits.topics_per_peer"].most == HELD
+    check_ranges(Settings(insecure=True))
+
+
+@pytest.mark.parametrize("letter", ["x", "\N{SNOWMAN}", "\U0001f9f6"])
+def test_a_hello_with_the_longest_names_fits_every_limit(letter: str) -> None:
+    name = letter * LONGEST_NAME
+    where = Address("::ffff:255.255.255.255", 65535)
+    beside = Settings(
+        insecure=True, system="x" * (LONGEST_NAME - MOST_BESIDE), patterns="on", private_names=True
+    )
+    spoken = beside.spoken_system(SYSTEMS["vitis"])
+    assert len(spoken) <= LONGEST_NAME
+    said = Hello(
+        *("topicweave", VERSIONS, name, name, (1 << 64) - 1, name, where, (1 << 63) - 1),
+        *(2.0**33, 1 << 33, bytes(128)),
+    )
+    told = hello_frame(said)
+    assert len(told) - 4 <= RANGES["limits.hello_bytes"].least
+    assert read_hello(told[HEADER:]).name == name
+
+
+def test_names_that_nodes_keep_private_need_names() -> None:
+    private = Settings(insecure=True, system="vitis", private_names=True)
+    with pytest.raises(BadInput, match="private_names needs names"):
+        private.system_parameters(SYSTEMS["vitis"])
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"limits": {"max_memory": 1 << 22}}, {"limits": Limits(max_memory=1 << 22)}),
+        ({"join": "127.0.0.1:7000"}, {"join": ("127.0.0.1:7000",)}),
+        ({"subscribe": "a, b"}, {"subscribe": ("a, b",)}),
+        ({"subscribe": {"a"}, "view": "20"}, {"subscribe": ("a",), "view": 20}),
+        ({"data": Path("d"), "log": {"events": 7}}, {"data": "d", "log": LogLimits(events=7)}),
+    ],
+)
+def test_what_has_one_meaning_is_taken(given: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert settings_from({"insecure": True, **given}) == Settings(insecure=True, **meant)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"listen": 7000}, r"Expected `str`, got `int` - at `\$.listen`"),
+        ({"listen": None}, r"got `null` - at `\$.listen`"),
+        ({"cache": "x"}, r"Expected `int`, got `str` - at `\$.cache`"),
+        ({"limits": {"nope": 1}}, r"unknown field `nope` - at `\$.limits`"),
+        ({"subscribe": [b"a"]}, r"got `bytes` - at `\$.subscribe"),
+        ({"subscribe": (topic for topic in "ab")}, "what is <generator"),
+        ({"view": -5}, "view is -5: say 1 to 1000000"),
+    ],
+)
+def test_settings_of_wrong_types_are_one_clear_line(given: dict[str, Any], why: str) -> None:
+    async def test() -> None:
+        async with topicweave.connect(**{"insecure": True, **given}):
+            raise AssertionError("it started")
+
+    with pytest.raises(BadInput, match=why) as refused:
+        asyncio.run(test())
+    assert "\n" not in str(refused.value)
 
 
 def test_an_unknown_setting_is_named() -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 import topicweave
-from tests.live.together import local, run
+from tests.live.together import eventually, linked, local, run
+from topicweave.live.health import health
 
 
 def test_a_topic_stays_while_the_application_or_a_client_wants_it() -> None:
@@ -21,5 +26,33 @@ def test_a_topic_stays_while_the_application_or_a_client_wants_it() -> None:
             await node.wanting.less(["shared"])
             await node.wanting.less(["shared"])
             assert node.subscriptions == []
+
+    run(test)
+
+
+@pytest.mark.parametrize("step", [40, 400])
+def test_who_wants_more_topics_than_a_neighbour_takes_is_kept_out_for_a_while(step: int) -> None:
+    """However the topics come: the neighbour says why, and nobody dials without a pause."""
+
+    async def test() -> None:
+        async with (
+            topicweave.connect(local(name="greedy", subscribe=("a",))) as greedy,
+            topicweave.connect(
+                local(name="sparing", subscribe=("a",)),
+                join=str(greedy.address),
+                limits={"topics_per_peer": 300},
+            ) as sparing,
+        ):
+            await eventually(lambda: linked(greedy, sparing))
+            for first in range(0, 400, step):
+                await greedy.subscribe([f"x/{number}" for number in range(first, first + step)])
+                await asyncio.sleep(0.02)
+            await eventually(lambda: sparing.counters.bans == 1, "it is banned")
+            await eventually(lambda: not sparing.transport.connected)
+            assert sparing.counters.protocol_errors == 1
+            troubles = health(sparing)["troubles"]
+            assert any(
+                "greedy" in one["with"] and "limits.topics_per_peer" in one["what"] for one in troubles
+            )
 
     run(test)

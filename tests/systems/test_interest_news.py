@@ -15,6 +15,7 @@ from topicweave.systems.alternatives.gossipsub.messages import Subscriptions
 from topicweave.systems.omen.messages import InterestUpdate as OMenUpdate
 from topicweave.systems.registry import SYSTEMS
 from topicweave.systems.spidercast.messages import InterestUpdate
+from topicweave.systems.spidercast.rules import Coverage
 from topicweave.testing import VirtualNetwork
 
 NODES = [ring_id(f"node-{number}") for number in range(4)]
@@ -111,3 +112,25 @@ def test_neighbours_of_an_earlier_version_are_told_all(name: str) -> None:
     swarm.run_for(0.05)
     assert swarm.right()
     assert swarm.sent(InterestChange) == []
+
+
+@pytest.mark.parametrize("name", ["spidercast", "weave"])
+def test_many_changes_in_a_row_count_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What neighbours cover is counted when it is asked for, not with each of the changes."""
+    swarm = Swarm(name)
+    counted: list[int] = []
+    count = Coverage._count
+
+    def counting(coverage: Coverage) -> None:
+        if coverage._uncounted is not None:
+            counted.append(len(coverage._interest))
+        count(coverage)
+
+    monkeypatch.setattr(Coverage, "_count", counting)
+    for topic in range(1, 101):
+        swarm.teller.subscribe(topic)
+    assert counted == []
+    swarm.run_for(0.05)
+    assert swarm.right()
+    swarm.run_for(5.0)
+    assert 0 < len(counted) < 10

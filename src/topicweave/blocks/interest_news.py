@@ -7,7 +7,7 @@ Rules kept
 2. Whoever has another version, or gets another interest out of the change than its sender has (`mark`), asks for
    the whole. It asks one peer no more than once per `ASK_AGAIN`, whatever the peer sends.
 3. Between two whole ones an interest grows by no more than as much again, and `MORE` topics: only of whole ones
-   do worlds count how much memory they take.
+   do worlds count how much memory they take, and do they check that it has no more topics than a peer may want.
 4. Setting up a link is no matter of this block: both ends tell all of their interests.
 """
 
@@ -42,8 +42,16 @@ def mark_of(interest: Interest) -> int:
     return sum(interest) % MARKS
 
 
-def change_between(before: Interest, after: Interest, version: int) -> InterestChange | None:
-    """What made one interest the other; None if the other is no longer than that.
+def mark_after(mark: int, added: Interest, removed: Interest) -> int:
+    """The mark of an interest to which topics came and from which topics went, from the one that it had."""
+    return (mark + sum(added) - sum(removed)) % MARKS
+
+
+def change_between(
+    before: Interest, after: Interest, version: int, mark: int | None = None
+) -> InterestChange | None:
+    """What made one interest the other; None if the other is no longer than that. `mark`: that of `before`, if it
+    is known.
 
     >>> change = change_between(frozenset({1, 2, 3, 4}), frozenset({1, 2, 4, 5}), 7)
     >>> change.since, change.version, set(change.added), set(change.removed), change.mark
@@ -53,7 +61,18 @@ def change_between(before: Interest, after: Interest, version: int) -> InterestC
     added, removed = after - before, before - after
     if len(added) + len(removed) >= len(after):
         return None
-    return InterestChange(version - 1, version, added, removed, mark_of(after))
+    return InterestChange(
+        version - 1,
+        version,
+        added,
+        removed,
+        mark_of(after) if mark is None else mark_after(mark, added, removed),
+    )
+
+
+def _known_mark(marked: tuple[Interest, int] | None, interest: Interest) -> int | None:
+    """The mark of an interest, if it is the one that was marked last: the same object, so nothing is compared."""
+    return marked[1] if marked is not None and marked[0] is interest else None
 
 
 class InterestNews:
@@ -79,6 +98,9 @@ class InterestNews:
         self._query = query
         self._asked: dict[NodeId, float] = {}
         self._grown: dict[NodeId, int] = {}  # by how many topics since the last whole interest
+        # Of the last interests, so that a change of a long one does not need all of it: the node's, and of neighbours.
+        self._own_mark: tuple[Interest, int] | None = None
+        self._marks: dict[NodeId, tuple[Interest, int]] = {}
 
     def receivers(self) -> Receivers:
         return {InterestChange: self._receive}
@@ -91,8 +113,13 @@ class InterestNews:
 
     def tell(self, peers: Iterable[NodeId], before: Interest) -> None:
         """The interest is another than `before` now, for the first time."""
+        peers = list(peers)
+        if not peers:
+            return
         version, interest = self._own()
-        change, whole = change_between(before, interest, version), self._update(version, interest)
+        change = change_between(before, interest, version, _known_mark(self._own_mark, before))
+        self._own_mark = (interest, change.mark) if change is not None else None
+        whole = self._update(version, interest)
         for peer in peers:
             short = change is not None and self._world.understands(peer, InterestChange)
             self._world.send(peer, change if short and change is not None else whole)
@@ -105,6 +132,7 @@ class InterestNews:
         """A whole interest came, or the peer is no neighbour any more."""
         self._asked.pop(peer, None)
         self._grown.pop(peer, None)
+        self._marks.pop(peer, None)
 
     def _receive(self, sender: NodeId, message: InterestChange) -> None:
         known = self._known(sender)
@@ -124,9 +152,12 @@ class InterestNews:
             return None
         after = (before - message.removed) | message.added
         grown = self._grown.get(sender, 0) + len(after) - len(before)
-        if mark_of(after) != message.mark or grown > MORE + len(after) - grown:
+        known = _known_mark(self._marks.get(sender), before)
+        mark = mark_of(after) if known is None else mark_after(known, after - before, before - after)
+        too_many = len(after) > self._world.most_topics  # The whole one makes the world end the link.
+        if too_many or mark != message.mark or grown > MORE + len(after) - grown:
             return None
-        self._grown[sender] = max(0, grown)
+        self._grown[sender], self._marks[sender] = max(0, grown), (after, mark)
         return after
 
     def _ask(self, peer: NodeId) -> None:

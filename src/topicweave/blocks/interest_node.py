@@ -123,7 +123,7 @@ class InterestNode(Node):
     def _own_topics(self) -> Interest:
         """What the node itself wants or publishes on."""
         publishes = self._publisher_interest is not None
-        return frozenset(self.subscriptions.union(self._publishing) if publishes else self.subscriptions)
+        return frozenset().union(self.subscriptions, self._publishing if publishes else ())
 
     def _update_interest(self) -> None:
         wanted, carried = self._own_topics(), self._carried()

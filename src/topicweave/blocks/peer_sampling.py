@@ -115,7 +115,7 @@ class PeerSampling(ABC):
         self._listeners: list[Listener] = []
         self._version = 0
         self._profile: Interest = frozenset()
-        self._advertised: Interest = frozenset()
+        self._advertised: Interest | None = None  # until somebody is told
         self.profile = interest
 
     # What other parts of a node use.
@@ -149,7 +149,15 @@ class PeerSampling(ABC):
 
     def own(self) -> Descriptor:
         """This node's descriptor, fresh."""
-        return Descriptor(self.id, 0.0, self._version, self._advertised)
+        return Descriptor(self.id, 0.0, self._version, self._told())
+
+    def _told(self) -> Interest:
+        """What gossip tells of the profile: all of it, or the lowest topics. It is drawn up when it is told."""
+        if self._advertised is None:
+            most = self.params.max_topics
+            whole = len(self._profile) <= most
+            self._advertised = self._profile if whole else frozenset(sorted(self._profile)[:most])
+        return self._advertised
 
     @property
     def profile(self) -> Interest:
@@ -159,9 +167,7 @@ class PeerSampling(ABC):
     @profile.setter
     def profile(self, interest: Interest) -> None:
         if interest != self._profile:
-            self._profile = interest
-            fits = len(interest) <= self.params.max_topics
-            self._advertised = interest if fits else frozenset(sorted(interest)[: self.params.max_topics])
+            self._profile, self._advertised = interest, None
             self._version = min(self._version + 1, MAX_VERSION)
 
     def forget(self, peer: NodeId) -> None:
@@ -273,6 +279,6 @@ class PeerSampling(ABC):
     def _outbid(self, rumour: Descriptor) -> None:
         """See rule 6."""
         if rumour.version > self._version or (
-            rumour.version == self._version and rumour.profile != self._advertised
+            rumour.version == self._version and rumour.profile != self._told()
         ):
             self._version = min(rumour.version + 1, MAX_VERSION)

@@ -36,6 +36,7 @@ FAULTS = {
     "made the node fail": 20.0,
     "offered what it does not have": 5.0,
     "told more than it may": 25.0,
+    "told of more topics than limits.topics_per_peer": 100.0,
 }
 """How much each weighs."""
 BANNED_AT = 100.0

@@ -32,6 +32,15 @@ class Kind(IntEnum):
 class ProtocolError(Exception):
     """They broke the protocol: the link is closed and the error counted; a node never sees it."""
 
+    fault = "broke the protocol"
+    """What it counts as; see `budgets`."""
+
+
+class TooManyTopics(ProtocolError):
+    """An honest peer may want more than this node takes. It comes back with as many, so it is banned at once."""
+
+    fault = "told of more topics than limits.topics_per_peer"
+
 
 def frame(kind: Kind, body: bytes) -> bytes:
     """

@@ -30,7 +30,7 @@ from weakref import WeakSet, WeakValueDictionary
 import msgspec
 import numpy as np
 
-from topicweave.live.frames import ProtocolError
+from topicweave.live.frames import ProtocolError, TooManyTopics
 from topicweave.live.memory import Memory
 from topicweave.model.ids import Interest
 
@@ -127,7 +127,9 @@ class InterestNames:
     def read(self, topics: bytes, most: int) -> tuple[bytes, Interest, bool]:
         """The name and the interest behind what a peer told, and whether it is new here."""
         count = len(topics) // 8
-        if len(topics) % 8 or not LONG <= count <= most:
+        if count > most:
+            raise TooManyTopics(f"more than {most} topics of one node (limits.topics_per_peer)")
+        if len(topics) % 8 or count < LONG:
             raise ProtocolError(f"an interest of {len(topics)} bytes; {LONG} to {most} topics are allowed")
         name = name_of(topics)
         interest = self._interned.get(name)
@@ -207,10 +209,10 @@ class HearingInterests:
             if known is None:
                 raise ProtocolError("the name of an interest that was never told")
             return known
+        if len(interest) > self._most:
+            raise TooManyTopics(f"more than {self._most} topics of one node (limits.topics_per_peer)")
         if len(interest) < LONG:
             return interest
-        if len(interest) > self._most:
-            raise ProtocolError(f"more than {self._most} topics of one node")
         known, new = self._names.intern(interest)
         if new:
             self._introduce(known)

@@ -69,6 +69,7 @@ class PeerLink(asyncio.Protocol):
         self.greeting: asyncio.Task[None] | None = None
         """The handshake of TLS, while there is no connection yet."""
         self.error = ""
+        self.fault = ProtocolError.fault
         self.last_message = owner.loop.time()
         self.feeds = False
         """Whether events that came last were passed on to others."""
@@ -177,6 +178,7 @@ class PeerLink(asyncio.Protocol):
                         try:
                             owner.receiver.arrived(self, kind, body)
                         except ProtocolError as error:
+                            self.fault = error.fault
                             self.fail(str(error))
                 case Write(data):
                     self.write(data)

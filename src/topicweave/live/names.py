@@ -9,8 +9,26 @@ from topicweave.model.ids import TopicId, ring_id
 from topicweave.model.patterns import hidden
 
 MOST_TOPICS = 1_000_000
+LONGEST_TOPIC = 1000
+"""Characters of a topic's name."""
 RETAINED = "$retained/"
 """A retained value of MQTT travels on a topic of its own, below this: who may have the one may have the other."""
+
+
+def is_text(name: str) -> bool:
+    """Whether it can be sent. Of arguments and variables that are no UTF-8, Python makes half characters."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_topic(name: str) -> None:
+    if not 1 <= len(name) <= LONGEST_TOPIC:
+        raise BadInput(f"a topic's name has 1 to {LONGEST_TOPIC} characters")
+    if not is_text(name):
+        raise BadInput(f"topic {name[:40]!r} is no UTF-8 text")
 
 
 class TopicNames:
@@ -29,8 +47,7 @@ class TopicNames:
         known = self._ids.get(topic)
         if known is not None:
             return known
-        if not topic or len(topic) > 1000:
-            raise BadInput("a topic's name has 1 to 1000 characters")
+        check_topic(topic)
         if len(self._ids) >= MOST_TOPICS:
             raise BadInput("this node has used a million topics; restart it")
         identifier = ring_id(topic)

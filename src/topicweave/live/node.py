@@ -32,7 +32,7 @@ from topicweave.live.names import TopicNames
 from topicweave.live.patterns import LivePatterns, split
 from topicweave.live.publisher import SEAL_ROOM, Publisher
 from topicweave.live.seeds import Resolver, Seeds, resolve
-from topicweave.live.settings import Address, SeedName, Settings
+from topicweave.live.settings import Address, SeedName, Settings, settings_from
 from topicweave.live.transport import Transport, Who
 from topicweave.live.wanting import MOST_HISTORY, Wanting
 from topicweave.live.wire import AddressOf, Codec
@@ -563,15 +563,8 @@ async def connect(settings: Settings | None = None, **changes: Any) -> AsyncIter
 
     Takes `Settings`, or its fields as keywords, or both; keywords win.
     """
-    try:
-        if settings is None:
-            settings = Settings(**changes)
-        elif changes:
-            settings = msgspec.structs.replace(settings, **changes)
-        settings = msgspec.convert(msgspec.to_builtins(settings), Settings, strict=False)
-    except (TypeError, msgspec.ValidationError) as error:
-        raise BadInput(f"settings: {error}") from None
-    node = LiveNode(settings)
+    given = msgspec.structs.asdict(settings) if settings is not None else {}
+    node = LiveNode(settings_from({**given, **changes}))
     await node.start()
     try:
         yield node

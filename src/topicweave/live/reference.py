@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 import msgspec
 
+from topicweave.live.ranges import RANGES
 from topicweave.live.settings import ENVIRONMENT, Limits, LogLimits, Settings
 
 _HEAD = f"""# Settings
 
-This page lists all settings of a node: name, type, default and meaning. A node takes them from a TOML file
-(`--config`), then from variables, then from flags. The later source wins. A variable's name is `{ENVIRONMENT}` and
-the setting in capitals; lists are separated by commas. `topicweave config check` finds mistakes, `topicweave config
-show` prints the settings that result.
+This page lists all settings of a node: name, type, default, least and greatest value of a number, meaning. A node
+takes them from a TOML file (`--config`), then from variables, then from flags. The later source wins. A variable's
+name is `{ENVIRONMENT}` and the setting in capitals; lists are separated by commas. `topicweave config check` finds
+mistakes, `topicweave config show` prints the settings that result.
 
 `topicweave config reference` writes this page.
 """
@@ -56,15 +57,17 @@ def _default(struct: type[msgspec.Struct], field: ast.AnnAssign) -> str:
 def page() -> str:
     """All of them, in Markdown."""
     parts = [_HEAD]
-    for title, struct in (
-        ("A node", Settings),
-        ("`[limits]`", Limits),
-        ("`[log]`, and `[logs.TOPIC]`", LogLimits),
+    for title, group, struct in (
+        ("A node", "", Settings),
+        ("`[limits]`", "limits.", Limits),
+        ("`[log]`, and `[logs.TOPIC]`", "log.", LogLimits),
     ):
         parts.append(f"## {title}\n\n{inspect.cleandoc(struct.__doc__ or '')}\n")
         for one in settings_of(struct):
             default = f", `{one.default}`" if one.default else ""
-            parts.append(f"- **`{one.name}`** (`{one.type}`{default})" + _meaning(one.meaning))
+            allowed = RANGES.get(f"{group}{one.name}")
+            bounds = f", {allowed}" if allowed else ""
+            parts.append(f"- **`{one.name}`** (`{one.type}`{default}{bounds})" + _meaning(one.meaning))
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
 

@@ -13,25 +13,36 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 
 from topicweave.errors import BadInput
+from topicweave.live.names import check_topic, is_text
+from topicweave.live.ranges import check_ranges
+from topicweave.model.patterns import is_pattern
 from topicweave.systems.presets import DEFAULT, Preset
 from topicweave.systems.system import System
 
-LEAST_MEMORY = 1 << 20
+LONGEST_NAME = 200
+"""Characters of a node's, a swarm's or a system's name: hellos carry no longer one."""
+REDELIVER_AFTER = 30.0
 BESIDE = " with "
 """Between a system and what a swarm runs beside it."""
+MOST_BESIDE = 40
+"""Characters of what a swarm runs beside it."""
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What others can make this node hold or do."""
 
     frame_bytes: int = 4 * 1024 * 1024
-    """The largest frame that a peer may send."""
+    """The largest frame that a peer may send; 256 KiB more than `payload_bytes`, and than 8 bytes for each of
+    `topics_per_peer`, at least.
+    """
     hello_bytes: int = 4096
     """The largest frame that a peer may send before its hello."""
     payload_bytes: int = 1024 * 1024
     """The largest payload of an event."""
     queue_bytes: int = 4 * 1024 * 1024
-    """What waits for one peer. When the queue is full, old gossip is dropped, then events are refused."""
+    """What waits for one peer. When the queue is full, old gossip is dropped, then events are refused. An
+    event that is longer never goes to a peer.
+    """
     connections: int = 512
     """Unused connections make room for new ones; links of the overlay do not."""
     half_open: int = 128
@@ -163,6 +174,10 @@ class Address(msgspec.Struct, frozen=True, array_like=True):
     def loopback(self) -> bool:
         return ipaddress.ip_address(self.host).is_loopback
 
+    @property
+    def unspecified(self) -> bool:
+        return ipaddress.ip_address(self.host).is_unspecified
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
@@ -200,11 +215,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What a node is told at its start."""
 
     name: str = ""
-    """The node's name. With keys it is the name in the certificate. Otherwise an empty name is drawn at
-    random (and kept with `data`).
+    """The node's name, of at most 200 characters. With keys it is the name in the certificate. Otherwise an
+    empty name is drawn at random (and kept with `data`).
     """
     swarm: str = "topicweave"
-    """The swarm's name. Nodes of another swarm are refused."""
+    """The swarm's name, of at most 200 characters. Nodes of another swarm are refused."""
     system: str = "spidercast"
     """The system that links the nodes, the same for the whole swarm. `topicweave systems` lists all systems."""
     parameters: dict[str, Any] = {}
@@ -242,17 +257,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     caches: dict[str, int] = {}
     """The same for single topics."""
     log: LogLimits = LogLimits()
-    """How many events of each topic the data folder keeps."""
+    """How many events of each topic the data folder keeps; needs `data`."""
     logs: dict[str, LogLimits] = {}
     """The same for single topics."""
     retained: tuple[str, ...] = ()
     """Topics whose last event is kept whatever the limits say."""
     delivery: Literal["at-most-once", "at-least-once"] = "at-most-once"
     """With `at-least-once` the application gets an event again that it has not acknowledged."""
-    redeliver_after: float = 30.0
-    """How many seconds the node waits for the acknowledgement."""
+    redeliver_after: float = REDELIVER_AFTER
+    """How many seconds the node waits for the acknowledgement; needs `at-least-once`."""
     when_disk_fails: Literal["hold", "hand-over"] = "hold"
-    """What the node does with events while the data folder takes nothing; see docs/delivery-contract.md."""
+    """What the node does with events while the data folder takes nothing, as docs/delivery-contract.md says;
+    needs `data`.
+    """
     http: str = ""
     """The address on which to serve HTTP; none if empty."""
     token: str = ""
@@ -273,29 +290,85 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Limits on what others can make this node hold or do."""
 
     def __post_init__(self) -> None:
-        listen = Address.parse(self.listen, "listen")
+        check_ranges(self)
+        self._check_names()
+        self._check_keys()
+        self._check_addresses()
+        self._check_companions()
+
+    def _check_names(self) -> None:
+        for what, name, least, most in (
+            ("name", self.name, 0, LONGEST_NAME),
+            ("swarm", self.swarm, 1, LONGEST_NAME),
+            ("system", self.system, 1, LONGEST_NAME - MOST_BESIDE),
+        ):
+            if not least <= len(name) <= most:
+                raise BadInput(f"{what} {name[:40]!r} has {len(name)} characters: say {least} to {most}")
+            if not is_text(name):
+                raise BadInput(f"{what} {name[:40]!r} is no UTF-8 text: say another")
+        for setting in ("caches", "logs", "retained"):
+            for topic in getattr(self, setting):
+                check_topic(topic)
+                if is_pattern(topic):
+                    raise BadInput(f"{setting}, {topic[:40]!r} is a pattern: name single topics")
+
+    def _check_keys(self) -> None:
         if self.keys and self.insecure:
             raise BadInput("keys and insecure: choose one")
         if not self.keys and not self.insecure:
             raise BadInput(
                 "a node needs keys (topicweave keys new-swarm, keys issue), or --insecure on loopback"
             )
+        if self.insecure and self.unproven_contacts:
+            raise BadInput("unproven_contacts needs keys: without them nobody proves anything")
+
+    def _check_addresses(self) -> None:
+        listen = Address.parse(self.listen, "listen")
         if self.insecure and not listen.loopback:
             raise BadInput(f"insecure nodes listen on loopback only, not on {self.listen}: give it keys")
-        if ipaddress.ip_address(listen.host).is_unspecified and not self.advertise:
+        if listen.unspecified and not self.advertise:
             raise BadInput(f"listen {self.listen}: say with `advertise` where others reach this node")
         if self.advertise:
-            Address.parse(self.advertise, "advertise")
+            advertise = Address.parse(self.advertise, "advertise")
+            if advertise.unspecified:
+                raise BadInput(
+                    f"advertise {self.advertise}: nobody reaches a node there; say its own address"
+                )
+            if self.insecure and not advertise.loopback:
+                raise BadInput(
+                    f"insecure nodes reach each other on loopback only, not at {self.advertise}: give it keys"
+                )
         for address in self.join:
             SeedName.parse(address)
         if self.http and not Address.parse(self.http, "http").loopback and not self.token:
             raise BadInput(f"http {self.http} is not loopback: set a token")
-        if self.limits.max_memory < LEAST_MEMORY:
-            raise BadInput(f"max_memory {self.limits.max_memory}: a node needs {LEAST_MEMORY} bytes at least")
         if self.mqtt and not Address.parse(self.mqtt, "mqtt").loopback and not self.mqtt_passwords:
             raise BadInput(f"mqtt {self.mqtt} is not loopback: give a file of passwords (mqtt_passwords)")
-        if self.cache < 0 or any(size < 0 for size in self.caches.values()):
-            raise BadInput("a cache holds 0 or more events")
+        taken: dict[Address, str] = {}
+        for what, text in (("listen", self.listen), ("http", self.http), ("mqtt", self.mqtt)):
+            address_of = Address.parse(text, what) if text else None
+            if address_of is not None and address_of.port and address_of in taken:
+                raise BadInput(f"{what} {text} is the address of {taken[address_of]}: say another port")
+            if address_of is not None:
+                taken[address_of] = what
+
+    def _check_companions(self) -> None:
+        """Settings that do nothing without another one."""
+        for given, setting, needed, why in (
+            (self.log != LogLimits(), "log", "data", "it says what the data folder keeps"),
+            (self.logs, "logs", "data", "they say what the data folder keeps"),
+            (self.when_disk_fails != "hold", "when_disk_fails", "data", "no disk is written to otherwise"),
+            (self.mqtt_passwords, "mqtt_passwords", "mqtt", "it is for MQTT clients"),
+            (self.mqtt_permissions, "mqtt_permissions", "mqtt", "it is for MQTT clients"),
+            (self.mqtt_certificate, "mqtt_certificate", "mqtt", "it is for MQTT clients"),
+            (self.mqtt_key, "mqtt_key", "mqtt_certificate", "it is the key of that certificate"),
+        ):
+            if given and not getattr(self, needed):
+                raise BadInput(f"{setting} needs {needed} ({why}): set both or neither")
+        if self.redeliver_after != REDELIVER_AFTER and self.delivery != "at-least-once":
+            raise BadInput(
+                'redeliver_after needs delivery = "at-least-once": nothing is given again otherwise'
+            )
 
     @property
     def pace(self) -> Pace:
@@ -315,7 +388,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
     def system_parameters(self, system: System) -> Any:
-        """The system's parameters: its defaults, the preset's times, and what the user changed."""
+        """The system's parameters: its defaults, the preset's times, and what the user changed. Refuses
+        settings that do nothing with this system.
+        """
+        if self.private_names and not self.has_names(system):
+            raise BadInput(
+                f'private_names needs names: system {self.system!r} has them with patterns = "on" only'
+            )
         return system.settings(**system.paced(self.preset, self.parameters))
 
 
@@ -346,16 +425,39 @@ def load_settings(
             near = difflib.get_close_matches(name, names, 1)
             hint = f": did you mean {ENVIRONMENT}{near[0]}?" if near else ""
             raise BadInput(f"{variable} names no setting{hint}")
-    hints = get_type_hints(Settings)
     for field in msgspec.structs.fields(Settings):
         value = environment.get(ENVIRONMENT + field.name.upper())
         if value is not None:
-            if hints[field.name] == tuple[str, ...]:
+            if field.name in _lists():
                 given[field.name] = [part.strip() for part in value.split(",") if part.strip()]
             else:
                 given[field.name] = value
     given.update(flags or {})
+    return settings_from(given)
+
+
+def settings_from(given: Mapping[str, Any]) -> Settings:
+    """Settings by name, as files and programs give them. Raises `BadInput` for all that makes no sense.
+
+    A single text stands for a list of one, a mapping for a group such as `limits`, and a path for its text.
+    """
+    lists = _lists()
+    listed = {
+        name: [value] if name in lists and isinstance(value, str) else value for name, value in given.items()
+    }
     try:
-        return msgspec.convert(given, Settings, strict=False)
-    except msgspec.ValidationError as error:
+        plain = msgspec.to_builtins(listed, builtin_types=(bytes, bytearray), enc_hook=_path_text)
+        return msgspec.convert(plain, Settings, strict=False)
+    except (TypeError, msgspec.ValidationError) as error:
         raise BadInput(f"settings: {error}") from None
+
+
+def _lists() -> frozenset[str]:
+    """The settings that are lists of texts."""
+    return frozenset(name for name, hint in get_type_hints(Settings).items() if hint == tuple[str, ...])
+
+
+def _path_text(value: Any) -> str:
+    if not isinstance(value, os.PathLike):
+        raise TypeError(f"what is {value!r:.40}? Say text, a number, or a list or mapping of these")
+    return os.fsdecode(value)

@@ -31,7 +31,7 @@ from topicweave.live.clock import Clock
 from topicweave.live.connection import Rivalry, Terms, Tick, arbitrate
 from topicweave.live.counters import Counters
 from topicweave.live.dialling import Dialler
-from topicweave.live.frames import Kind, frame
+from topicweave.live.frames import Kind, TooManyTopics, frame
 from topicweave.live.link import PeerLink
 from topicweave.live.listening import Listener
 from topicweave.live.memory import Memory
@@ -352,7 +352,9 @@ class Transport:
             self.counters.protocol_errors += 1
             log.warning("%s: %s broke the protocol: %s", self.name, who, reason[:200])
             if link.hello is not None:
-                self.fault(link.hello.id, "broke the protocol")
+                if link.fault == TooManyTopics.fault:
+                    self.troubles.note(who, reason, self.loop.time())
+                self.fault(link.hello.id, link.fault)
         elif link.connection.stuck_since is not None and link.hello is not None:
             self.counters.slow_peers_closed += 1
         elif not link.opened.done():

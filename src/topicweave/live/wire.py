@@ -22,7 +22,7 @@ from topicweave.live.interests import (
     shape_of,
 )
 from topicweave.live.memory import Memory
-from topicweave.live.settings import Address
+from topicweave.live.settings import LONGEST_NAME, Address
 from topicweave.model.event import EventId
 from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.port import EventMessage, Message
@@ -31,7 +31,7 @@ MAGIC = "topicweave"
 VERSIONS = (5, 6, 7, 8)
 """The versions of the wire format that this code speaks."""
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True):

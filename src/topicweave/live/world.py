@@ -66,6 +66,7 @@ class LiveWorld(Vouching, Events):
         self.memory = Memory(settings.limits.max_memory)
         self.random = rng
         self.node: Node | None = None
+        self.most_topics = settings.limits.topics_per_peer
         self.keyring, self._unproven = keyring, settings.unproven_contacts
         self.control: dict[str, list[int]] | None = None
         """Messages and bytes sent by kind since somebody looks, if somebody does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 from topicweave.model.event import Event
 from topicweave.model.ids import NodeId
@@ -63,6 +64,10 @@ class Host:
 
     def deliver(self, event: Event) -> None:
         self._network.delivered(self, event)
+
+    @property
+    def most_topics(self) -> int:
+        return sys.maxsize
 
     @property
     def vouches_by(self) -> bytes:

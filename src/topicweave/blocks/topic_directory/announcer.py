@@ -124,6 +124,7 @@ class Announcer:
         self._key = b""
         self._epoch = 0
         self._topics: dict[TopicId, _Own] = {}
+        self._wanted: Interest = frozenset()  # the same
         self._sought: dict[TopicId, tuple[_Own, float]] = {}
         self._dropped: dict[TopicId, None] = {}
         self._next_look = 0.0
@@ -138,11 +139,13 @@ class Announcer:
             own.proven, own.proves, own.prove_pause = -PROVE_PAUSE, 0.0, PROVE_PAUSE
 
     def set_topics(self, topics: Interest) -> None:
-        now = self._world.now
-        for topic in [topic for topic in self._topics if topic not in topics]:
+        now, before = self._world.now, self._wanted
+        self._wanted = topics
+        gone = before - topics
+        for topic in [topic for topic in self._topics if topic in gone] if len(gone) > 1 else gone:
             del self._topics[topic]
             self._dropped[topic] = None
-        for topic in sorted(topics - self._topics.keys()):
+        for topic in sorted(topics - before):
             self._topics[topic] = _Own(now)
             self._dropped.pop(topic, None)
             self._sought.pop(topic, None)

@@ -238,12 +238,13 @@ class OverlayNode(TreeNode):
 
     def _interest_changed(self, before: Interest) -> None:
         super()._interest_changed(before)
-        for topic in sorted(before - self._interest):
+        came, went = self._interest - before, before - self._interest
+        for topic in sorted(went):
             self._tree.topic_down(topic)
-        for topic in sorted(self._interest - before):
+        for topic in sorted(came):
             self._took_up(topic)
         for task in self.tasks.values():
-            task.interest_changed()
+            task.interest_changed((came, went))
         self._news.tell(self._known_versions, before)
 
     def _took_up(self, topic: TopicId) -> None:

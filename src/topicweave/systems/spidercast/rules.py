@@ -33,7 +33,8 @@ class OverlapView(Protocol):
 class Coverage:
     """How often each own topic is covered by neighbours (CALCKUNCOVERED, Figure 3 lines 1-7).
 
-    Kept up to date link by link, because it is asked far more often than links change.
+    Kept up to date link by link, because it is asked far more often than links change. It counts when it is first
+    asked: a node that changes its interest many times in a row begins a new one each time.
 
     >>> coverage = Coverage(frozenset({1, 2}), k=1)
     >>> coverage.add({2, 3}); sorted(coverage.uncovered()), coverage.lacking, coverage.lacking_without({2, 3})
@@ -42,22 +43,43 @@ class Coverage:
 
     def __init__(self, interest: Interest, k: int) -> None:
         self.k = k
-        self._counts = dict.fromkeys(sorted(interest), 0)
+        self._interest = interest
+        self._uncounted: list[Collection[TopicId]] | None = []
+        """What neighbours share, until it is counted."""
+        self._counts: dict[TopicId, int] = {}
         self._scarce: set[TopicId] = set()  # those that have 1 to K neighbours
-        self.lacking = len(interest) if k > 0 else 0
+        self._lacking = 0
 
-    def add(self, shared: Iterable[TopicId]) -> None:
+    @property
+    def lacking(self) -> int:
+        """How many topics fewer than K neighbours have."""
+        self._count()
+        return self._lacking
+
+    def add(self, shared: Collection[TopicId]) -> None:
         """A neighbour with these topics was added (topics that are not one's own do not count)."""
+        if self._uncounted is not None:
+            self._uncounted.append(shared)
+            return
         for topic in shared:
             if topic in self._counts:
                 self._set(topic, self._counts[topic] + 1)
-                self.lacking -= self._counts[topic] == self.k
+                self._lacking -= self._counts[topic] == self.k
 
     def remove(self, shared: Iterable[TopicId]) -> None:
+        self._count()
         for topic in shared:
             if topic in self._counts:
-                self.lacking += self._counts[topic] == self.k
+                self._lacking += self._counts[topic] == self.k
                 self._set(topic, self._counts[topic] - 1)
+
+    def _count(self) -> None:
+        if self._uncounted is not None:
+            uncounted, self._uncounted = self._uncounted, None
+            self._counts = dict.fromkeys(sorted(self._interest), 0)
+            self._lacking = len(self._counts) if self.k > 0 else 0
+            for shared in uncounted:
+                self.add(shared)
 
     def _set(self, topic: TopicId, count: int) -> None:
         self._counts[topic] = count
@@ -68,6 +90,7 @@ class Coverage:
 
     def count(self, topic: TopicId) -> int:
         """How many neighbours have an own topic."""
+        self._count()
         return self._counts[topic]
 
     def uncovered(self) -> list[TopicId]:
@@ -76,15 +99,18 @@ class Coverage:
         Figure 5 counts candidates instead of neighbours; that is a slip (it would leave all popular topics
         uncovered for ever or never), the prose of §2.1 counts neighbours.
         """
+        self._count()
         return [topic for topic, count in self._counts.items() if count < self.k]
 
     def lacking_without(self, shared: Iterable[TopicId]) -> int:
         """How many topics would be uncovered without a neighbour that has these topics."""
+        self._count()
         counts, k = self._counts, self.k
-        return self.lacking + sum(1 for topic in shared if counts.get(topic, -1) == k)
+        return self._lacking + sum(1 for topic in shared if counts.get(topic, -1) == k)
 
     def needs(self, shared: Iterable[TopicId]) -> bool:
         """Whether a neighbour that has these topics covers one that has no more than K neighbours."""
+        self._count()
         return not self._scarce.isdisjoint(shared)
 
 

@@ -388,12 +388,15 @@ class MaintenanceTask:
 
     # Changes of interest (§2.4).
 
-    def interest_changed(self) -> None:
-        """The node itself wants something else now."""
+    def interest_changed(self, change: tuple[Interest, Interest] | None = None) -> None:
+        """The node itself wants something else now: these topics came, and those went, as far as that is known."""
         _, interest = self._own_interest()
         self.selection.reset(interest)
         for peer, neighbour in self.neighbours.items():
-            neighbour.shared = tuple(sorted(neighbour.interest & interest))
+            if change is None:
+                neighbour.shared = tuple(sorted(neighbour.interest & interest))
+            else:
+                neighbour.shared = _with_change(neighbour.shared, neighbour.interest, *change)
             self.selection.added(peer, neighbour.shared)
             self._may_offer_again(peer)
         # Who was of no help may be so now.
@@ -423,10 +426,13 @@ class MaintenanceTask:
         if old is not None and old.interest == interest:
             old.degree, old.target = degree, target
             return False
-        if old is not None:
+        _, own = self._own_interest()
+        if old is None:
+            shared: Shared = tuple(sorted(interest & own))
+        else:
             self.selection.removed(peer, old.shared)
             self._may_offer_again(peer)
-        shared = tuple(sorted(interest & self._own_interest()[1]))
+            shared = _with_change(old.shared, own, interest - old.interest, old.interest - interest)
         self.neighbours[peer] = TaskNeighbour(degree, target, interest, shared)
         self.selection.added(peer, shared)
         self._changed(peer)
@@ -457,3 +463,11 @@ class MaintenanceTask:
         soon = self._parameters.connect_timeout * self._world.random.random()
         if self.selection.enabled() and self._world.now + soon < self._wake_at:
             self._sleep(soon)
+
+
+def _with_change(shared: Shared, other: Interest, came: Interest, went: Interest) -> Shared:
+    """What two ends share, in order, after topics came to one of them and went; `other` is what the other wants."""
+    came, went = came & other, went & other
+    if not came and not went:
+        return shared
+    return tuple(sorted([*(topic for topic in shared if topic not in went), *came]))
