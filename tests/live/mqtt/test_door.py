@@ -487,7 +487,8 @@ def test_passwords_and_permissions(tmp_path: Path) -> None:
     run(test)
 
 
-def test_tls(tmp_path: Path) -> None:
+def certificate(folder: Path) -> dict[str, str]:
+    """Settings of a door that serves TLS, with a fresh certificate."""
     subprocess.run(
         [
             "sh",
@@ -495,14 +496,18 @@ def test_tls(tmp_path: Path) -> None:
             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
             " -addext subjectAltName=IP:127.0.0.1 -keyout key -out certificate",
         ],
-        cwd=tmp_path,
+        cwd=folder,
         check=True,
         capture_output=True,
     )
+    return {"mqtt_certificate": str(folder / "certificate"), "mqtt_key": str(folder / "key")}
+
+
+def test_tls(tmp_path: Path) -> None:
+    files = certificate(tmp_path)
 
     async def test() -> None:
-        files = {"mqtt_certificate": str(tmp_path / "certificate"), "mqtt_key": str(tmp_path / "key")}
-        trust = ssl.create_default_context(cafile=str(tmp_path / "certificate"))
+        trust = ssl.create_default_context(cafile=files["mqtt_certificate"])
         async with doors(1, **files) as (one,), at(one, tls_context=trust) as client:
             await client.subscribe("t")
             await client.publish("t", b"hidden", qos=1)

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import logging
 import random
+import socket
+import ssl
 from pathlib import Path
 
 import pytest
 
 from tests.live.mqtt.test_accounts import hashed
-from tests.live.mqtt.test_door import Raw, at, doors, next_of, said
+from tests.live.mqtt.test_door import Raw, at, certificate, doors, next_of, said
 from tests.live.together import eventually, local, run
 from topicweave.live import LiveNode
 from topicweave.live.http_crowd import FREE_GUESSES
@@ -224,3 +226,92 @@ def test_a_door_off_loopback_asks_for_passwords() -> None:
 
     with pytest.raises(BadInput, match="mqtt_passwords"):
         local(mqtt="0.0.0.0:1883")
+
+
+class Stalled:
+    """A client that says what it has to and then reads nothing, behind a small buffer of its own machine."""
+
+    def __init__(self, node: LiveNode, *packets: Packet, tls: ssl.SSLContext | None = None) -> None:
+        assert node.mqtt is not None
+        self._address = node.mqtt.address
+        self._packets = packets
+        self._tls = tls
+
+    async def __aenter__(self) -> Stalled:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await asyncio.to_thread(self._speak)
+        return self
+
+    def _speak(self) -> None:
+        self._socket.connect((self._address.host, self._address.port))
+        if self._tls is not None:
+            self._socket = self._tls.wrap_socket(self._socket)
+        self.say(*self._packets)
+
+    def say(self, *packets: Packet) -> None:
+        self._socket.sendall(b"".join(encode(packet, V311) for packet in packets))
+
+    async def __aexit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+async def flood(node: LiveNode, topic: str) -> None:
+    """More than any buffer between a door and a client holds."""
+    for _ in range(120):
+        await node.publish(topic, bytes(100_000))
+
+
+def test_a_client_that_stops_reading_is_cut_off_and_its_will_is_published() -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), at(node) as watcher:
+            assert node.mqtt is not None
+            door = node.mqtt.door
+            await watcher.subscribe("wills", qos=1)
+            will = Will("wills", b"stalled", 1)
+            hello = Connect("stalled", V311, keep_alive=1, will=will)
+            async with Stalled(node, hello, Subscribe(1, (Wish("big"),))):
+                await eventually(lambda: "big" in node.subscriptions)
+                await flood(node, "big")
+                assert said((await next_of(watcher))[0]) == ("wills", b"stalled", False)
+                assert "stalled" not in door.clients
+                await eventually(lambda: len(node.mqtt.connections if node.mqtt else ()) == 1)
+
+    run(test)
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_a_client_that_stops_reading_does_not_hold_up_the_end(tls: bool, tmp_path: Path) -> None:
+    async def test() -> None:
+        files = certificate(tmp_path) if tls else {}
+        trust = ssl.create_default_context(cafile=files["mqtt_certificate"]) if tls else None
+        if trust is not None:
+            trust.check_hostname = False
+        async with contextlib.AsyncExitStack() as stack:
+            async with doors(1, **files) as (node,):
+                hello = (Connect("stalled", V311), Subscribe(1, (Wish("big"),)))
+                await stack.enter_async_context(Stalled(node, *hello, tls=trust))
+                await eventually(lambda: "big" in node.subscriptions)
+                await flood(node, "big")
+            assert node.mqtt is not None
+            assert not node.mqtt.connections
+
+    run(test)
+
+
+def test_a_client_that_sends_and_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_PACKETS", 8)
+
+    async def test() -> None:
+        async with doors(1) as (node,):
+            assert node.mqtt is not None
+            door = node.mqtt.door
+            hello = Connect("stalled", V311, keep_alive=1)
+            pings = [Pingreq()] * 100
+            async with Stalled(node, hello, Subscribe(1, (Wish("big"),))) as stalled:
+                await eventually(lambda: "big" in node.subscriptions)
+                await flood(node, "big")
+                await asyncio.to_thread(stalled.say, *pings)
+                await eventually(lambda: "stalled" not in door.clients)
+
+    run(test)

@@ -72,7 +72,7 @@ class MqttClient(Protocol):
         """Its session has something for it."""
 
     def end(self, reason: Reason, text: str) -> None:
-        """It is sent away."""
+        """It is sent away, and `Door.left` is told at once."""
 
 
 class _DoorTopics:
@@ -180,7 +180,6 @@ class Door:
         self._stopping = True
         for client in list(self.clients.values()):
             client.end(Reason.SHUTTING_DOWN, "the node stops")
-            self.left(client, None)
         for session in self.sessions.values():
             self._folder.save(session, self._node.clock.wall())
         for timer in [*(timer for timer, *_ in self._wills.values()), *self._ends.values()]:
@@ -202,10 +201,7 @@ class Door:
         client_id = client.client_id
         old = self.clients.get(client_id)
         if old is not None:
-            will = old.will
             old.end(Reason.TAKEN_OVER, "another connection came with the same client id")
-            self.left(old, will)
-        self.clients[client_id] = client
         if (end := self._ends.pop(client_id, None)) is not None:
             end.cancel()
         if (pending := self._wills.pop(client_id, None)) is not None:
@@ -222,6 +218,7 @@ class Door:
             if len(self.sessions) >= MOST_SESSIONS:
                 raise MqttError(Reason.QUOTA, f"{MOST_SESSIONS} sessions are kept")
             session = self._new_session(client_id)
+        self.clients[client_id] = client
         if connect.version == V5:
             session.expiry = connect.properties.get("session_expiry", 0)
         else:

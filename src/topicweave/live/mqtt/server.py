@@ -61,6 +61,8 @@ MOST_HELLO = 128 * 1024
 """Bytes of a first packet: nobody knows yet who sends it."""
 COMPLAIN_EVERY = 1.0
 """Seconds between two lines of the log about clients that were sent away for the same reason."""
+GOODBYE = 2.0
+"""Seconds for which a client may take what was sent to it last, before it is cut off."""
 MOST_UNSENT = 1024 * 1024
 """Bytes that wait in a client's socket; then its session keeps the rest."""
 _V311_REASONS = {
@@ -135,7 +137,7 @@ class MqttPort:
         await self.door.stop()
         for connection in list(self.connections):
             connection.end(Reason.SHUTTING_DOWN, "the node stops")
-        await asyncio.gather(*(one.finished for one in list(self.connections)), return_exceptions=True)
+        await asyncio.gather(*(one.lost for one in list(self.connections)))
 
 
 class MqttConnection(asyncio.Protocol):
@@ -162,7 +164,10 @@ class MqttConnection(asyncio.Protocol):
         self._alarm: asyncio.TimerHandle | None = None
         self._heard = 0.0
         self._patience = HELLO_TIMEOUT
+        self._unread = 0
         self._loop = asyncio.get_running_loop()
+        self.lost = self._loop.create_future()
+        """Done when the socket is closed: at most `GOODBYE` after the end of the connection."""
         self.client_id = ""
         self.username: str | None = None
         self._most_packet = LAST_ID**2
@@ -177,7 +182,7 @@ class MqttConnection(asyncio.Protocol):
         # uvloop's transports have another base.
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(MOST_UNSENT)
-        self.finished = self._loop.create_task(self._serve())
+        self._serving = self._loop.create_task(self._serve())
         self._port.connections.add(self)
         self._heard = self._loop.time()
         self._watch()
@@ -218,17 +223,20 @@ class MqttConnection(asyncio.Protocol):
             self._alarm.cancel()
         self._port.connections.discard(self)
         self._port.strangers.remove(self)
-        self.finished.cancel()
+        self._serving.cancel()
         if self._session is not None:
             self._door.left(self, self.will)
+        self.lost.set_result(None)
 
     # Time.
 
     def _watch(self) -> None:
         """Ends a connection on which nothing came for one and a half times its keep-alive."""
         if self._patience:
-            if self._paused:
+            unread = self._transport.get_write_buffer_size()
+            if self._paused and (self._room.is_set() or unread != self._unread):
                 self._heard = self._loop.time()  # It may have said something: nobody looks.
+            self._unread = unread
             left = self._heard + self._patience - self._loop.time()
             if left <= 0:
                 self.end(Reason.KEEP_ALIVE, f"nothing came for {self._patience:.0f} s")
@@ -250,6 +258,8 @@ class MqttConnection(asyncio.Protocol):
                     await self._some.wait()
                 packet = self._waiting.popleft()
                 await self._room.wait()
+                if self._ended:
+                    return
                 await self._take(packet)
         except MqttError as error:
             self.end(error.reason, str(error))
@@ -299,6 +309,8 @@ class MqttConnection(asyncio.Protocol):
             if "auth_method" in packet.properties:
                 raise MqttError(Reason.BAD_AUTH_METHOD, "only user names and passwords are known")
             await self._identify(packet)
+            if self._ended:
+                return
             session, present = self._door.enter(self, packet)
         except MqttError as error:
             self._refuse(error.reason, str(error))
@@ -420,8 +432,7 @@ class MqttConnection(asyncio.Protocol):
             session.expiry = expiry
         if packet.reason != Reason.WITH_WILL:
             self.will = None
-        self._ended = True
-        self._transport.close()
+        self._close()
 
     # Sending.
 
@@ -449,8 +460,7 @@ class MqttConnection(asyncio.Protocol):
             self._send(Connack(reason, False, {"reason_text": text}))
         elif self._reader.version == V311 or reason is Reason.BAD_VERSION:
             self._transport.write(bytes([0x20, 2, 0, _V311_REASONS.get(reason, 3)]))
-        self._ended = True
-        self._transport.close()
+        self._close()
 
     def end(self, reason: Reason, text: str) -> None:
         """Send the client away; in 3.1.1 that is said by closing."""
@@ -460,5 +470,16 @@ class MqttConnection(asyncio.Protocol):
             self._port.complain(reason, f"client {self.client_id or 'without a name'}", text)
         if self._session is not None and self._reader.version == V5:
             self._send(Disconnect(reason, {"reason_text": text}))
+        self._close()
+
+    def _close(self) -> None:
+        """The connection ends here and at once. Its socket follows when the client has read what it was sent, or
+        does not.
+        """
         self._ended = True
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._transport.close()
+        self._alarm = self._loop.call_later(GOODBYE, self._transport.abort)
+        if self._session is not None:
+            self._door.left(self, self.will)
