@@ -125,6 +125,8 @@ class Wanting:
     async def _end(self, topics: Sequence[TopicId]) -> None:
         node = self._node
         for number, topic in enumerate(topics, start=1):
+            if topic in self._own or topic in self._counts:
+                continue  # Somebody wants it again since.
             node.world.own.settle()
             node.node.unsubscribe(topic)
             if node.recorder is not None:

@@ -337,6 +337,28 @@ def test_another_connection_takes_a_session_over() -> None:
     run(test)
 
 
+@pytest.mark.parametrize("connected", [False, True], ids=["left", "taken over"])
+def test_a_clean_start_may_subscribe_in_the_same_breath(connected: bool) -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), Raw(one) as first, Raw(one) as second:
+            await first.ask(Connect("me", properties={"session_expiry": 100}))
+            await first.ask(Subscribe(1, (Wish("t", 1), Wish("u/#", 1))))
+            if not connected:
+                await first.say(Disconnect())
+                assert await first.hear() is None
+            await second.say(Connect("me", clean_start=True), Subscribe(1, (Wish("t", 1), Wish("u/#", 1))))
+            assert isinstance(await second.hear(), Connack)
+            assert await second.hear() == Suback(1, (1, 1))
+            assert await second.ask(Pingreq()) == Pingresp(), "whatever ends with the old session has ended"
+            for topic in ("t", "u/1"):
+                await one.publish(topic, b"x")
+                got = await second.hear()
+                assert isinstance(got, Publish)
+                assert (got.topic, got.payload) == (topic, b"x")
+
+    run(test)
+
+
 @pytest.mark.parametrize("version", [V311, V5])
 def test_silence_ends_a_connection_and_pings_keep_it(version: int) -> None:
     async def test() -> None:

@@ -11,12 +11,15 @@ import topicweave
 from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
 from tests.live.together import eventually, linked, local, processes, run
 from topicweave.live import LiveNode
+from topicweave.live.mqtt.keeping import SESSION
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
     Connack,
     Connect,
     Disconnect,
+    Pingreq,
+    Pingresp,
     Puback,
     Publish,
     Reason,
@@ -62,6 +65,24 @@ def test_a_session_outlives_the_node_with_what_waits_in_it(tmp_path: Path) -> No
             await eventually(lambda: "t" not in node.subscriptions)
         async with topicweave.connect(settings) as node:
             assert not await present(node, "bob"), "it was ended in order"
+            assert "t" not in node.subscriptions
+
+    run(test)
+
+
+def test_a_session_that_a_clean_start_ended_is_not_kept(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT, data=str(tmp_path))
+        async with topicweave.connect(settings) as node, Raw(node) as first, Raw(node) as second:
+            assert node.disk is not None
+            await first.ask(Connect("bob", properties=STAYS))
+            await first.ask(Subscribe(1, (Wish("t", 1),)))
+            await first.say(Disconnect())
+            assert await first.hear() is None
+            await second.ask(Connect("bob", clean_start=True))
+            assert await second.ask(Pingreq()) == Pingresp()
+            await node.disk.committed()
+            assert await node.disk.read(node.disk.store.facts_below, SESSION) == {}
             assert "t" not in node.subscriptions
 
     run(test)

@@ -181,7 +181,7 @@ class Door:
         for client in list(self.clients.values()):
             client.end(Reason.SHUTTING_DOWN, "the node stops")
         for session in self.sessions.values():
-            self._folder.save(session, self._node.clock.wall())
+            self._save(session)
         for timer in [*(timer for timer, *_ in self._wills.values()), *self._ends.values()]:
             timer.cancel()
         self._node.close_feed(self._feed)
@@ -225,7 +225,7 @@ class Door:
             session.expiry = 0 if connect.clean_start else FOR_EVER
         session.connected = True
         session.username = client.username or ""
-        self._folder.save(session, self._node.clock.wall())
+        self._save(session)
         self.counts["connections"] += 1
         return session, present
 
@@ -234,6 +234,11 @@ class Door:
         session = Session(client_id, MOST_WAITING, limits.application_bytes, self._node.world.memory)
         self.sessions[client_id] = session
         return session
+
+    def _save(self, session: Session) -> None:
+        """Unless it has ended: the client may have another one."""
+        if self.sessions.get(session.client_id) is session:
+            self._folder.save(session, self._node.clock.wall())
 
     def left(self, client: MqttClient, will: Will | None) -> None:
         """A connection has ended; with a will if it did not end in order."""
@@ -253,7 +258,7 @@ class Door:
         if not session.expiry:
             self._forget(session)
             return
-        self._folder.save(session, self._node.clock.wall())
+        self._save(session)
         if session.expiry != FOR_EVER and not self._stopping:
             self._ends[client_id] = self.loop.call_later(session.expiry, self._forget, session)
 
@@ -266,7 +271,9 @@ class Door:
             other = self._listeners.another(parcel.share, parcel.topic, session.client_id)
             if other is not None:
                 self._give(other, parcel.topic, parcel.payload, parcel.properties, False)
-        self._run(self.unsubscribe(session, list(session.subscriptions)))
+        # At once: the client's next session may already name the same filters.
+        gone = self._strike(session, list(session.subscriptions))
+        self._run(self._want_less(_Wishes.of(gone)))
 
     def _execute(self, client: MqttClient, will: Will) -> None:
         """Publish a will."""
@@ -346,7 +353,7 @@ class Door:
                 int(Reason.QUOTA) if wish.filter in new else reason
                 for wish, reason in zip(packet.wishes, reasons, strict=True)
             ]
-        self._folder.save(session, self._node.clock.wall())
+        self._save(session)
         if session.expiry and not await self._folder.permanent():
             log.warning("mqtt: the subscriptions of %s are not on disk yet", client.client_id)
         return reasons
@@ -361,6 +368,10 @@ class Door:
         await node.wanting.more(wishes.values, last=1)
         await node.patterns.more(wishes.patterns, since=since)
         await node.patterns.more(wishes.value_patterns, last=1)
+
+    async def _want_less(self, wishes: _Wishes) -> None:
+        await self._node.wanting.less([*wishes.names, *wishes.values])
+        await self._node.patterns.less([*wishes.patterns, *wishes.value_patterns])
 
     def _refusal(self, client: MqttClient, session: Session, wish: Wish) -> Reason | None:
         refusal = refusal_of(wish.filter)
@@ -406,11 +417,8 @@ class Door:
 
     async def unsubscribe(self, session: Session, filters: list[str]) -> list[int]:
         known = [filter_ in session.subscriptions for filter_ in filters]
-        wishes = _Wishes.of(self._strike(session, filters))
-        await self._node.wanting.less([*wishes.names, *wishes.values])
-        await self._node.patterns.less([*wishes.patterns, *wishes.value_patterns])
-        if session.client_id in self.sessions:
-            self._folder.save(session, self._node.clock.wall())
+        await self._want_less(_Wishes.of(self._strike(session, filters)))
+        self._save(session)
         return [int(Reason.SUCCESS if one else Reason.NO_SUBSCRIPTION) for one in known]
 
     # What comes out of the mesh.
