@@ -206,6 +206,34 @@ def test_a_will_is_published_when_its_session_is_taken_over_or_ends_and_not_when
     run(test)
 
 
+def test_wills_are_published_when_the_node_stops(tmp_path: Path) -> None:
+    """At other doors at once, whatever their delay; at the same one when it is there again."""
+
+    async def test() -> None:
+        async with doors(1) as (other,), at(other) as watcher:
+            await watcher.subscribe("wills", qos=1)
+            settings = local(mqtt=MQTT, data=str(tmp_path), join=(str(other.address),))
+            async with topicweave.connect(settings) as node, Raw(node) as bob:
+                await bob.ask(Connect("bob", properties=STAYS))
+                await bob.ask(Subscribe(1, (Wish("wills", 1),)))
+                await eventually(lambda: linked(node, other))
+                for name, delay in (("now", 0), ("later", 1000), ("gone", 1000)):
+                    client = await Raw(node).__aenter__()
+                    will = Will("wills", name.encode(), 1, properties={"will_delay": delay})
+                    await client.ask(Connect(name, will=will, properties=STAYS))
+                    if name == "gone":
+                        client.writing.close()
+                        await eventually(lambda: node.mqtt and "gone" not in node.mqtt.door.clients)
+            told = await next_of(watcher, 3)
+            assert {one.payload for one in told} == {b"now", b"later", b"gone"}
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            heard = [await bob.hear() for _ in range(3)]
+            assert {one.payload for one in heard if isinstance(one, Publish)} == {b"now", b"later", b"gone"}
+
+    run(test)
+
+
 def test_who_does_not_want_to_hear_itself_does_not() -> None:
     async def test() -> None:
         async with doors() as (one, other), Raw(one) as alice, at(other) as bob:

@@ -57,6 +57,8 @@ SETTLE = 0.1
 """Seconds between the first word of a retained value and its giving."""
 VALUES_AT_ONCE = 1000
 """Retained values given to a client in one turn of the event loop."""
+WILLS_PATIENCE = 5.0
+"""Seconds that a node that stops gives the wills to go out."""
 TELL_EVERY = 10.0
 """Seconds between the values below $SYS."""
 
@@ -122,6 +124,7 @@ class Door:
         self._settling: set[str] = set()
         """Topics whose values are about to be given to newcomers."""
         self._wills: dict[str, tuple[asyncio.TimerHandle, MqttClient, Will]] = {}
+        self._executing: set[asyncio.Task[object]] = set()
         self._ends: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self.loop = asyncio.get_running_loop()
@@ -180,19 +183,28 @@ class Door:
         self._stopping = True
         for client in list(self.clients.values()):
             client.end(Reason.SHUTTING_DOWN, "the node stops")
+        # Sessions go on from here: what comes from here on, such as wills, they get from the node's cache.
         for session in self.sessions.values():
             self._save(session)
-        for timer in [*(timer for timer, *_ in self._wills.values()), *self._ends.values()]:
+        for end in self._ends.values():
+            end.cancel()
+        for timer, client, will in list(self._wills.values()):
             timer.cancel()
+            self._execute(client, will)
+        if self._executing:
+            _, late = await asyncio.wait(self._executing, timeout=WILLS_PATIENCE)
+            if late:
+                log.error("mqtt: %d wills are not published: the node stops", len(late))
         self._node.close_feed(self._feed)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _run(self, work: Coroutine[Any, Any, object]) -> None:
+    def _run(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     # Coming and going.
 
@@ -248,9 +260,9 @@ class Door:
         del self.clients[client_id]
         session = self.sessions[client_id]
         session.disconnect(self._node.clock.now)
-        if will is not None and not self._stopping:
+        if will is not None:
             delay = min(will.properties.get("will_delay", 0), session.expiry)
-            if delay:
+            if delay and not self._stopping:
                 timer = self.loop.call_later(delay, self._execute, client, will)
                 self._wills[client_id] = (timer, client, will)
             else:
@@ -284,7 +296,9 @@ class Door:
             with contextlib.suppress(MqttError, TopicweaveError):
                 await self.publish(client, packet)
 
-        self._run(publish())
+        task = self._run(publish())
+        self._executing.add(task)
+        task.add_done_callback(self._executing.discard)
 
     # Publishing.
 
