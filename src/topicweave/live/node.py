@@ -320,9 +320,10 @@ class LiveNode:
 
     async def acknowledge(self, event: Received) -> None:
         """Acknowledge an event, with delivery at least once. It does not come again."""
-        self.world.gate.acknowledge(
-            EventId(event.publisher_id, self.topics.id_of(event.topic), event.epoch, event.sequence)
-        )
+        self.world.gate.acknowledge(self.event_id(event))
+
+    def event_id(self, event: Received) -> EventId:
+        return EventId(event.publisher_id, self.topics.id_of(event.topic), event.epoch, event.sequence)
 
     def events(self) -> Feed:
         """Events as they come. The first reader gets all events since the start, further readers all from now on."""
@@ -420,7 +421,8 @@ class LiveNode:
 
     def _received(self, events: Sequence[Event], again: bool) -> list[Received]:
         skip = len(SEAL_ROOM) if self.keyring is not None else 0
-        ages = self.world.gate.ages
+        gate = self.world.gate
+        ages = gate.ages
         received = []
         # Of a burst, most events are of one publisher and one topic: their names are looked up once.
         publisher, topic = -1, -1
@@ -442,7 +444,7 @@ class LiveNode:
                     event.sequence,
                     publisher,
                     again,
-                    ages.take(event.id) if len(ages) else 0.0,
+                    gate.waited(event.id) if again else ages.take(event.id) if len(ages) else 0.0,
                 )
             )
         return received

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
+from topicweave.live.settings import Limits
 from topicweave.testing.full_disk import limit_pages
 
 STAYS = {"session_expiry": 1000}
@@ -141,6 +143,37 @@ def test_a_killed_door_hands_over_what_it_acknowledged(wish: str, tmp_path: Path
 
 async def _none(work: Awaitable[object]) -> None:
     await work
+
+
+def test_with_delivery_at_least_once_a_client_gets_each_message_once() -> None:
+    async def test() -> None:
+        settings = {"delivery": "at-least-once", "redeliver_after": 0.05}
+        async with doors(1, **settings) as (node,), at(node) as bob:
+            await bob.subscribe("t", qos=2)
+            for number, text in enumerate((b"once", b"then"), start=1):
+                await node.publish("t", text)
+                await eventually(lambda: node.counters.deliveries == number)  # noqa: B023
+                await eventually(lambda: not node.world.gate.unacknowledged, "the door acknowledges it")
+            assert [one.payload for one in await next_of(bob, 2)] == [b"once", b"then"]
+
+    run(test)
+
+
+def test_with_delivery_at_least_once_a_door_gets_again_what_it_could_not_read() -> None:
+    async def test() -> None:
+        settings = {"delivery": "at-least-once", "redeliver_after": 0.05}
+        async with doors(1, limits=Limits(application_events=8), **settings) as (node,), at(node) as bob:
+            await node.subscribe("t")
+            early = [node.publish("t", b"early") for _ in range(20)]
+            await asyncio.gather(*early)
+            await eventually(lambda: len(node.world.gate.unacknowledged) == 20)
+            await bob.subscribe("t", qos=2)
+            await asyncio.gather(*(node.publish("t", b"%d" % number) for number in range(50)))
+            got = [one.payload for one in await next_of(bob, 50)]
+            assert sorted(got) == sorted(b"%d" % number for number in range(50))
+            await eventually(lambda: not node.world.gate.unacknowledged)
+
+    run(test)
 
 
 def test_a_retained_value_outlives_the_node(tmp_path: Path) -> None:

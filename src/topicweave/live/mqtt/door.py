@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from topicweave import __version__
 from topicweave.errors import TopicweaveError
+from topicweave.live.application import Received
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.envelope import MqttHead, unwrap, wrap
 from topicweave.live.mqtt.keeping import DoorFolder, KeptSession
@@ -438,21 +439,29 @@ class Door:
     # What comes out of the mesh.
 
     async def _read(self) -> None:
+        gate = self._node.world.gate
         while events := await self._feed.get_all():
             for event in events:
-                if event.topic.startswith(RETAINED):
-                    topic = self._values.learn(event)
-                    if topic and topic not in self._settling:
-                        # Of several that come together the last one is given.
-                        self._settling.add(topic)
-                        self.loop.call_later(SETTLE, self._give_value, topic)
-                elif not speakable(event.topic):
-                    self.counts["dropped"] += 1
-                else:
-                    payload, head = unwrap(event.payload)
-                    born = self._node.clock.now - event.age if event.age else math.inf
-                    own = event.publisher_id == self._node.id
-                    self._hand_out(event.topic, payload, head, head.origin if own else "", born)
+                if event.again and not gate.awaits(self._node.event_id(event)):
+                    continue  # It was acknowledged while this copy waited here.
+                self._take(event)
+                if gate.at_least_once:
+                    await self._node.acknowledge(event)
+
+    def _take(self, event: Received) -> None:
+        if event.topic.startswith(RETAINED):
+            topic = self._values.learn(event)
+            if topic and topic not in self._settling:
+                # Of several that come together the last one is given.
+                self._settling.add(topic)
+                self.loop.call_later(SETTLE, self._give_value, topic)
+        elif not speakable(event.topic):
+            self.counts["dropped"] += 1
+        else:
+            payload, head = unwrap(event.payload)
+            born = self._node.clock.now - event.age if event.age else math.inf
+            own = event.publisher_id == self._node.id
+            self._hand_out(event.topic, payload, head, head.origin if own else "", born)
 
     def _hand_out(
         self, topic: str, payload: bytes, head: MqttHead, origin: str = "", born: float = math.inf
