@@ -9,6 +9,8 @@ from topicweave.model.ids import TopicId, ring_id
 from topicweave.model.patterns import hidden
 
 MOST_TOPICS = 1_000_000
+MOST_LETTERS = 1000
+"""Of a name."""
 RETAINED = "$retained/"
 """A retained value of MQTT travels on a topic of its own, below this: who may have the one may have the other."""
 
@@ -29,8 +31,8 @@ class TopicNames:
         known = self._ids.get(topic)
         if known is not None:
             return known
-        if not topic or len(topic) > 1000:
-            raise BadInput("a topic's name has 1 to 1000 characters")
+        if not topic or len(topic) > MOST_LETTERS:
+            raise BadInput(f"a topic's name has 1 to {MOST_LETTERS} characters")
         if len(self._ids) >= MOST_TOPICS:
             raise BadInput("this node has used a million topics; restart it")
         identifier = ring_id(topic)

@@ -160,6 +160,19 @@ def test_mesh_applications_and_clients_hear_each_other() -> None:
     run(test)
 
 
+def test_who_publishes_is_told_whether_anybody_wants_it() -> None:
+    async def test() -> None:
+        async with doors(1, subscribe=("own", "wide/#")) as (one,), Raw(one) as client, at(one) as other:
+            await client.ask(Connect("c"))
+            await other.subscribe("t")
+            for number, topic in enumerate(("own", "wide/1", "t"), start=1):
+                assert await client.ask(Publish(topic, b"x", 1, packet_id=number)) == Puback(number)
+            nobody = await client.ask(Publish("nobody", b"x", 1, packet_id=9))
+            assert nobody == Puback(9, Reason.NO_SUBSCRIBERS)
+
+    run(test)
+
+
 def test_what_mqtt_5_adds_comes_along() -> None:
     async def test() -> None:
         version = aiomqtt.ProtocolVersion.V5

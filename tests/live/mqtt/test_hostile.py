@@ -10,16 +10,18 @@ import socket
 import ssl
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.live.mqtt.test_accounts import hashed
 from tests.live.mqtt.test_door import Raw, at, certificate, doors, next_of, said
-from tests.live.together import eventually, local, run
+from tests.live.together import eventually, local, run, taken
 from topicweave.live import LiveNode
 from topicweave.live.http_crowd import FREE_GUESSES
 from topicweave.live.memory import EVENT
 from topicweave.live.mqtt import server
 from topicweave.live.mqtt.codec import encode
+from topicweave.live.mqtt.envelope import unwrap
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
@@ -226,6 +228,60 @@ def test_a_door_off_loopback_asks_for_passwords() -> None:
 
     with pytest.raises(BadInput, match="mqtt_passwords"):
         local(mqtt="0.0.0.0:1883")
+
+
+@pytest.mark.parametrize("version", [V311, V5])
+@pytest.mark.parametrize("qos", [1, 2])
+def test_what_is_never_taken_is_refused_for_good(
+    version: int, qos: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """MQTT 5 has a reason for it. A client of 3.1.1 would send it again for ever, so it is lost, and that is told."""
+    limits = Limits(payload_bytes=4096)
+    answer = Puback if qos == 1 else Pubrec
+
+    async def test() -> None:
+        async with doors(1, limits=limits, subscribe=("t",)) as (node,), Raw(node, version) as client:
+            assert node.mqtt is not None
+            hello = await client.ask(Connect("c" * 900, version))
+            assert isinstance(hello, Connack)
+            refused = [
+                (Publish("l" * 991, b"x", qos), Reason.BAD_TOPIC),
+                (Publish("/" * 127, b"x", qos), Reason.BAD_TOPIC),
+            ]
+            if version == V5:
+                most = hello.properties["maximum_packet"]
+                # Its long name travels with its messages, so that it does not hear itself.
+                await client.ask(Subscribe(1, (Wish("other", no_local=True),)))
+                refused.append((Publish("t", bytes(most - 20), qos), Reason.NOT_ACCEPTED))
+                most -= 900
+            else:
+                most = node.mqtt.most_bytes
+                refused += [(Publish("t", bytes(size), qos), Reason.NOT_ACCEPTED) for size in (most, 300_000)]
+            for number, (message, reason) in enumerate(refused, start=1):
+                told = await client.ask(msgspec.structs.replace(message, packet_id=number))
+                assert told == answer(number, reason if version == V5 else 0)
+            fits = Publish("t", bytes(most - 20), qos, packet_id=100)
+            assert await client.ask(fits) == answer(100)
+            await eventually(lambda: taken(node))
+            assert [(topic, unwrap(payload)[0]) for topic, payload in taken(node)] == [("t", fits.payload)]
+            lost = 0 if version == V5 else len(refused)
+            assert node.mqtt.door.counts["dropped"] == lost
+            assert bool([one for one in caplog.records if "is lost" in one.getMessage()]) == bool(lost)
+
+    with caplog.at_level(logging.WARNING):
+        run(test)
+
+
+def test_a_packet_that_is_larger_than_was_told_ends_the_connection() -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), Raw(node) as client:
+            hello = await client.ask(Connect("c"))
+            assert isinstance(hello, Connack)
+            told = await client.ask(Publish("t", bytes(hello.properties["maximum_packet"]), 1, packet_id=1))
+            assert isinstance(told, Disconnect)
+            assert told.reason == Reason.TOO_LARGE
+
+    run(test)
 
 
 class Stalled:

@@ -15,7 +15,7 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from topicweave import __version__
 from topicweave.errors import TopicweaveError
@@ -35,12 +35,20 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
-from topicweave.live.mqtt.retaining import RetainedValue, RetainedValues
+from topicweave.live.mqtt.retaining import DoorTopics, RetainedValue, RetainedValues
 from topicweave.live.mqtt.session import FOR_EVER, Kept, Parcel, Session
-from topicweave.live.mqtt.topics import SHARE, SYSTEM, check_topic, refusal_of, share_of, speakable
+from topicweave.live.mqtt.topics import (
+    SHARE,
+    SYSTEM,
+    Wishes,
+    check_topic,
+    refusal_of,
+    share_of,
+    speakable,
+    too_long,
+)
 from topicweave.live.names import RETAINED
-from topicweave.live.patterns import split_each
-from topicweave.live.publisher import NOT_PERMANENT
+from topicweave.live.publisher import NOT_PERMANENT, SEAL_ROOM
 from topicweave.model.patterns import is_pattern
 
 if TYPE_CHECKING:
@@ -54,6 +62,8 @@ MOST_SESSIONS = 20_000
 MOST_SUBSCRIPTIONS = 10_000
 """Of one client."""
 MOST_RETAINED = 100_000
+COMPLAIN_EVERY = 1.0
+"""Seconds between two lines of the log about the same reason."""
 SETTLE = 0.1
 """Seconds between the first word of a retained value and its giving."""
 VALUES_AT_ONCE = 1000
@@ -78,37 +88,6 @@ class MqttClient(Protocol):
         """It is sent away, and `Door.left` is told at once."""
 
 
-class _DoorTopics:
-    """What the door's feed is to get."""
-
-    def __init__(self, listeners: Listeners, values: RetainedValues) -> None:
-        self._listeners, self._values = listeners, values
-
-    def __contains__(self, topic: object) -> bool:
-        if isinstance(topic, str) and topic.startswith(RETAINED):
-            topic = topic.removeprefix(RETAINED)
-            return topic in self._values.keeping or topic in self._listeners
-        return topic in self._listeners
-
-
-class _Wishes(NamedTuple):
-    """What filters ask of the node."""
-
-    names: list[str]
-    patterns: list[str]
-    values: list[str]
-    """Topics of retained values, and patterns of such."""
-    value_patterns: list[str]
-
-    @classmethod
-    def of(cls, filters: Iterable[str]) -> _Wishes:
-        """Shared subscriptions get no retained values; the door's own topics (`$SYS`) do not concern the node."""
-        shares = [share_of(filter_) for filter_ in filters]
-        mesh = [(group, named) for group, named in shares if not named.startswith(SYSTEM)]
-        values = [RETAINED + named for group, named in mesh if not group]
-        return cls(*split_each([named for _, named in mesh]), *split_each(values))
-
-
 class Door:
     def __init__(self, node: LiveNode, accounts: Accounts) -> None:
         self._node = node
@@ -116,12 +95,15 @@ class Door:
         self.sessions: dict[str, Session] = {}
         self.clients: dict[str, MqttClient] = {}
         self.counts: Counter[str] = Counter()
+        self.most_bytes = node.settings.limits.payload_bytes - len(SEAL_ROOM)
+        """Of an event's payload."""
+        self._complaints: dict[Reason, float] = {}
         self._listeners = Listeners(self.clients.__contains__, self._may_have)
         self._values = RetainedValues(
             lambda: node.clock.now, self._listeners.plain, self._listeners.__contains__
         )
         self._feed = node.open_feed(())
-        self._feed.topics = _DoorTopics(self._listeners, self._values)
+        self._feed.topics = DoorTopics(self._listeners, self._values)
         self._settling: set[str] = set()
         """Topics whose values are about to be given to newcomers."""
         self._wills: dict[str, tuple[asyncio.TimerHandle, MqttClient, Will]] = {}
@@ -156,7 +138,7 @@ class Door:
         for one in session.subscriptions.values():
             self._listeners.put(session.client_id, one)
         try:
-            await self._want(_Wishes.of(session.subscriptions), kept.at)
+            await self._want(Wishes.of(session.subscriptions), kept.at)
         except TopicweaveError as error:
             log.error("mqtt: the session of %s ends: %s", session.client_id, error)
             for filter_ in session.subscriptions:
@@ -286,7 +268,7 @@ class Door:
                 self._give(other, parcel.topic, parcel.payload, parcel.properties, False)
         # At once: the client's next session may already name the same filters.
         gone = self._strike(session, list(session.subscriptions))
-        self._run(self._want_less(_Wishes.of(gone)))
+        self._run(self._want_less(Wishes.of(gone)))
 
     def _execute(self, client: MqttClient, will: Will) -> None:
         """Publish a will."""
@@ -295,7 +277,9 @@ class Door:
 
         async def publish() -> None:
             with contextlib.suppress(MqttError, TopicweaveError):
-                await self.publish(client, packet)
+                reason = await self.publish(client, packet)
+                if reason >= Reason.UNSPECIFIED:
+                    self.lost(client, packet, reason)
 
         task = self._run(publish())
         self._executing.add(task)
@@ -304,37 +288,64 @@ class Door:
     # Publishing.
 
     async def publish(self, client: MqttClient, packet: Publish) -> Reason:
-        """Publish for a client; what it is told. Done when the node has it, on disk where there is a data folder."""
+        """Publish for a client; what it is told. Done when the node has it, on disk where there is a data folder.
+
+        `QUOTA` is for now: sent again, the message may be taken. All other refusals are for good.
+        """
         topic = check_topic(packet.topic)
+        if too_long(topic):
+            return Reason.BAD_TOPIC
         if not self.accounts.may(client.username, client.client_id, topic, write=True):
-            self.counts["refused"] += 1
             return Reason.NOT_AUTHORIZED
+        session = self.sessions.get(client.client_id)
+        origin = client.client_id if session is not None and session.no_local else ""
+        payload = wrap(packet.payload, packet.properties, origin=origin)
+        value = wrap(packet.payload, packet.properties, self._node.clock.trusted()) if packet.retain else b""
+        if packet.unread or max(len(payload), len(value)) > self.most_bytes:
+            return Reason.NOT_ACCEPTED
         self.counts["received"] += 1
         try:
-            session = self.sessions.get(client.client_id)
-            origin = client.client_id if session is not None and session.no_local else ""
-            receipt = await self._node.publish(topic, wrap(packet.payload, packet.properties, origin=origin))
             if packet.retain:
-                await self._retain(topic, packet)
+                self._check_room(topic)
+            receipt = await self._node.publish(topic, payload)
+            if packet.retain:
+                await self._retain(topic, value)
         except TopicweaveError as error:
-            log.warning("mqtt: %s may not publish on %s: %s", client.client_id, topic, error)
-            return Reason.NOT_AUTHORIZED if "certificate" in str(error) else Reason.QUOTA
+            reason = Reason.NOT_AUTHORIZED if "certificate" in str(error) else Reason.QUOTA
+            self.complain(reason, f"{client.client_id} may not publish on {topic[:80]}: {error}")
+            return reason
         if receipt.reason.startswith(NOT_PERMANENT):
             return Reason.QUOTA  # The disk is full: it is not durable, so it is not taken.
-        nobody = not receipt.neighbours and topic not in self._listeners
+        wanted = self._node.topics.id_of(topic) in self._node.node.subscriptions
+        nobody = not receipt.neighbours and not wanted
         return Reason.NO_SUBSCRIBERS if nobody else Reason.SUCCESS
 
-    async def _retain(self, topic: str, packet: Publish) -> None:
+    def lost(self, client: MqttClient, packet: Publish, reason: Reason) -> None:
+        """A message is not taken, and its client is not told so."""
+        self.counts["dropped"] += 1
+        self.complain(
+            reason, f"a message of {client.client_id} on {packet.topic[:80]} is lost: {reason.name}"
+        )
+
+    def complain(self, reason: Reason, text: str) -> None:
+        """Into the log, of each kind once in a while: a flood of clients must not become one of lines."""
+        self.counts[f"refused: {reason.name}"] += 1
+        now = self._node.clock.now
+        if now - self._complaints.get(reason, -math.inf) >= COMPLAIN_EVERY:
+            self._complaints[reason] = now
+            log.warning("mqtt: %s", text)
+
+    def _check_room(self, topic: str) -> None:
+        if topic not in self._values.keeping and len(self._values.keeping) >= MOST_RETAINED:
+            raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
+
+    async def _retain(self, topic: str, value: bytes) -> None:
         name = RETAINED + topic
         if topic not in self._values.keeping:
-            if len(self._values.keeping) >= MOST_RETAINED:
-                raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
             self._values.keeping.add(topic)
             self._folder.retain(topic)
             await self._node.wanting.more([name], last=1)
-        await self._node.publish(
-            name, wrap(packet.payload, packet.properties, self._node.clock.trusted()), retain=True
-        )
+        await self._node.publish(name, value, retain=True)
 
     # Subscribing.
 
@@ -360,7 +371,7 @@ class Door:
             reasons.append(wish.qos)
         session.look_for_no_local()
         try:
-            await self._want(_Wishes.of(new))
+            await self._want(Wishes.of(new))
         except TopicweaveError as error:
             log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
             self._strike(session, new)
@@ -373,7 +384,7 @@ class Door:
             log.warning("mqtt: the subscriptions of %s are not on disk yet", client.client_id)
         return reasons
 
-    async def _want(self, wishes: _Wishes, since: float | None = None) -> None:
+    async def _want(self, wishes: Wishes, since: float | None = None) -> None:
         """All of it or nothing."""
         node = self._node
         node.patterns.check_all([*wishes.patterns, *wishes.value_patterns])
@@ -384,7 +395,7 @@ class Door:
         await node.patterns.more(wishes.patterns, since=since)
         await node.patterns.more(wishes.value_patterns, last=1)
 
-    async def _want_less(self, wishes: _Wishes) -> None:
+    async def _want_less(self, wishes: Wishes) -> None:
         await self._node.wanting.less([*wishes.names, *wishes.values])
         await self._node.patterns.less([*wishes.patterns, *wishes.value_patterns])
 
@@ -400,8 +411,6 @@ class Door:
             refusal = Reason.NOT_AUTHORIZED
         if refusal is None and len(session.subscriptions) >= MOST_SUBSCRIPTIONS:
             refusal = Reason.QUOTA
-        if refusal is not None:
-            self.counts["refused"] += 1
         return refusal
 
     def _may_subscribe(self, client: MqttClient, named: str) -> bool:
@@ -432,7 +441,7 @@ class Door:
 
     async def unsubscribe(self, session: Session, filters: list[str]) -> list[int]:
         known = [filter_ in session.subscriptions for filter_ in filters]
-        await self._want_less(_Wishes.of(self._strike(session, filters)))
+        await self._want_less(Wishes.of(self._strike(session, filters)))
         self._save(session)
         return [int(Reason.SUCCESS if one else Reason.NO_SUBSCRIPTION) for one in known]
 

@@ -13,6 +13,7 @@ import msgspec
 
 from topicweave.live.application import Received
 from topicweave.live.mqtt.envelope import unwrap
+from topicweave.live.mqtt.listeners import Listeners
 from topicweave.live.mqtt.packets import NO_PROPERTIES, Properties
 from topicweave.live.mqtt.session import Kept
 from topicweave.live.names import RETAINED
@@ -123,3 +124,16 @@ class RetainedValues:
                 newcomer.given[topic] = value.rank
                 found.append((client_id, kept))
         return found
+
+
+class DoorTopics:
+    """What the door's feed is to get."""
+
+    def __init__(self, listeners: Listeners, values: RetainedValues) -> None:
+        self._listeners, self._values = listeners, values
+
+    def __contains__(self, topic: object) -> bool:
+        if isinstance(topic, str) and topic.startswith(RETAINED):
+            topic = topic.removeprefix(RETAINED)
+            return topic in self._values.keeping or topic in self._listeners
+        return topic in self._listeners
