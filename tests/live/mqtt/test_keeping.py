@@ -12,7 +12,8 @@ import topicweave
 from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
 from tests.live.together import eventually, linked, local, processes, run
 from topicweave.live import LiveNode
-from topicweave.live.mqtt.keeping import SESSION
+from topicweave.live.mqtt import door, retaining
+from topicweave.live.mqtt.keeping import RETAINED_HERE, SESSION
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
@@ -189,6 +190,58 @@ def test_a_retained_value_outlives_the_node(tmp_path: Path) -> None:
                 async with at(door) as late:
                     await late.subscribe("state", qos=1)
                     assert said((await next_of(late))[0]) == ("state", b"on", True)
+
+    run(test)
+
+
+def test_a_cleared_value_is_let_go_after_a_while(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(door, "TELL_EVERY", 0.05)
+    monkeypatch.setattr(door, "MOST_RETAINED", 20)
+    monkeypatch.setattr(retaining, "CLEARED_FOR", 0.5)
+    topics = [f"state/{number}" for number in range(40)]
+
+    def idle(node: LiveNode) -> bool:
+        values = node.mqtt.door._values if node.mqtt else None
+        return not (node.node.subscriptions or node.world.retained or (values and values._values))
+
+    async def test() -> None:
+        async with doors(1, data=str(tmp_path / "one")) as (one,), at(one) as alice:
+            async with (
+                topicweave.connect(local(mqtt=MQTT, join=(str(one.address),))) as other,
+                at(other) as bob,
+            ):
+                for client in (alice, bob):
+                    await client.publish("state/0", b"on", qos=1, retain=True)
+                await eventually(lambda: linked(one, other))
+                for topic in topics:
+                    await alice.publish(topic, b"on", qos=1, retain=True)
+                    await alice.publish(topic, b"", qos=1, retain=True)
+                await eventually(lambda: idle(one) and idle(other))
+            await alice.publish("state/0", b"again", qos=1, retain=True)
+            async with at(one) as late:
+                await late.subscribe("state/0", qos=1)
+                assert said((await next_of(late))[0]) == ("state/0", b"again", True)
+            assert one.disk is not None
+            await one.disk.committed()
+            assert list(await one.disk.read(one.disk.store.facts_below, RETAINED_HERE)) == ["state/0"]
+
+    run(test)
+
+
+def test_a_value_is_cleared_at_a_door_that_was_away(tmp_path: Path) -> None:
+    async def test() -> None:
+        one, two = (local(name=name, mqtt=MQTT, data=str(tmp_path / name)) for name in ("one", "two"))
+        async with topicweave.connect(two) as node, at(node) as alice:
+            await alice.publish("state", b"on", qos=1, retain=True)
+        async with topicweave.connect(one) as node, at(node) as alice:
+            await alice.publish("state", b"", qos=1, retain=True)
+        async with topicweave.connect(one) as node:
+            joining = local(name="two", mqtt=MQTT, data=str(tmp_path / "two"), join=(str(node.address),))
+            async with topicweave.connect(joining) as other:
+                assert other.mqtt is not None
+                values = other.mqtt.door._values
+                assert len(values) == 1
+                await eventually(lambda: not len(values))
 
     run(test)
 

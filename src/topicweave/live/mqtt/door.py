@@ -117,11 +117,9 @@ class Door:
 
     async def start(self) -> None:
         for topic in await self._folder.retained():
-            self._values.keeping.add(topic)
+            self._values.restore(topic, self._node.cached(RETAINED + topic, 1))
             self._node.world.retained.add(self._node.topics.id_of(RETAINED + topic))
             self._node.patterns.keeps(RETAINED + topic)
-            for event in self._node.cached(RETAINED + topic, 1):
-                self._values.learn(event)
         await self._node.wanting.more([RETAINED + topic for topic in self._values.keeping], last=1)
         for kept in await self._folder.sessions():
             await self._restore(kept)
@@ -336,7 +334,7 @@ class Door:
             log.warning("mqtt: %s", text)
 
     def _check_room(self, topic: str) -> None:
-        if topic not in self._values.keeping and len(self._values.keeping) >= MOST_RETAINED:
+        if topic not in self._values.keeping and self._values.kept >= MOST_RETAINED:
             raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
 
     async def _retain(self, topic: str, value: bytes) -> None:
@@ -346,6 +344,15 @@ class Door:
             self._folder.retain(topic)
             await self._node.wanting.more([name], last=1)
         await self._node.publish(name, value, retain=True)
+
+    async def _let_go(self) -> None:
+        """Of topics that were cleared."""
+        gone = self._values.let_go()
+        for topic in gone:
+            self._folder.let_go(topic)
+            self._node.world.retained.discard(self._node.topics.id_of(RETAINED + topic))
+        if gone:
+            await self._node.wanting.less([RETAINED + topic for topic in gone])
 
     # Subscribing.
 
@@ -547,6 +554,7 @@ class Door:
             await asyncio.sleep(TELL_EVERY)
             for topic, value in self._system_values().items():
                 self._hand_out(topic, value.payload, MqttHead())
+            await self._let_go()
 
 
 def new_client_id() -> str:
