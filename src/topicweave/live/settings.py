@@ -13,6 +13,7 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 
 from topicweave.errors import BadInput
+from topicweave.live.names import refuse_reserved
 from topicweave.systems.presets import DEFAULT, Preset
 from topicweave.systems.system import System
 
@@ -288,6 +289,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             Address.parse(self.advertise, "advertise")
         for address in self.join:
             SeedName.parse(address)
+        refuse_reserved(self.subscribe)
         if self.http and not Address.parse(self.http, "http").loopback and not self.token:
             raise BadInput(f"http {self.http} is not loopback: set a token")
         if self.limits.max_memory < LEAST_MEMORY:

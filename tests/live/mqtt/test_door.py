@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import ssl
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,9 @@ from paho.mqtt.packettypes import PacketTypes
 
 import topicweave
 from tests.live.mqtt.test_accounts import hashed
-from tests.live.together import eventually, linked, local, run, secure
+from tests.live.together import eventually, linked, local, run, secure, taken
+from topicweave.client import RemoteNode
+from topicweave.errors import TopicweaveError
 from topicweave.live import LiveNode
 from topicweave.live.authority import issue, new_swarm
 from topicweave.live.keyring import Permissions
@@ -40,6 +45,7 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
+from topicweave.live.names import RETAINED
 
 PahoProperties: Any = paho_properties.Properties  # It has no types.
 MQTT = "127.0.0.1:0"
@@ -253,6 +259,49 @@ def test_a_retained_value_comes_again_to_who_subscribes_again() -> None:
                 assert other.subscriptions == []
 
     run(test)
+
+
+def test_the_topics_of_retained_values_are_not_the_applications() -> None:
+    refused = "carry the retained values of MQTT clients"
+    topic = RETAINED + "t"
+
+    async def test() -> None:
+        async with doors(1, http=MQTT) as (one,), at(one) as alice:
+            assert one.http is not None
+            await alice.subscribe("t", qos=1)
+            await alice.publish("t", b"kept", qos=1, retain=True)
+            async with RemoteNode(str(one.http.address)) as remote:
+                for node in (one, remote):
+                    with pytest.raises(TopicweaveError, match=refused):
+                        await node.publish(topic, b"not so")
+                    for named in (topic, RETAINED + "#"):
+                        with pytest.raises(TopicweaveError, match=refused):
+                            await node.subscribe(named)
+                with pytest.raises(TopicweaveError, match=refused):
+                    await one.unsubscribe(topic)
+            assert await put(one, "/subscriptions/u") == {"subscriptions": ["t", "u"]}
+            assert refused in (await put(one, f"/subscriptions/{topic}"))["error"]
+            await one.publish("t", b"then")
+            await eventually(lambda: len(taken(one)) == 2)
+            assert taken(one) == [("t", b"kept"), ("t", b"then")]
+            assert RETAINED + "t" in map(one.topics.of, one.node.subscriptions)
+
+    with pytest.raises(TopicweaveError, match=refused):
+        local(subscribe=(topic,))
+    run(test)
+
+
+async def put(node: LiveNode, path: str) -> Any:
+    def ask() -> Any:
+        assert node.http is not None
+        request = urllib.request.Request(f"http://{node.http.address}{path}", method="PUT")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            return json.load(error)
+
+    return await asyncio.to_thread(ask)
 
 
 def test_what_a_certificate_allows_holds_for_retained_values(tmp_path: Path) -> None:

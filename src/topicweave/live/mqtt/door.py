@@ -343,7 +343,7 @@ class Door:
             self._values.keeping.add(topic)
             self._folder.retain(topic)
             await self._node.wanting.more([name], last=1)
-        await self._node.publish(name, value, retain=True)
+        await self._node.publish_any(name, value, retain=True)
 
     async def _let_go(self) -> None:
         """Of topics that were cleared."""
