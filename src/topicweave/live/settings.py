@@ -296,8 +296,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise BadInput(f"max_memory {self.limits.max_memory}: a node needs {LEAST_MEMORY} bytes at least")
         if self.mqtt and not Address.parse(self.mqtt, "mqtt").loopback and not self.mqtt_passwords:
             raise BadInput(f"mqtt {self.mqtt} is not loopback: give a file of passwords (mqtt_passwords)")
+        self._check_mqtt_files()
         if self.cache < 0 or any(size < 0 for size in self.caches.values()):
             raise BadInput("a cache holds 0 or more events")
+
+    def _check_mqtt_files(self) -> None:
+        """None of them is silently of no use."""
+        names = ("mqtt_passwords", "mqtt_permissions", "mqtt_certificate", "mqtt_key")
+        for name in names if not self.mqtt else ():
+            if getattr(self, name):
+                raise BadInput(f"{name} without mqtt: say with `mqtt` where to serve MQTT clients")
+        if self.mqtt_key and not self.mqtt_certificate:
+            raise BadInput("mqtt_key without mqtt_certificate: TLS needs both")
+        if self.mqtt_permissions and not self.mqtt_passwords:
+            raise BadInput(
+                "mqtt_permissions without mqtt_passwords: any client could take any user's name; give a file of passwords"
+            )
 
     @property
     def pace(self) -> Pace:
