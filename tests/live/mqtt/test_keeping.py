@@ -320,6 +320,22 @@ def test_wills_are_published_when_the_node_stops(tmp_path: Path) -> None:
     run(test)
 
 
+def test_the_will_of_a_node_that_stops_reaches_a_door_to_which_it_had_no_link() -> None:
+    async def test() -> None:
+        async with doors(1) as (other,), at(other) as watcher:
+            await watcher.subscribe("wills", qos=1)
+            settings = local(mqtt=MQTT, join=(str(other.address),))
+            async with topicweave.connect(settings) as node, Raw(node) as client:
+                await eventually(lambda: node.joined)
+                await client.ask(Connect("c", will=Will("wills", b"dead", 1, retain=True)))
+            assert said((await next_of(watcher))[0]) == ("wills", b"dead", False)
+            async with at(other) as late:
+                await late.subscribe("wills", qos=1)
+                assert said((await next_of(late))[0]) == ("wills", b"dead", True)
+
+    run(test)
+
+
 def test_who_does_not_want_to_hear_itself_does_not() -> None:
     async def test() -> None:
         async with doors() as (one, other), Raw(one) as alice, at(other) as bob:

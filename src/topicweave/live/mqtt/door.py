@@ -68,8 +68,12 @@ SETTLE = 0.1
 """Seconds between the first word of a retained value and its giving."""
 VALUES_AT_ONCE = 1000
 """Retained values given to a client in one turn of the event loop."""
+DISK_PATIENCE = 5.0
+"""Seconds for which a message waits for a disk that takes nothing."""
+WILL_PATIENCE = 2.0
+"""Seconds for which a node that stops looks for somebody who wants a will."""
 WILLS_PATIENCE = 5.0
-"""Seconds that a node that stops gives the wills to go out."""
+"""The same for all wills and all that they need."""
 TELL_EVERY = 10.0
 """Seconds between the values below $SYS."""
 
@@ -275,7 +279,9 @@ class Door:
 
         async def publish() -> None:
             with contextlib.suppress(MqttError, TopicweaveError):
-                reason = await self.publish(client, packet)
+                # A node that stops must not go before there is a link to somebody who wants it.
+                patience = WILL_PATIENCE if self._stopping and self._node.joined else 0.0
+                reason = await self.publish(client, packet, patience)
                 if reason >= Reason.UNSPECIFIED:
                     self.lost(client, packet, reason)
 
@@ -285,10 +291,11 @@ class Door:
 
     # Publishing.
 
-    async def publish(self, client: MqttClient, packet: Publish) -> Reason:
+    async def publish(self, client: MqttClient, packet: Publish, patience: float = 0.0) -> Reason:
         """Publish for a client; what it is told. Done when the node has it, on disk where there is a data folder.
 
-        `QUOTA` is for now: sent again, the message may be taken. All other refusals are for good.
+        `QUOTA` is for now: sent again, the message may be taken. All other refusals are for good. With `patience`
+        it waits so long at most until somebody else has the message.
         """
         topic = check_topic(packet.topic)
         if too_long(topic):
@@ -305,9 +312,10 @@ class Door:
         try:
             if packet.retain:
                 self._check_room(topic)
-            receipt = await self._node.publish(topic, payload)
+            waits = int(patience > 0), patience or DISK_PATIENCE
+            receipt = await self._node.publish_any(topic, payload, *waits)
             if packet.retain:
-                await self._retain(topic, value)
+                await self._retain(topic, value, *waits)
         except TopicweaveError as error:
             reason = Reason.NOT_AUTHORIZED if "certificate" in str(error) else Reason.QUOTA
             self.complain(reason, f"{client.client_id} may not publish on {topic[:80]}: {error}")
@@ -337,13 +345,13 @@ class Door:
         if topic not in self._values.keeping and self._values.kept >= MOST_RETAINED:
             raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
 
-    async def _retain(self, topic: str, value: bytes) -> None:
+    async def _retain(self, topic: str, value: bytes, wait_for: int, timeout: float) -> None:
         name = RETAINED + topic
         if topic not in self._values.keeping:
             self._values.keeping.add(topic)
             self._folder.retain(topic)
             await self._node.wanting.more([name], last=1)
-        await self._node.publish_any(name, value, retain=True)
+        await self._node.publish_any(name, value, wait_for, timeout, retain=True)
 
     async def _let_go(self) -> None:
         """Of topics that were cleared."""
