@@ -8,6 +8,7 @@ import pytest
 
 import topicweave
 from tests.live.together import eventually, linked, local, run
+from topicweave.live import wanting
 from topicweave.live.health import health
 
 
@@ -54,5 +55,18 @@ def test_who_wants_more_topics_than_a_neighbour_takes_is_kept_out_for_a_while(st
             assert any(
                 "greedy" in one["with"] and "limits.topics_per_peer" in one["what"] for one in troubles
             )
+
+
+def test_what_is_wanted_again_while_many_topics_end_stays() -> None:
+    topics = [f"t/{number}" for number in range(wanting.CHUNK + 2)]
+
+    async def test() -> None:
+        async with topicweave.connect(local()) as node:
+            await node.wanting.more(topics)
+            ending = asyncio.create_task(node.wanting.less(topics))
+            await asyncio.sleep(0)
+            await node.wanting.more(topics[-1:])
+            await ending
+            assert node.subscriptions == topics[-1:]
 
     run(test)

@@ -99,7 +99,8 @@ class Gate:
         """Handed over, and not permanent yet."""
         self._refused: OrderedDict[EventId, Refusal] = OrderedDict()
         self._relayed: OrderedDict[EventStream, int] = OrderedDict()
-        self.unacknowledged: OrderedDict[EventId, tuple[Event, float]] = OrderedDict()
+        self.unacknowledged: OrderedDict[EventId, tuple[Event, float, float]] = OrderedDict()
+        """With when they were handed over for the first and for the last time."""
         self._pruned: set[TopicId] = set()
 
     def restore(self) -> None:
@@ -112,7 +113,7 @@ class Gate:
             self._note_stream(publisher, topic, state[0])
         for event in store.unacknowledged():
             self._unacknowledged_bytes += len(event.payload)
-            self.unacknowledged[event.id] = (event, 0.0)  # Due at once.
+            self.unacknowledged[event.id] = (event, self._clock.now, 0.0)  # Due at once.
 
     # What comes in.
 
@@ -238,7 +239,7 @@ class Gate:
             now = self._clock.now
             for event in events:
                 self._unacknowledged_bytes += len(event.payload)
-                self.unacknowledged[event.id] = (event, now)
+                self.unacknowledged[event.id] = (event, now, now)
         self._hand_out(events, False)
 
     def _note_stream(self, publisher: NodeId, topic: TopicId, epoch: int) -> None:
@@ -266,7 +267,7 @@ class Gate:
         for event in waiting:
             del self._waiting[event.id]
             self._waiting_bytes -= len(event.payload)
-        held = [event for event, _ in self.unacknowledged.values() if event.topic in ended]
+        held = [event for event, _, _ in self.unacknowledged.values() if event.topic in ended]
         for event in held:
             del self.unacknowledged[event.id]
             self._unacknowledged_bytes -= len(event.payload)
@@ -370,15 +371,26 @@ class Gate:
             self.disk.do(self.disk.store.acknowledge, event)
             self.disk.committed()
 
+    def awaits(self, event: EventId) -> bool:
+        """Whether it was handed over and nobody has acknowledged it yet."""
+        return event in self.unacknowledged
+
+    def waited(self, event: EventId) -> float:
+        """Seconds since it was handed over for the first time in this life of the node."""
+        known = self.unacknowledged.get(event)
+        return 0.0 if known is None else self._clock.now - known[1]
+
     def hand_out_again(self, after: float) -> None:
         """What was handed over so long ago and never acknowledged. After a restart it waits until its topic
         is wanted again.
         """
         now, wanted = self._clock.now, self.wanted
         late = [
-            event for event, at in self.unacknowledged.values() if now - at >= after and event.topic in wanted
+            (event, first)
+            for event, first, last in self.unacknowledged.values()
+            if now - last >= after and event.topic in wanted
         ]
-        for event in late:
-            self.unacknowledged[event.id] = (event, now)
+        for event, first in late:
+            self.unacknowledged[event.id] = (event, first, now)
         if late:
-            self._hand_out(late, True)
+            self._hand_out([event for event, _ in late], True)

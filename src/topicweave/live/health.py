@@ -74,7 +74,7 @@ def _broken(node: LiveNode, now: float) -> list[str]:
 
 def _unread(node: LiveNode) -> str:
     """Of which topics."""
-    topics = sorted({node.topics.of(event.topic) for event, _ in node.world.gate.unacknowledged.values()})
+    topics = sorted({node.topics.of(event.topic) for event, _, _ in node.world.gate.unacknowledged.values()})
     more = ", …" if len(topics) > MOST_NAMED else ""
     return f" ({', '.join(topics[:MOST_NAMED])}{more})" if topics else ""
 

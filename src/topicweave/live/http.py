@@ -28,6 +28,7 @@ from topicweave.live.http_crowd import Crowd
 from topicweave.live.http_requests import event_json, openapi, receipt_json
 from topicweave.live.http_server import HttpServer, body_of, json_response, to_json
 from topicweave.live.http_socket import ReadSocket
+from topicweave.live.names import refuse_reserved
 from topicweave.live.patterns import split
 from topicweave.live.settings import Address
 from topicweave.model.pattern_tree import ReaderTopics
@@ -279,6 +280,7 @@ class HttpPort:
     ) -> None:
         """A client wants topics; what the node itself holds of them it gets at once, if it asks for it."""
         had = set(self._node.subscriptions)
+        refuse_reserved(new)
         names, patterns = split(new)
         self._node.patterns.check_all(patterns)
         for name in names:

@@ -12,7 +12,29 @@ MOST_TOPICS = 1_000_000
 LONGEST_TOPIC = 1000
 """Characters of a topic's name."""
 RETAINED = "$retained/"
-"""A retained value of MQTT travels on a topic of its own, below this: who may have the one may have the other."""
+"""A retained value of MQTT travels on a topic of its own, below this: who may have the one may have the other.
+Applications do not see these topics.
+"""
+
+
+def reserved(topic: str) -> bool:
+    return topic.startswith(RETAINED)
+
+
+def refuse_reserved(topics: Iterable[str]) -> None:
+    """What applications name: the door's own topics are not theirs."""
+    for topic in topics:
+        if reserved(topic):
+            raise BadInput(
+                f"{topic[:80]!r}: topics below {RETAINED} carry the retained values of MQTT clients"
+            )
+
+
+class UserTopics:
+    """All topics but those."""
+
+    def __contains__(self, topic: object) -> bool:
+        return not (isinstance(topic, str) and reserved(topic))
 
 
 def is_text(name: str) -> bool:

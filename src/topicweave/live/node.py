@@ -28,7 +28,7 @@ from topicweave.live import catch_up_messages
 from topicweave.live.application import Feed, Receipt, Received
 from topicweave.live.clock import Clock
 from topicweave.live.gaps import Missed
-from topicweave.live.names import TopicNames
+from topicweave.live.names import TopicNames, UserTopics, refuse_reserved, reserved
 from topicweave.live.patterns import LivePatterns, split
 from topicweave.live.publisher import SEAL_ROOM, Publisher
 from topicweave.live.seeds import Resolver, Seeds, resolve
@@ -283,7 +283,7 @@ class LiveNode:
         `lasting` subscription survives a restart with the same data folder: the call returns when it is on disk.
         If the disk fails, the call raises `NotKept`; the node subscribes all the same.
         """
-        names, patterns = split([topic] if isinstance(topic, str) else topic)
+        names, patterns = self._named(topic)
         await self.patterns.take(patterns, last=last, since=since, lasting=lasting)
         await self.wanting.take(names, last=last, since=since, lasting=lasting)
         if lasting:
@@ -294,7 +294,7 @@ class LiveNode:
 
         As with `subscribe`, a restart does not forget this.
         """
-        names, patterns = split([topic] if isinstance(topic, str) else topic)
+        names, patterns = self._named(topic)
         await self.patterns.drop(patterns)
         await self.wanting.drop(names)
         await self._until_kept()
@@ -305,6 +305,12 @@ class LiveNode:
                 f"done, but a restart may forget it: the data folder takes nothing ({self.disk.error}); make room"
             )
 
+    def _named(self, topic: str | Iterable[str]) -> tuple[list[str], list[str]]:
+        """The names and the patterns that an application says."""
+        topics = [topic] if isinstance(topic, str) else list(topic)
+        refuse_reserved(topics)
+        return split(topics)
+
     def check_permission(self, topic: str) -> None:
         """Refuse a topic that the certificate does not allow. A pattern needs permission for all that it can match."""
         if self.keyring is not None and not self.keyring.own.permissions.may_subscribe(literal_of(topic)):
@@ -314,8 +320,9 @@ class LiveNode:
 
     @property
     def subscriptions(self) -> list[str]:
-        """The node's topics, with those that patterns found."""
-        return sorted(self.topics.of(topic) for topic in self.node.subscriptions)
+        """The node's topics, with those that patterns found; not those on which MQTT doors keep retained values."""
+        names = map(self.topics.of, self.node.subscriptions)
+        return sorted(name for name in names if not reserved(name))
 
     def publish(
         self, topic: str, payload: Payload, *, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
@@ -326,6 +333,13 @@ class LiveNode:
         it returns when k neighbours have accepted the event, or after `timeout` seconds. `retain` keeps the
         topic's last event at this node for later subscribers, whatever the limits of the log say.
         """
+        refuse_reserved((topic,))
+        return self.publish_any(topic, payload, wait_for, timeout, retain)
+
+    def publish_any(
+        self, topic: str, payload: Payload, wait_for: int = 0, timeout: float = 5.0, retain: bool = False
+    ) -> Coroutine[Any, Any, Receipt]:
+        """The same on any topic, for the node's own doors."""
         if self.keyring is not None and not self.keyring.own.permissions.may_publish(topic):
             raise BadInput(f"the certificate of {self.keyring.name!r} does not allow to publish on {topic!r}")
         checked = self._publisher.checked(payload)  # First: what is refused announces no name.
@@ -342,9 +356,10 @@ class LiveNode:
 
     async def acknowledge(self, event: Received) -> None:
         """Acknowledge an event, with delivery at least once. It does not come again."""
-        self.world.gate.acknowledge(
-            EventId(event.publisher_id, self.topics.id_of(event.topic), event.epoch, event.sequence)
-        )
+        self.world.gate.acknowledge(self.event_id(event))
+
+    def event_id(self, event: Received) -> EventId:
+        return EventId(event.publisher_id, self.topics.id_of(event.topic), event.epoch, event.sequence)
 
     def events(self) -> Feed:
         """Events as they come. The first reader gets all events since the start, further readers all from now on."""
@@ -397,11 +412,13 @@ class LiveNode:
 
     def _make_feed(self, topics: Iterable[str] | None, on_gap: Callable[[Gap], None] | None) -> Feed:
         limits = self.settings.limits
+        # Without a door there are none but the user's topics.
+        everything = UserTopics() if self.settings.mqtt else None
         return Feed(
             self.counters,
             limits.application_events,
             limits.application_bytes,
-            None if topics is None else ReaderTopics(topics),
+            everything if topics is None else ReaderTopics(topics),
             on_gap,
             on_gap or self._tell_gap,
             self.world.memory,
@@ -442,7 +459,8 @@ class LiveNode:
 
     def _received(self, events: Sequence[Event], again: bool) -> list[Received]:
         skip = len(SEAL_ROOM) if self.keyring is not None else 0
-        ages = self.world.gate.ages
+        gate = self.world.gate
+        ages = gate.ages
         received = []
         # Of a burst, most events are of one publisher and one topic: their names are looked up once.
         publisher, topic = -1, -1
@@ -464,7 +482,7 @@ class LiveNode:
                     event.sequence,
                     publisher,
                     again,
-                    ages.take(event.id) if len(ages) else 0.0,
+                    gate.waited(event.id) if again else ages.take(event.id) if len(ages) else 0.0,
                 )
             )
         return received
@@ -484,7 +502,7 @@ class LiveNode:
             self._tell_gap(gap)
 
     def _tell_gap(self, gap: Gap) -> None:
-        for tell in self._on_gaps:
+        for tell in self._on_gaps if not reserved(gap.topic) else ():
             tell(gap)
 
     # The data folder.

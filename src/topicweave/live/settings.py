@@ -13,7 +13,7 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 
 from topicweave.errors import BadInput
-from topicweave.live.names import check_topic, is_text
+from topicweave.live.names import check_topic, is_text, refuse_reserved
 from topicweave.live.ranges import check_ranges
 from topicweave.model.patterns import is_pattern
 from topicweave.systems.presets import DEFAULT, Preset
@@ -340,6 +340,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 )
         for address in self.join:
             SeedName.parse(address)
+        refuse_reserved(self.subscribe)
         if self.http and not Address.parse(self.http, "http").loopback and not self.token:
             raise BadInput(f"http {self.http} is not loopback: set a token")
         if self.mqtt and not Address.parse(self.mqtt, "mqtt").loopback and not self.mqtt_passwords:
@@ -360,6 +361,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             (self.when_disk_fails != "hold", "when_disk_fails", "data", "no disk is written to otherwise"),
             (self.mqtt_passwords, "mqtt_passwords", "mqtt", "it is for MQTT clients"),
             (self.mqtt_permissions, "mqtt_permissions", "mqtt", "it is for MQTT clients"),
+            (
+                self.mqtt_permissions,
+                "mqtt_permissions",
+                "mqtt_passwords",
+                "any client could take any user's name",
+            ),
             (self.mqtt_certificate, "mqtt_certificate", "mqtt", "it is for MQTT clients"),
             (self.mqtt_key, "mqtt_key", "mqtt_certificate", "it is the key of that certificate"),
         ):

@@ -126,7 +126,9 @@ class Wanting:
         node = self._node
         gate = node.world.gate
         for start in range(0, len(topics), CHUNK):
-            ended = topics[start : start + CHUNK]
+            # Somebody may want one again since.
+            some = topics[start : start + CHUNK]
+            ended = [topic for topic in some if topic not in self._own and topic not in self._counts]
             for topic in ended:
                 node.world.own.settle()
                 node.node.unsubscribe(topic)

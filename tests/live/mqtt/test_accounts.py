@@ -68,6 +68,34 @@ def test_permissions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"mqtt": "127.0.0.1:0", "mqtt_key": "key"}, "mqtt_key needs mqtt_certificate"),
+        ({"mqtt": "127.0.0.1:0", "mqtt_permissions": "acl"}, "mqtt_permissions needs mqtt_passwords"),
+        *(
+            ({name: "file"}, f"{name} needs mqtt")
+            for name in ("mqtt_passwords", "mqtt_permissions", "mqtt_certificate", "mqtt_key")
+        ),
+    ],
+)
+def test_no_file_is_silently_of_no_use(given: dict[str, str], said: str, tmp_path: Path) -> None:
+    """In one line, at the start and when the settings are checked."""
+    config = tmp_path / "node.toml"
+    config.write_text("insecure = true\n" + "".join(f'{name} = "{value}"\n' for name, value in given.items()))
+    for command in (("config", "check", str(config)), ("node", "--config", str(config))):
+        told = subprocess.run(
+            [sys.executable, "-m", "topicweave.cli", *command],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert told.returncode == 2
+        (line,) = told.stderr.splitlines()
+        assert said in line
+
+
+@pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("mqtt_passwords", "alice", "line 1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -198,6 +199,31 @@ def test_the_rules_of_the_format(written: str, version: int, reason: Reason | No
         with pytest.raises(MqttError) as caught:
             list(reader.feed(bytes.fromhex(written)))
         assert caught.value.reason is reason
+
+
+@FEW
+@given(st.data())
+def test_a_message_of_3_1_1_that_is_too_large_is_passed_over(draw: st.DataObject) -> None:
+    messages = st.builds(
+        Publish, st.sampled_from(["t", "é/7"]), st.binary(max_size=60), st.sampled_from([0, 1, 2])
+    )
+    sent = [
+        msgspec.structs.replace(one, packet_id=7 if one.qos else 0)
+        for one in draw.draw(st.lists(messages, max_size=5))
+    ]
+    written = b"".join(encode(packet, V311) for packet in sent)
+    reader = Reader(30, V311)
+    read: list[Packet] = []
+    while written:
+        cut = draw.draw(st.integers(1, len(written)))
+        read += reader.feed(written[:cut])
+        written = written[cut:]
+    assert read == [
+        one
+        if len(encode(one, V311)) <= 30
+        else msgspec.structs.replace(one, payload=b"", unread=len(one.payload))
+        for one in sent
+    ]
 
 
 def test_packets_in_front_of_a_broken_one_are_read() -> None:

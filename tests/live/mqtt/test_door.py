@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import ssl
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,9 @@ from paho.mqtt.packettypes import PacketTypes
 
 import topicweave
 from tests.live.mqtt.test_accounts import hashed
-from tests.live.together import eventually, linked, local, run, secure
+from tests.live.together import eventually, linked, local, run, secure, taken
+from topicweave.client import RemoteNode
+from topicweave.errors import TopicweaveError
 from topicweave.live import LiveNode
 from topicweave.live.authority import issue, new_swarm
 from topicweave.live.keyring import Permissions
@@ -40,6 +45,7 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
+from topicweave.live.names import RETAINED
 
 PahoProperties: Any = paho_properties.Properties  # It has no types.
 MQTT = "127.0.0.1:0"
@@ -160,6 +166,19 @@ def test_mesh_applications_and_clients_hear_each_other() -> None:
     run(test)
 
 
+def test_who_publishes_is_told_whether_anybody_wants_it() -> None:
+    async def test() -> None:
+        async with doors(1, subscribe=("own", "wide/#")) as (one,), Raw(one) as client, at(one) as other:
+            await client.ask(Connect("c"))
+            await other.subscribe("t")
+            for number, topic in enumerate(("own", "wide/1", "t"), start=1):
+                assert await client.ask(Publish(topic, b"x", 1, packet_id=number)) == Puback(number)
+            nobody = await client.ask(Publish("nobody", b"x", 1, packet_id=9))
+            assert nobody == Puback(9, Reason.NO_SUBSCRIBERS)
+
+    run(test)
+
+
 def test_what_mqtt_5_adds_comes_along() -> None:
     async def test() -> None:
         version = aiomqtt.ProtocolVersion.V5
@@ -240,6 +259,49 @@ def test_a_retained_value_comes_again_to_who_subscribes_again() -> None:
                 assert other.subscriptions == []
 
     run(test)
+
+
+def test_the_topics_of_retained_values_are_not_the_applications() -> None:
+    refused = "carry the retained values of MQTT clients"
+    topic = RETAINED + "t"
+
+    async def test() -> None:
+        async with doors(1, http=MQTT) as (one,), at(one) as alice:
+            assert one.http is not None
+            await alice.subscribe("t", qos=1)
+            await alice.publish("t", b"kept", qos=1, retain=True)
+            async with RemoteNode(str(one.http.address)) as remote:
+                for node in (one, remote):
+                    with pytest.raises(TopicweaveError, match=refused):
+                        await node.publish(topic, b"not so")
+                    for named in (topic, RETAINED + "#"):
+                        with pytest.raises(TopicweaveError, match=refused):
+                            await node.subscribe(named)
+                with pytest.raises(TopicweaveError, match=refused):
+                    await one.unsubscribe(topic)
+            assert await put(one, "/subscriptions/u") == {"subscriptions": ["t", "u"]}
+            assert refused in (await put(one, f"/subscriptions/{topic}"))["error"]
+            await one.publish("t", b"then")
+            await eventually(lambda: len(taken(one)) == 2)
+            assert taken(one) == [("t", b"kept"), ("t", b"then")]
+            assert RETAINED + "t" in map(one.topics.of, one.node.subscriptions)
+
+    with pytest.raises(TopicweaveError, match=refused):
+        local(subscribe=(topic,))
+    run(test)
+
+
+async def put(node: LiveNode, path: str) -> Any:
+    def ask() -> Any:
+        assert node.http is not None
+        request = urllib.request.Request(f"http://{node.http.address}{path}", method="PUT")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            return json.load(error)
+
+    return await asyncio.to_thread(ask)
 
 
 def test_what_a_certificate_allows_holds_for_retained_values(tmp_path: Path) -> None:
@@ -333,6 +395,28 @@ def test_another_connection_takes_a_session_over() -> None:
             got = await second.hear()
             assert isinstance(got, Publish)
             assert got.payload == b"x"
+
+    run(test)
+
+
+@pytest.mark.parametrize("connected", [False, True], ids=["left", "taken over"])
+def test_a_clean_start_may_subscribe_in_the_same_breath(connected: bool) -> None:
+    async def test() -> None:
+        async with doors(1) as (one,), Raw(one) as first, Raw(one) as second:
+            await first.ask(Connect("me", properties={"session_expiry": 100}))
+            await first.ask(Subscribe(1, (Wish("t", 1), Wish("u/#", 1))))
+            if not connected:
+                await first.say(Disconnect())
+                assert await first.hear() is None
+            await second.say(Connect("me", clean_start=True), Subscribe(1, (Wish("t", 1), Wish("u/#", 1))))
+            assert isinstance(await second.hear(), Connack)
+            assert await second.hear() == Suback(1, (1, 1))
+            assert await second.ask(Pingreq()) == Pingresp(), "whatever ends with the old session has ended"
+            for topic in ("t", "u/1"):
+                await one.publish(topic, b"x")
+                got = await second.hear()
+                assert isinstance(got, Publish)
+                assert (got.topic, got.payload) == (topic, b"x")
 
     run(test)
 
@@ -487,7 +571,8 @@ def test_passwords_and_permissions(tmp_path: Path) -> None:
     run(test)
 
 
-def test_tls(tmp_path: Path) -> None:
+def certificate(folder: Path) -> dict[str, str]:
+    """Settings of a door that serves TLS, with a fresh certificate."""
     subprocess.run(
         [
             "sh",
@@ -495,14 +580,18 @@ def test_tls(tmp_path: Path) -> None:
             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
             " -addext subjectAltName=IP:127.0.0.1 -keyout key -out certificate",
         ],
-        cwd=tmp_path,
+        cwd=folder,
         check=True,
         capture_output=True,
     )
+    return {"mqtt_certificate": str(folder / "certificate"), "mqtt_key": str(folder / "key")}
+
+
+def test_tls(tmp_path: Path) -> None:
+    files = certificate(tmp_path)
 
     async def test() -> None:
-        files = {"mqtt_certificate": str(tmp_path / "certificate"), "mqtt_key": str(tmp_path / "key")}
-        trust = ssl.create_default_context(cafile=str(tmp_path / "certificate"))
+        trust = ssl.create_default_context(cafile=files["mqtt_certificate"])
         async with doors(1, **files) as (one,), at(one, tls_context=trust) as client:
             await client.subscribe("t")
             await client.publish("t", b"hidden", qos=1)

@@ -6,18 +6,22 @@ import asyncio
 import contextlib
 import logging
 import random
+import socket
+import ssl
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.live.mqtt.test_accounts import hashed
-from tests.live.mqtt.test_door import Raw, at, doors, next_of, said
-from tests.live.together import eventually, local, run
+from tests.live.mqtt.test_door import Raw, at, certificate, doors, next_of, said
+from tests.live.together import eventually, local, run, taken
 from topicweave.live import LiveNode
 from topicweave.live.http_crowd import FREE_GUESSES
 from topicweave.live.memory import EVENT
 from topicweave.live.mqtt import server
 from topicweave.live.mqtt.codec import encode
+from topicweave.live.mqtt.envelope import unwrap
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
@@ -224,3 +228,146 @@ def test_a_door_off_loopback_asks_for_passwords() -> None:
 
     with pytest.raises(BadInput, match="mqtt_passwords"):
         local(mqtt="0.0.0.0:1883")
+
+
+@pytest.mark.parametrize("version", [V311, V5])
+@pytest.mark.parametrize("qos", [1, 2])
+def test_what_is_never_taken_is_refused_for_good(
+    version: int, qos: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """MQTT 5 has a reason for it. A client of 3.1.1 would send it again for ever, so it is lost, and that is told."""
+    limits = Limits(payload_bytes=4096)
+    answer = Puback if qos == 1 else Pubrec
+
+    async def test() -> None:
+        async with doors(1, limits=limits, subscribe=("t",)) as (node,), Raw(node, version) as client:
+            assert node.mqtt is not None
+            hello = await client.ask(Connect("c" * 900, version))
+            assert isinstance(hello, Connack)
+            refused = [
+                (Publish("l" * 991, b"x", qos), Reason.BAD_TOPIC),
+                (Publish("/" * 127, b"x", qos), Reason.BAD_TOPIC),
+            ]
+            if version == V5:
+                most = hello.properties["maximum_packet"]
+                # Its long name travels with its messages, so that it does not hear itself.
+                await client.ask(Subscribe(1, (Wish("other", no_local=True),)))
+                refused.append((Publish("t", bytes(most - 20), qos), Reason.NOT_ACCEPTED))
+                most -= 900
+            else:
+                most = node.mqtt.most_bytes
+                refused += [(Publish("t", bytes(size), qos), Reason.NOT_ACCEPTED) for size in (most, 300_000)]
+            for number, (message, reason) in enumerate(refused, start=1):
+                told = await client.ask(msgspec.structs.replace(message, packet_id=number))
+                assert told == answer(number, reason if version == V5 else 0)
+            fits = Publish("t", bytes(most - 20), qos, packet_id=100)
+            assert await client.ask(fits) == answer(100)
+            await eventually(lambda: taken(node))
+            assert [(topic, unwrap(payload)[0]) for topic, payload in taken(node)] == [("t", fits.payload)]
+            lost = 0 if version == V5 else len(refused)
+            assert node.mqtt.door.counts["dropped"] == lost
+            assert bool([one for one in caplog.records if "is lost" in one.getMessage()]) == bool(lost)
+
+    with caplog.at_level(logging.WARNING):
+        run(test)
+
+
+def test_a_packet_that_is_larger_than_was_told_ends_the_connection() -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), Raw(node) as client:
+            hello = await client.ask(Connect("c"))
+            assert isinstance(hello, Connack)
+            told = await client.ask(Publish("t", bytes(hello.properties["maximum_packet"]), 1, packet_id=1))
+            assert isinstance(told, Disconnect)
+            assert told.reason == Reason.TOO_LARGE
+
+    run(test)
+
+
+class Stalled:
+    """A client that says what it has to and then reads nothing, behind a small buffer of its own machine."""
+
+    def __init__(self, node: LiveNode, *packets: Packet, tls: ssl.SSLContext | None = None) -> None:
+        assert node.mqtt is not None
+        self._address = node.mqtt.address
+        self._packets = packets
+        self._tls = tls
+
+    async def __aenter__(self) -> Stalled:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await asyncio.to_thread(self._speak)
+        return self
+
+    def _speak(self) -> None:
+        self._socket.connect((self._address.host, self._address.port))
+        if self._tls is not None:
+            self._socket = self._tls.wrap_socket(self._socket)
+        self.say(*self._packets)
+
+    def say(self, *packets: Packet) -> None:
+        self._socket.sendall(b"".join(encode(packet, V311) for packet in packets))
+
+    async def __aexit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+async def flood(node: LiveNode, topic: str) -> None:
+    """More than any buffer between a door and a client holds."""
+    for _ in range(120):
+        await node.publish(topic, bytes(100_000))
+
+
+def test_a_client_that_stops_reading_is_cut_off_and_its_will_is_published() -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), at(node) as watcher:
+            assert node.mqtt is not None
+            door = node.mqtt.door
+            await watcher.subscribe("wills", qos=1)
+            will = Will("wills", b"stalled", 1)
+            hello = Connect("stalled", V311, keep_alive=1, will=will)
+            async with Stalled(node, hello, Subscribe(1, (Wish("big"),))):
+                await eventually(lambda: "big" in node.subscriptions)
+                await flood(node, "big")
+                assert said((await next_of(watcher))[0]) == ("wills", b"stalled", False)
+                assert "stalled" not in door.clients
+                await eventually(lambda: len(node.mqtt.connections if node.mqtt else ()) == 1)
+
+    run(test)
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_a_client_that_stops_reading_does_not_hold_up_the_end(tls: bool, tmp_path: Path) -> None:
+    async def test() -> None:
+        files = certificate(tmp_path) if tls else {}
+        trust = ssl.create_default_context(cafile=files["mqtt_certificate"]) if tls else None
+        if trust is not None:
+            trust.check_hostname = False
+        async with contextlib.AsyncExitStack() as stack:
+            async with doors(1, **files) as (node,):
+                hello = (Connect("stalled", V311), Subscribe(1, (Wish("big"),)))
+                await stack.enter_async_context(Stalled(node, *hello, tls=trust))
+                await eventually(lambda: "big" in node.subscriptions)
+                await flood(node, "big")
+            assert node.mqtt is not None
+            assert not node.mqtt.connections
+
+    run(test)
+
+
+def test_a_client_that_sends_and_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_PACKETS", 8)
+
+    async def test() -> None:
+        async with doors(1) as (node,):
+            assert node.mqtt is not None
+            door = node.mqtt.door
+            hello = Connect("stalled", V311, keep_alive=1)
+            pings = [Pingreq()] * 100
+            async with Stalled(node, hello, Subscribe(1, (Wish("big"),))) as stalled:
+                await eventually(lambda: "big" in node.subscriptions)
+                await flood(node, "big")
+                await asyncio.to_thread(stalled.say, *pings)
+                await eventually(lambda: "stalled" not in door.clients)
+
+    run(test)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -11,13 +12,16 @@ import topicweave
 from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
 from tests.live.together import eventually, linked, local, processes, run
 from topicweave.live import LiveNode
-from topicweave.live.mqtt import keeping
+from topicweave.live.mqtt import door, keeping, retaining
+from topicweave.live.mqtt.keeping import RETAINED_HERE, SESSION
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
     Connack,
     Connect,
     Disconnect,
+    Pingreq,
+    Pingresp,
     Puback,
     Publish,
     Reason,
@@ -26,6 +30,7 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
+from topicweave.live.settings import Limits
 from topicweave.testing.full_disk import limit_pages
 
 STAYS = {"session_expiry": 1000}
@@ -63,6 +68,24 @@ def test_a_session_outlives_the_node_with_what_waits_in_it(tmp_path: Path) -> No
             await eventually(lambda: "t" not in node.subscriptions)
         async with topicweave.connect(settings) as node:
             assert not await present(node, "bob"), "it was ended in order"
+            assert "t" not in node.subscriptions
+
+    run(test)
+
+
+def test_a_session_that_a_clean_start_ended_is_not_kept(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT, data=str(tmp_path))
+        async with topicweave.connect(settings) as node, Raw(node) as first, Raw(node) as second:
+            assert node.disk is not None
+            await first.ask(Connect("bob", properties=STAYS))
+            await first.ask(Subscribe(1, (Wish("t", 1),)))
+            await first.say(Disconnect())
+            assert await first.hear() is None
+            await second.ask(Connect("bob", clean_start=True))
+            assert await second.ask(Pingreq()) == Pingresp()
+            await node.disk.committed()
+            assert await node.disk.read(node.disk.store.facts_below, SESSION) == {}
             assert "t" not in node.subscriptions
 
     run(test)
@@ -123,6 +146,37 @@ async def _none(work: Awaitable[object]) -> None:
     await work
 
 
+def test_with_delivery_at_least_once_a_client_gets_each_message_once() -> None:
+    async def test() -> None:
+        settings = {"delivery": "at-least-once", "redeliver_after": 0.05}
+        async with doors(1, **settings) as (node,), at(node) as bob:
+            await bob.subscribe("t", qos=2)
+            for number, text in enumerate((b"once", b"then"), start=1):
+                await node.publish("t", text)
+                await eventually(lambda: node.counters.deliveries == number)  # noqa: B023
+                await eventually(lambda: not node.world.gate.unacknowledged, "the door acknowledges it")
+            assert [one.payload for one in await next_of(bob, 2)] == [b"once", b"then"]
+
+    run(test)
+
+
+def test_with_delivery_at_least_once_a_door_gets_again_what_it_could_not_read() -> None:
+    async def test() -> None:
+        settings = {"delivery": "at-least-once", "redeliver_after": 0.05}
+        async with doors(1, limits=Limits(application_events=8), **settings) as (node,), at(node) as bob:
+            await node.subscribe("t")
+            early = [node.publish("t", b"early") for _ in range(20)]
+            await asyncio.gather(*early)
+            await eventually(lambda: len(node.world.gate.unacknowledged) == 20)
+            await bob.subscribe("t", qos=2)
+            await asyncio.gather(*(node.publish("t", b"%d" % number) for number in range(50)))
+            got = [one.payload for one in await next_of(bob, 50)]
+            assert sorted(got) == sorted(b"%d" % number for number in range(50))
+            await eventually(lambda: not node.world.gate.unacknowledged)
+
+    run(test)
+
+
 def test_a_retained_value_outlives_the_node(tmp_path: Path) -> None:
     async def test() -> None:
         settings = local(name="one", mqtt=MQTT, data=str(tmp_path))
@@ -136,6 +190,58 @@ def test_a_retained_value_outlives_the_node(tmp_path: Path) -> None:
                 async with at(door) as late:
                     await late.subscribe("state", qos=1)
                     assert said((await next_of(late))[0]) == ("state", b"on", True)
+
+    run(test)
+
+
+def test_a_cleared_value_is_let_go_after_a_while(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(door, "TELL_EVERY", 0.05)
+    monkeypatch.setattr(door, "MOST_RETAINED", 20)
+    monkeypatch.setattr(retaining, "CLEARED_FOR", 0.5)
+    topics = [f"state/{number}" for number in range(40)]
+
+    def idle(node: LiveNode) -> bool:
+        values = node.mqtt.door._values if node.mqtt else None
+        return not (node.node.subscriptions or node.world.retained or (values and values._values))
+
+    async def test() -> None:
+        async with doors(1, data=str(tmp_path / "one")) as (one,), at(one) as alice:
+            async with (
+                topicweave.connect(local(mqtt=MQTT, join=(str(one.address),))) as other,
+                at(other) as bob,
+            ):
+                for client in (alice, bob):
+                    await client.publish("state/0", b"on", qos=1, retain=True)
+                await eventually(lambda: linked(one, other))
+                for topic in topics:
+                    await alice.publish(topic, b"on", qos=1, retain=True)
+                    await alice.publish(topic, b"", qos=1, retain=True)
+                await eventually(lambda: idle(one) and idle(other))
+            await alice.publish("state/0", b"again", qos=1, retain=True)
+            async with at(one) as late:
+                await late.subscribe("state/0", qos=1)
+                assert said((await next_of(late))[0]) == ("state/0", b"again", True)
+            assert one.disk is not None
+            await one.disk.committed()
+            assert list(await one.disk.read(one.disk.store.facts_below, RETAINED_HERE)) == ["state/0"]
+
+    run(test)
+
+
+def test_a_value_is_cleared_at_a_door_that_was_away(tmp_path: Path) -> None:
+    async def test() -> None:
+        one, two = (local(name=name, mqtt=MQTT, data=str(tmp_path / name)) for name in ("one", "two"))
+        async with topicweave.connect(two) as node, at(node) as alice:
+            await alice.publish("state", b"on", qos=1, retain=True)
+        async with topicweave.connect(one) as node, at(node) as alice:
+            await alice.publish("state", b"", qos=1, retain=True)
+        async with topicweave.connect(one) as node:
+            joining = local(name="two", mqtt=MQTT, data=str(tmp_path / "two"), join=(str(node.address),))
+            async with topicweave.connect(joining) as other:
+                assert other.mqtt is not None
+                values = other.mqtt.door._values
+                assert len(values) == 1
+                await eventually(lambda: not len(values))
 
     run(test)
 
@@ -209,6 +315,50 @@ def test_a_will_is_published_when_its_session_is_taken_over_or_ends_and_not_when
                 await fourth.ask(connect("unused", 500, clean=True))
                 assert said((await next_of(watcher))[0])[1] == b"ended"
                 await fourth.say(Disconnect())
+
+    run(test)
+
+
+def test_wills_are_published_when_the_node_stops(tmp_path: Path) -> None:
+    """At other doors at once, whatever their delay; at the same one when it is there again."""
+
+    async def test() -> None:
+        async with doors(1) as (other,), at(other) as watcher:
+            await watcher.subscribe("wills", qos=1)
+            settings = local(mqtt=MQTT, data=str(tmp_path), join=(str(other.address),))
+            async with topicweave.connect(settings) as node, Raw(node) as bob:
+                await bob.ask(Connect("bob", properties=STAYS))
+                await bob.ask(Subscribe(1, (Wish("wills", 1),)))
+                await eventually(lambda: linked(node, other))
+                for name, delay in (("now", 0), ("later", 1000), ("gone", 1000)):
+                    client = await Raw(node).__aenter__()
+                    will = Will("wills", name.encode(), 1, properties={"will_delay": delay})
+                    await client.ask(Connect(name, will=will, properties=STAYS))
+                    if name == "gone":
+                        client.writing.close()
+                        await eventually(lambda: node.mqtt and "gone" not in node.mqtt.door.clients)
+            told = await next_of(watcher, 3)
+            assert {one.payload for one in told} == {b"now", b"later", b"gone"}
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            heard = [await bob.hear() for _ in range(3)]
+            assert {one.payload for one in heard if isinstance(one, Publish)} == {b"now", b"later", b"gone"}
+
+    run(test)
+
+
+def test_the_will_of_a_node_that_stops_reaches_a_door_to_which_it_had_no_link() -> None:
+    async def test() -> None:
+        async with doors(1) as (other,), at(other) as watcher:
+            await watcher.subscribe("wills", qos=1)
+            settings = local(mqtt=MQTT, join=(str(other.address),))
+            async with topicweave.connect(settings) as node, Raw(node) as client:
+                await eventually(lambda: node.joined)
+                await client.ask(Connect("c", will=Will("wills", b"dead", 1, retain=True)))
+            assert said((await next_of(watcher))[0]) == ("wills", b"dead", False)
+            async with at(other) as late:
+                await late.subscribe("wills", qos=1)
+                assert said((await next_of(late))[0]) == ("wills", b"dead", True)
 
     run(test)
 

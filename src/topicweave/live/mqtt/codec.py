@@ -11,6 +11,8 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
+import msgspec
+
 from topicweave.live.mqtt.packets import (
     NO_PROPERTIES,
     V5,
@@ -246,14 +248,32 @@ class Reader:
         """0 until a Connect has told it."""
         self.most_bytes = most_bytes
         self._data = bytearray()
+        self._cut: Publish | None = None
+        """A message of which nothing but its head is read, and the bytes of it that are still to come."""
+        self._left = 0
 
     def feed(self, data: bytes) -> Iterator[Packet]:
         """The packets that are whole. Each is read when it is asked for, so that a broken one does not hide
         those in front of it.
         """
         self._data += data
-        while (found := self._split()) is not None:
-            yield self._packet(*found)
+        while (packet := self._next()) is not None:
+            yield packet
+
+    def _next(self) -> Packet | None:
+        if self._cut is None:
+            found = self._split()
+            if found is not None:
+                return self._packet(*found)
+        if self._cut is None:
+            return None
+        passed = min(self._left, len(self._data))
+        del self._data[:passed]
+        self._left -= passed
+        if self._left:
+            return None
+        cut, self._cut = self._cut, None
+        return cut
 
     def _split(self) -> tuple[int, bytes] | None:
         data = self._data
@@ -269,6 +289,9 @@ class Reader:
             if at == 5:
                 raise malformed("a packet's length takes more than four bytes")
         if at + length > self.most_bytes:
+            if self.version == V311 and data[0] >> 4 == 3:
+                self._begin_cut(at, length)
+                return None
             raise MqttError(
                 Reason.TOO_LARGE, f"a packet of {at + length} bytes; at most {self.most_bytes} are taken"
             )
@@ -277,6 +300,22 @@ class Reader:
         first, body = data[0], bytes(data[at : at + length])
         del data[: at + length]
         return first, body
+
+    def _begin_cut(self, at: int, length: int) -> None:
+        """Clients of 3.1.1 are not told what is too large. Without an answer they send it again for ever: so its
+        head is read, and what follows is passed over.
+        """
+        data = self._data
+        if len(data) < at + 2:
+            return
+        head = 2 + int.from_bytes(data[at : at + 2], "big") + (2 if data[0] & 6 else 0)
+        if head > length:
+            raise malformed("a packet ends within a text")
+        if len(data) >= at + head:
+            publish = _read_publish(_Body(bytes(data[at : at + head])), data[0] & 15, V311)
+            self._left = length - head
+            self._cut = msgspec.structs.replace(publish, unread=self._left)
+            del data[: at + head]
 
     def _packet(self, first: int, data: bytes) -> Packet:
         number, flags = first >> 4, first & 15

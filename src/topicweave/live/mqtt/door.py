@@ -15,10 +15,11 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from topicweave import __version__
 from topicweave.errors import TopicweaveError
+from topicweave.live.application import Received
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.envelope import MqttHead, unwrap, wrap
 from topicweave.live.mqtt.keeping import DoorFolder, KeptSession
@@ -34,12 +35,20 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
-from topicweave.live.mqtt.retaining import RetainedValue, RetainedValues
+from topicweave.live.mqtt.retaining import DoorTopics, RetainedValue, RetainedValues
 from topicweave.live.mqtt.session import FOR_EVER, Kept, Parcel, Session
-from topicweave.live.mqtt.topics import SHARE, SYSTEM, check_topic, refusal_of, share_of, speakable
+from topicweave.live.mqtt.topics import (
+    SHARE,
+    SYSTEM,
+    Wishes,
+    check_topic,
+    refusal_of,
+    share_of,
+    speakable,
+    too_long,
+)
 from topicweave.live.names import RETAINED
-from topicweave.live.patterns import split_each
-from topicweave.live.publisher import NOT_PERMANENT
+from topicweave.live.publisher import NOT_PERMANENT, SEAL_ROOM
 from topicweave.model.patterns import is_pattern
 
 if TYPE_CHECKING:
@@ -53,10 +62,18 @@ MOST_SESSIONS = 20_000
 MOST_SUBSCRIPTIONS = 10_000
 """Of one client."""
 MOST_RETAINED = 100_000
+COMPLAIN_EVERY = 1.0
+"""Seconds between two lines of the log about the same reason."""
 SETTLE = 0.1
 """Seconds between the first word of a retained value and its giving."""
 VALUES_AT_ONCE = 1000
 """Retained values given to a client in one turn of the event loop."""
+DISK_PATIENCE = 5.0
+"""Seconds for which a message waits for a disk that takes nothing."""
+WILL_PATIENCE = 2.0
+"""Seconds for which a node that stops looks for somebody who wants a will."""
+WILLS_PATIENCE = 5.0
+"""The same for all wills and all that they need."""
 TELL_EVERY = 10.0
 """Seconds between the values below $SYS."""
 
@@ -72,38 +89,7 @@ class MqttClient(Protocol):
         """Its session has something for it."""
 
     def end(self, reason: Reason, text: str) -> None:
-        """It is sent away."""
-
-
-class _DoorTopics:
-    """What the door's feed is to get."""
-
-    def __init__(self, listeners: Listeners, values: RetainedValues) -> None:
-        self._listeners, self._values = listeners, values
-
-    def __contains__(self, topic: object) -> bool:
-        if isinstance(topic, str) and topic.startswith(RETAINED):
-            topic = topic.removeprefix(RETAINED)
-            return topic in self._values.keeping or topic in self._listeners
-        return topic in self._listeners
-
-
-class _Wishes(NamedTuple):
-    """What filters ask of the node."""
-
-    names: list[str]
-    patterns: list[str]
-    values: list[str]
-    """Topics of retained values, and patterns of such."""
-    value_patterns: list[str]
-
-    @classmethod
-    def of(cls, filters: Iterable[str]) -> _Wishes:
-        """Shared subscriptions get no retained values; the door's own topics (`$SYS`) do not concern the node."""
-        shares = [share_of(filter_) for filter_ in filters]
-        mesh = [(group, named) for group, named in shares if not named.startswith(SYSTEM)]
-        values = [RETAINED + named for group, named in mesh if not group]
-        return cls(*split_each([named for _, named in mesh]), *split_each(values))
+        """It is sent away, and `Door.left` is told at once."""
 
 
 class Door:
@@ -113,15 +99,19 @@ class Door:
         self.sessions: dict[str, Session] = {}
         self.clients: dict[str, MqttClient] = {}
         self.counts: Counter[str] = Counter()
+        self.most_bytes = node.settings.limits.payload_bytes - len(SEAL_ROOM)
+        """Of an event's payload."""
+        self._complaints: dict[Reason, float] = {}
         self._listeners = Listeners(self.clients.__contains__, self._may_have)
         self._values = RetainedValues(
             lambda: node.clock.now, self._listeners.plain, self._listeners.__contains__
         )
         self._feed = node.open_feed(())
-        self._feed.topics = _DoorTopics(self._listeners, self._values)
+        self._feed.topics = DoorTopics(self._listeners, self._values)
         self._settling: set[str] = set()
         """Topics whose values are about to be given to newcomers."""
         self._wills: dict[str, tuple[asyncio.TimerHandle, MqttClient, Will]] = {}
+        self._executing: set[asyncio.Task[object]] = set()
         self._ends: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self.loop = asyncio.get_running_loop()
@@ -131,11 +121,9 @@ class Door:
 
     async def start(self) -> None:
         for topic in await self._folder.retained():
-            self._values.keeping.add(topic)
+            self._values.restore(topic, self._node.cached(RETAINED + topic, 1))
             self._node.world.retained.add(self._node.topics.id_of(RETAINED + topic))
             self._node.patterns.keeps(RETAINED + topic)
-            for event in self._node.cached(RETAINED + topic, 1):
-                self._values.learn(event)
         await self._node.wanting.more([RETAINED + topic for topic in self._values.keeping], last=1)
         for kept in await self._folder.sessions():
             await self._restore(kept)
@@ -152,7 +140,7 @@ class Door:
         for one in session.subscriptions.values():
             self._listeners.put(session.client_id, one)
         try:
-            await self._want(_Wishes.of(session.subscriptions), kept.at)
+            await self._want(Wishes.of(session.subscriptions), kept.at)
         except TopicweaveError as error:
             log.error("mqtt: the session of %s ends: %s", session.client_id, error)
             for filter_ in session.subscriptions:
@@ -180,20 +168,28 @@ class Door:
         self._stopping = True
         for client in list(self.clients.values()):
             client.end(Reason.SHUTTING_DOWN, "the node stops")
-            self.left(client, None)
+        # Sessions go on from here: what comes from here on, such as wills, they get from the node's cache.
         for session in self.sessions.values():
-            self._folder.save(session, self._node.clock.wall())
-        for timer in [*(timer for timer, *_ in self._wills.values()), *self._ends.values()]:
+            self._save(session)
+        for end in self._ends.values():
+            end.cancel()
+        for timer, client, will in list(self._wills.values()):
             timer.cancel()
+            self._execute(client, will)
+        if self._executing:
+            _, late = await asyncio.wait(self._executing, timeout=WILLS_PATIENCE)
+            if late:
+                log.error("mqtt: %d wills are not published: the node stops", len(late))
         self._node.close_feed(self._feed)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _run(self, work: Coroutine[Any, Any, object]) -> None:
+    def _run(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     # Coming and going.
 
@@ -202,10 +198,7 @@ class Door:
         client_id = client.client_id
         old = self.clients.get(client_id)
         if old is not None:
-            will = old.will
             old.end(Reason.TAKEN_OVER, "another connection came with the same client id")
-            self.left(old, will)
-        self.clients[client_id] = client
         if (end := self._ends.pop(client_id, None)) is not None:
             end.cancel()
         if (pending := self._wills.pop(client_id, None)) is not None:
@@ -222,13 +215,14 @@ class Door:
             if len(self.sessions) >= MOST_SESSIONS:
                 raise MqttError(Reason.QUOTA, f"{MOST_SESSIONS} sessions are kept")
             session = self._new_session(client_id)
+        self.clients[client_id] = client
         if connect.version == V5:
             session.expiry = connect.properties.get("session_expiry", 0)
         else:
             session.expiry = 0 if connect.clean_start else FOR_EVER
         session.connected = True
         session.username = client.username or ""
-        self._folder.save(session, self._node.clock.wall())
+        self._save(session)
         self.counts["connections"] += 1
         return session, present
 
@@ -238,6 +232,11 @@ class Door:
         self.sessions[client_id] = session
         return session
 
+    def _save(self, session: Session) -> None:
+        """Unless it has ended: the client may have another one."""
+        if self.sessions.get(session.client_id) is session:
+            self._folder.save(session, self._node.clock.wall())
+
     def left(self, client: MqttClient, will: Will | None) -> None:
         """A connection has ended; with a will if it did not end in order."""
         client_id = client.client_id
@@ -246,9 +245,9 @@ class Door:
         del self.clients[client_id]
         session = self.sessions[client_id]
         session.disconnect(self._node.clock.now)
-        if will is not None and not self._stopping:
+        if will is not None:
             delay = min(will.properties.get("will_delay", 0), session.expiry)
-            if delay:
+            if delay and not self._stopping:
                 timer = self.loop.call_later(delay, self._execute, client, will)
                 self._wills[client_id] = (timer, client, will)
             else:
@@ -256,7 +255,7 @@ class Door:
         if not session.expiry:
             self._forget(session)
             return
-        self._folder.save(session, self._node.clock.wall())
+        self._save(session)
         if session.expiry != FOR_EVER and not self._stopping:
             self._ends[client_id] = self.loop.call_later(session.expiry, self._forget, session)
 
@@ -269,7 +268,9 @@ class Door:
             other = self._listeners.another(parcel.share, parcel.topic, session.client_id)
             if other is not None:
                 self._give(other, parcel.topic, parcel.payload, parcel.properties, False)
-        self._run(self.unsubscribe(session, list(session.subscriptions)))
+        # At once: the client's next session may already name the same filters.
+        gone = self._strike(session, list(session.subscriptions))
+        self._run(self._want_less(Wishes.of(gone)))
 
     def _execute(self, client: MqttClient, will: Will) -> None:
         """Publish a will."""
@@ -278,44 +279,88 @@ class Door:
 
         async def publish() -> None:
             with contextlib.suppress(MqttError, TopicweaveError):
-                await self.publish(client, packet)
+                # A node that stops must not go before there is a link to somebody who wants it.
+                patience = WILL_PATIENCE if self._stopping and self._node.joined else 0.0
+                reason = await self.publish(client, packet, patience)
+                if reason >= Reason.UNSPECIFIED:
+                    self.lost(client, packet, reason)
 
-        self._run(publish())
+        task = self._run(publish())
+        self._executing.add(task)
+        task.add_done_callback(self._executing.discard)
 
     # Publishing.
 
-    async def publish(self, client: MqttClient, packet: Publish) -> Reason:
-        """Publish for a client; what it is told. Done when the node has it, on disk where there is a data folder."""
+    async def publish(self, client: MqttClient, packet: Publish, patience: float = 0.0) -> Reason:
+        """Publish for a client; what it is told. Done when the node has it, on disk where there is a data folder.
+
+        `QUOTA` is for now: sent again, the message may be taken. All other refusals are for good. With `patience`
+        it waits so long at most until somebody else has the message.
+        """
         topic = check_topic(packet.topic)
+        if too_long(topic):
+            return Reason.BAD_TOPIC
         if not self.accounts.may(client.username, client.client_id, topic, write=True):
-            self.counts["refused"] += 1
             return Reason.NOT_AUTHORIZED
+        session = self.sessions.get(client.client_id)
+        origin = client.client_id if session is not None and session.no_local else ""
+        payload = wrap(packet.payload, packet.properties, origin=origin)
+        value = wrap(packet.payload, packet.properties, self._node.clock.trusted()) if packet.retain else b""
+        if packet.unread or max(len(payload), len(value)) > self.most_bytes:
+            return Reason.NOT_ACCEPTED
         self.counts["received"] += 1
         try:
-            session = self.sessions.get(client.client_id)
-            origin = client.client_id if session is not None and session.no_local else ""
-            receipt = await self._node.publish(topic, wrap(packet.payload, packet.properties, origin=origin))
             if packet.retain:
-                await self._retain(topic, packet)
+                self._check_room(topic)
+            waits = int(patience > 0), patience or DISK_PATIENCE
+            receipt = await self._node.publish_any(topic, payload, *waits)
+            if packet.retain:
+                await self._retain(topic, value, *waits)
         except TopicweaveError as error:
-            log.warning("mqtt: %s may not publish on %s: %s", client.client_id, topic, error)
-            return Reason.NOT_AUTHORIZED if "certificate" in str(error) else Reason.QUOTA
+            reason = Reason.NOT_AUTHORIZED if "certificate" in str(error) else Reason.QUOTA
+            self.complain(reason, f"{client.client_id} may not publish on {topic[:80]}: {error}")
+            return reason
         if receipt.reason.startswith(NOT_PERMANENT):
             return Reason.QUOTA  # The disk is full: it is not durable, so it is not taken.
-        nobody = not receipt.neighbours and topic not in self._listeners
+        wanted = self._node.topics.id_of(topic) in self._node.node.subscriptions
+        nobody = not receipt.neighbours and not wanted
         return Reason.NO_SUBSCRIBERS if nobody else Reason.SUCCESS
 
-    async def _retain(self, topic: str, packet: Publish) -> None:
+    def lost(self, client: MqttClient, packet: Publish, reason: Reason) -> None:
+        """A message is not taken, and its client is not told so."""
+        self.counts["dropped"] += 1
+        self.complain(
+            reason, f"a message of {client.client_id} on {packet.topic[:80]} is lost: {reason.name}"
+        )
+
+    def complain(self, reason: Reason, text: str) -> None:
+        """Into the log, of each kind once in a while: a flood of clients must not become one of lines."""
+        self.counts[f"refused: {reason.name}"] += 1
+        now = self._node.clock.now
+        if now - self._complaints.get(reason, -math.inf) >= COMPLAIN_EVERY:
+            self._complaints[reason] = now
+            log.warning("mqtt: %s", text)
+
+    def _check_room(self, topic: str) -> None:
+        if topic not in self._values.keeping and self._values.kept >= MOST_RETAINED:
+            raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
+
+    async def _retain(self, topic: str, value: bytes, wait_for: int, timeout: float) -> None:
         name = RETAINED + topic
         if topic not in self._values.keeping:
-            if len(self._values.keeping) >= MOST_RETAINED:
-                raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
             self._values.keeping.add(topic)
             self._folder.retain(topic)
             await self._node.wanting.more([name], last=1)
-        await self._node.publish(
-            name, wrap(packet.payload, packet.properties, self._node.clock.trusted()), retain=True
-        )
+        await self._node.publish_any(name, value, wait_for, timeout, retain=True)
+
+    async def _let_go(self) -> None:
+        """Of topics that were cleared."""
+        gone = self._values.let_go()
+        for topic in gone:
+            self._folder.let_go(topic)
+            self._node.world.retained.discard(self._node.topics.id_of(RETAINED + topic))
+        if gone:
+            await self._node.wanting.less([RETAINED + topic for topic in gone])
 
     # Subscribing.
 
@@ -341,7 +386,7 @@ class Door:
             reasons.append(wish.qos)
         session.look_for_no_local()
         try:
-            await self._want(_Wishes.of(new))
+            await self._want(Wishes.of(new))
         except TopicweaveError as error:
             log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
             self._strike(session, new)
@@ -349,14 +394,14 @@ class Door:
                 int(Reason.QUOTA) if wish.filter in new else reason
                 for wish, reason in zip(packet.wishes, reasons, strict=True)
             ]
-        self._folder.save(session, self._node.clock.wall())
+        self._save(session)
         if session.expiry and not await self._folder.permanent():
             log.warning("mqtt: %s may not subscribe: its session cannot be kept on disk", client.client_id)
             await self.unsubscribe(session, new)
             return [max(reason, int(Reason.QUOTA)) for reason in reasons]
         return reasons
 
-    async def _want(self, wishes: _Wishes, since: float | None = None) -> None:
+    async def _want(self, wishes: Wishes, since: float | None = None) -> None:
         """All of it or nothing."""
         node = self._node
         node.patterns.check_all([*wishes.patterns, *wishes.value_patterns])
@@ -366,6 +411,10 @@ class Door:
         await node.wanting.more(wishes.values, last=1)
         await node.patterns.more(wishes.patterns, since=since)
         await node.patterns.more(wishes.value_patterns, last=1)
+
+    async def _want_less(self, wishes: Wishes) -> None:
+        await self._node.wanting.less([*wishes.names, *wishes.values])
+        await self._node.patterns.less([*wishes.patterns, *wishes.value_patterns])
 
     def _refusal(self, client: MqttClient, session: Session, wish: Wish) -> Reason | None:
         refusal = refusal_of(wish.filter)
@@ -379,8 +428,6 @@ class Door:
             refusal = Reason.NOT_AUTHORIZED
         if refusal is None and len(session.subscriptions) >= MOST_SUBSCRIPTIONS:
             refusal = Reason.QUOTA
-        if refusal is not None:
-            self.counts["refused"] += 1
         return refusal
 
     def _may_subscribe(self, client: MqttClient, named: str) -> bool:
@@ -411,31 +458,36 @@ class Door:
 
     async def unsubscribe(self, session: Session, filters: list[str]) -> list[int]:
         known = [filter_ in session.subscriptions for filter_ in filters]
-        wishes = _Wishes.of(self._strike(session, filters))
-        await self._node.wanting.less([*wishes.names, *wishes.values])
-        await self._node.patterns.less([*wishes.patterns, *wishes.value_patterns])
-        if session.client_id in self.sessions:
-            self._folder.save(session, self._node.clock.wall())
+        await self._want_less(Wishes.of(self._strike(session, filters)))
+        self._save(session)
         return [int(Reason.SUCCESS if one else Reason.NO_SUBSCRIPTION) for one in known]
 
     # What comes out of the mesh.
 
     async def _read(self) -> None:
+        gate = self._node.world.gate
         while events := await self._feed.get_all():
             for event in events:
-                if event.topic.startswith(RETAINED):
-                    topic = self._values.learn(event)
-                    if topic and topic not in self._settling:
-                        # Of several that come together the last one is given.
-                        self._settling.add(topic)
-                        self.loop.call_later(SETTLE, self._give_value, topic)
-                elif not speakable(event.topic):
-                    self.counts["dropped"] += 1
-                else:
-                    payload, head = unwrap(event.payload)
-                    born = self._node.clock.now - event.age if event.age else math.inf
-                    own = event.publisher_id == self._node.id
-                    self._hand_out(event.topic, payload, head, head.origin if own else "", born)
+                if event.again and not gate.awaits(self._node.event_id(event)):
+                    continue  # It was acknowledged while this copy waited here.
+                self._take(event)
+                if gate.at_least_once:
+                    await self._node.acknowledge(event)
+
+    def _take(self, event: Received) -> None:
+        if event.topic.startswith(RETAINED):
+            topic = self._values.learn(event)
+            if topic and topic not in self._settling:
+                # Of several that come together the last one is given.
+                self._settling.add(topic)
+                self.loop.call_later(SETTLE, self._give_value, topic)
+        elif not speakable(event.topic):
+            self.counts["dropped"] += 1
+        else:
+            payload, head = unwrap(event.payload)
+            born = self._node.clock.now - event.age if event.age else math.inf
+            own = event.publisher_id == self._node.id
+            self._hand_out(event.topic, payload, head, head.origin if own else "", born)
 
     def _hand_out(
         self, topic: str, payload: bytes, head: MqttHead, origin: str = "", born: float = math.inf
@@ -512,6 +564,7 @@ class Door:
             await asyncio.sleep(TELL_EVERY)
             for topic, value in self._system_values().items():
                 self._hand_out(topic, value.payload, MqttHead())
+            await self._let_go()
 
 
 def new_client_id() -> str:

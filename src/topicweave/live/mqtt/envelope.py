@@ -23,6 +23,10 @@ CARRIED = (
     "user_property",
 )
 MOST_TEXT = 65_535
+ROOM = 440
+"""Bytes that a head takes beyond what a packet takes for the same properties. A client's name of more than about
+300 letters, or thousands of properties, may take more.
+"""
 
 
 class MqttHead(msgspec.Struct, frozen=True, array_like=True):

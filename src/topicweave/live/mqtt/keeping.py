@@ -78,6 +78,10 @@ class DoorFolder:
         if self._disk is not None:
             self._disk.do(self._disk.store.set_fact, RETAINED_HERE + topic, b"")
 
+    def let_go(self, topic: str) -> None:
+        if self._disk is not None:
+            self._disk.do(self._disk.store.forget_fact, RETAINED_HERE + topic)
+
     async def permanent(self) -> bool:
         """Whether what was said so far is on disk, or there is none."""
         if self._disk is None:

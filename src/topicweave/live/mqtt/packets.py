@@ -96,6 +96,8 @@ class Publish(MqttMessage, frozen=True):
     duplicate: bool = False
     packet_id: int = 0
     properties: Properties = NO_PROPERTIES
+    unread: int = 0
+    """Bytes of a payload that is too large: nobody has read them."""
 
 
 class Puback(MqttMessage, frozen=True):

@@ -2,7 +2,8 @@
 
 A retained value travels on a topic of its own (`names.RETAINED`), which keeps its last event. A door that has
 such a value keeps it for others. Of two values of one topic the later one stays, by the time that their
-publishers gave them; at the same time, that of the greater publisher's name.
+publishers gave them; at the same time, that of the greater publisher's name. An empty value clears a topic. It is
+kept for a while, like any other, so that doors that were away learn of it; then the topic is let go.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ import msgspec
 
 from topicweave.live.application import Received
 from topicweave.live.mqtt.envelope import unwrap
+from topicweave.live.mqtt.listeners import Listeners
 from topicweave.live.mqtt.packets import NO_PROPERTIES, Properties
 from topicweave.live.mqtt.session import Kept
 from topicweave.live.names import RETAINED
 from topicweave.model.name_index import NameIndex
 from topicweave.model.patterns import is_pattern
+
+CLEARED_FOR = 600.0
+"""Seconds for which a door keeps a topic whose value was cleared."""
+MOST_CLEARED = 1000
+"""Such topics; beyond that the oldest is let go earlier."""
 
 
 class RetainedValue(msgspec.Struct, frozen=True):
@@ -65,6 +72,8 @@ class RetainedValues:
         self._names = NameIndex()
         self.keeping: set[str] = set()
         """Topics whose value came in through this door."""
+        self._cleared: dict[str, float] = {}
+        """Those of them without a value, and since when; the oldest first."""
         self._newcomers: dict[tuple[str, str], _Newcomer] = {}
         """By client and filter."""
 
@@ -85,7 +94,42 @@ class RetainedValues:
             return ""
         self._values[topic] = value
         self._names.add(topic)
+        self._cleared.pop(topic, None)
+        if topic in self.keeping and not payload:
+            self._cleared[topic] = self._now()
         return topic
+
+    @property
+    def kept(self) -> int:
+        """Values that came in through this door and were not cleared."""
+        return len(self.keeping) - len(self._cleared)
+
+    def restore(self, topic: str, events: Iterable[Received]) -> None:
+        """An earlier life kept this topic; if nothing is left of its value, others may have it."""
+        self.keeping.add(topic)
+        self._cleared[topic] = self._now()
+        for event in events:
+            self.learn(event)
+
+    def let_go(self) -> list[str]:
+        """Topics that were kept and are not any more: they were cleared, and others had time to learn of it."""
+        excess, now = len(self._cleared) - MOST_CLEARED, self._now()
+        gone = [
+            topic
+            for place, (topic, since) in enumerate(self._cleared.items())
+            if place < excess or now - since >= CLEARED_FOR
+        ]
+        for topic in gone:
+            del self._cleared[topic]
+            self.keeping.discard(topic)
+            self._forget(topic)
+        return gone
+
+    def _forget(self, topic: str) -> None:
+        """A value that nobody here wants, and that others keep, if it is one."""
+        if topic in self._values and topic not in self.keeping and not self._wanted(topic):
+            del self._values[topic]
+            self._names.discard(topic)
 
     def welcome(self, client_id: str, filter_: str) -> None:
         """A subscription begins that is to be given what there is."""
@@ -97,9 +141,7 @@ class RetainedValues:
         for filter_ in ended:
             self._newcomers.pop((client_id, filter_), None)
         for topic in list(self._values) if any(map(is_pattern, ended)) else ended:
-            if topic in self._values and topic not in self.keeping and not self._wanted(topic):
-                del self._values[topic]
-                self._names.discard(topic)
+            self._forget(topic)
 
     def matching(self, filter_: str) -> list[str]:
         """Topics with a value that a filter names."""
@@ -123,3 +165,16 @@ class RetainedValues:
                 newcomer.given[topic] = value.rank
                 found.append((client_id, kept))
         return found
+
+
+class DoorTopics:
+    """What the door's feed is to get."""
+
+    def __init__(self, listeners: Listeners, values: RetainedValues) -> None:
+        self._listeners, self._values = listeners, values
+
+    def __contains__(self, topic: object) -> bool:
+        if isinstance(topic, str) and topic.startswith(RETAINED):
+            topic = topic.removeprefix(RETAINED)
+            return topic in self._values.keeping or topic in self._listeners
+        return topic in self._listeners

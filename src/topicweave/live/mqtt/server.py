@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import ssl
 from collections import deque
 from typing import TYPE_CHECKING, cast
@@ -14,6 +13,7 @@ from topicweave.live.admission import HalfOpen
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.codec import Reader, encode
 from topicweave.live.mqtt.door import Door, new_client_id
+from topicweave.live.mqtt.envelope import ROOM
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
@@ -59,8 +59,10 @@ until they are served.
 """
 MOST_HELLO = 128 * 1024
 """Bytes of a first packet: nobody knows yet who sends it."""
-COMPLAIN_EVERY = 1.0
-"""Seconds between two lines of the log about clients that were sent away for the same reason."""
+GOODBYE = 2.0
+"""Seconds for which a client may take what was sent to it last, before it is cut off."""
+LEAST_PACKET = 1024
+"""Bytes that a packet may have, however small an event may be."""
 MOST_UNSENT = 1024 * 1024
 """Bytes that wait in a client's socket; then its session keeps the rest."""
 _V311_REASONS = {
@@ -82,11 +84,11 @@ class MqttPort:
         settings = node.settings
         self.door = Door(node, Accounts(settings.mqtt_passwords, settings.mqtt_permissions))
         self.address = Address("127.0.0.1", 0)
-        self.most_bytes = settings.limits.payload_bytes
+        # What fits into a packet fits into an event.
+        self.most_bytes = max(self.door.most_bytes - ROOM, LEAST_PACKET)
         self.connections: set[MqttConnection] = set()
         self.strangers: HalfOpen[MqttConnection] = HalfOpen(MOST_STRANGERS)
         self._server: asyncio.Server | None = None
-        self._complaints: dict[Reason, float] = {}
         self.guesses: Guesses | None = None
         if settings.mqtt_passwords:
             from topicweave.live.http_crowd import Guesses
@@ -100,13 +102,6 @@ class MqttPort:
     @property
     def wildcards(self) -> bool:
         return self._node.patterns.available
-
-    def complain(self, reason: Reason, who: str, text: str) -> None:
-        """Into the log, of each kind once in a while: a flood of clients must not become one of lines."""
-        self.door.counts[f"refused: {reason.name}"] += 1
-        if self.now - self._complaints.get(reason, -math.inf) >= COMPLAIN_EVERY:
-            self._complaints[reason] = self.now
-            log.warning("mqtt: %s was sent away: %s", who, text)
 
     async def start(self) -> None:
         settings = self._node.settings
@@ -135,7 +130,7 @@ class MqttPort:
         await self.door.stop()
         for connection in list(self.connections):
             connection.end(Reason.SHUTTING_DOWN, "the node stops")
-        await asyncio.gather(*(one.finished for one in list(self.connections)), return_exceptions=True)
+        await asyncio.gather(*(one.lost for one in list(self.connections)))
 
 
 class MqttConnection(asyncio.Protocol):
@@ -162,7 +157,10 @@ class MqttConnection(asyncio.Protocol):
         self._alarm: asyncio.TimerHandle | None = None
         self._heard = 0.0
         self._patience = HELLO_TIMEOUT
+        self._unread = 0
         self._loop = asyncio.get_running_loop()
+        self.lost = self._loop.create_future()
+        """Done when the socket is closed: at most `GOODBYE` after the end of the connection."""
         self.client_id = ""
         self.username: str | None = None
         self._most_packet = LAST_ID**2
@@ -177,7 +175,7 @@ class MqttConnection(asyncio.Protocol):
         # uvloop's transports have another base.
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(MOST_UNSENT)
-        self.finished = self._loop.create_task(self._serve())
+        self._serving = self._loop.create_task(self._serve())
         self._port.connections.add(self)
         self._heard = self._loop.time()
         self._watch()
@@ -218,17 +216,20 @@ class MqttConnection(asyncio.Protocol):
             self._alarm.cancel()
         self._port.connections.discard(self)
         self._port.strangers.remove(self)
-        self.finished.cancel()
+        self._serving.cancel()
         if self._session is not None:
             self._door.left(self, self.will)
+        self.lost.set_result(None)
 
     # Time.
 
     def _watch(self) -> None:
         """Ends a connection on which nothing came for one and a half times its keep-alive."""
         if self._patience:
-            if self._paused:
+            unread = self._transport.get_write_buffer_size()
+            if self._paused and (self._room.is_set() or unread != self._unread):
                 self._heard = self._loop.time()  # It may have said something: nobody looks.
+            self._unread = unread
             left = self._heard + self._patience - self._loop.time()
             if left <= 0:
                 self.end(Reason.KEEP_ALIVE, f"nothing came for {self._patience:.0f} s")
@@ -250,6 +251,8 @@ class MqttConnection(asyncio.Protocol):
                     await self._some.wait()
                 packet = self._waiting.popleft()
                 await self._room.wait()
+                if self._ended:
+                    return
                 await self._take(packet)
         except MqttError as error:
             self.end(error.reason, str(error))
@@ -299,6 +302,8 @@ class MqttConnection(asyncio.Protocol):
             if "auth_method" in packet.properties:
                 raise MqttError(Reason.BAD_AUTH_METHOD, "only user names and passwords are known")
             await self._identify(packet)
+            if self._ended:
+                return
             session, present = self._door.enter(self, packet)
         except MqttError as error:
             self._refuse(error.reason, str(error))
@@ -347,7 +352,9 @@ class MqttConnection(asyncio.Protocol):
         if not packet.qos:
             if self._acknowledging:
                 await asyncio.sleep(0)  # Those in front of it have begun then.
-            await self._door.publish(self, packet)
+            reason = await self._door.publish(self, packet)
+            if reason >= Reason.UNSPECIFIED:
+                self._door.lost(self, packet, reason)
             return
         full = len(self._acknowledging) >= RECEIVE_MAXIMUM
         if full and self._reader.version == V5:
@@ -377,10 +384,13 @@ class MqttConnection(asyncio.Protocol):
             if before is not None:
                 await before
             failed = reason >= Reason.UNSPECIFIED
+            if failed and self._reader.version == V311 and reason is not Reason.QUOTA:
+                # 3.1.1 has no answer that says no: without one, the client sends it again for ever.
+                self._door.lost(self, packet, reason)
+                failed, reason = False, Reason.SUCCESS
             if failed:
                 session.received.discard(packet.packet_id)
             if failed and self._reader.version == V311:
-                # 3.1.1 has no answer that says no: without one, the client sends it again.
                 self.end(reason, f"{packet.topic[:80]} is not taken: {reason.name}")
                 return
             self._send((Puback if packet.qos == 1 else Pubrec)(packet.packet_id, reason))
@@ -420,8 +430,7 @@ class MqttConnection(asyncio.Protocol):
             session.expiry = expiry
         if packet.reason != Reason.WITH_WILL:
             self.will = None
-        self._ended = True
-        self._transport.close()
+        self._close()
 
     # Sending.
 
@@ -444,21 +453,32 @@ class MqttConnection(asyncio.Protocol):
 
     def _refuse(self, reason: Reason, text: str) -> None:
         """Before a session began."""
-        self._port.complain(reason, f"a client at {self._address}", text)
+        self._door.complain(reason, f"a client at {self._address} was sent away: {text}")
         if self._reader.version == V5:
             self._send(Connack(reason, False, {"reason_text": text}))
         elif self._reader.version == V311 or reason is Reason.BAD_VERSION:
             self._transport.write(bytes([0x20, 2, 0, _V311_REASONS.get(reason, 3)]))
-        self._ended = True
-        self._transport.close()
+        self._close()
 
     def end(self, reason: Reason, text: str) -> None:
         """Send the client away; in 3.1.1 that is said by closing."""
         if self._ended:
             return
         if reason not in (Reason.SHUTTING_DOWN, Reason.TAKEN_OVER, Reason.KEEP_ALIVE):
-            self._port.complain(reason, f"client {self.client_id or 'without a name'}", text)
+            who = self.client_id or "without a name"
+            self._door.complain(reason, f"client {who} was sent away: {text}")
         if self._session is not None and self._reader.version == V5:
             self._send(Disconnect(reason, {"reason_text": text}))
+        self._close()
+
+    def _close(self) -> None:
+        """The connection ends here and at once. Its socket follows when the client has read what it was sent, or
+        does not.
+        """
         self._ended = True
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._transport.close()
+        self._alarm = self._loop.call_later(GOODBYE, self._transport.abort)
+        if self._session is not None:
+            self._door.left(self, self.will)

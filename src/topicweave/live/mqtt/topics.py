@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from topicweave.live.mqtt.packets import MqttError, Reason
-from topicweave.model.patterns import MOST_LEVELS, BadPattern, check_pattern
+from topicweave.live.names import LONGEST_TOPIC, RETAINED
+from topicweave.live.patterns import split_each
+from topicweave.model.patterns import MOST_BYTES, MOST_LEVELS, BadPattern, check_pattern
 
 SYSTEM = "$SYS/"
 """Topics below this tell of the door itself; they never leave it."""
 SHARE = "$share/"
-MOST_LETTERS = 1000
-"""Of a name: what the mesh takes."""
 
 
 def check_topic(topic: str) -> str:
@@ -18,11 +21,21 @@ def check_topic(topic: str) -> str:
     >>> check_topic("sensors/7/temperature")
     'sensors/7/temperature'
     """
-    if not topic or "+" in topic or "#" in topic or topic.count("/") >= MOST_LEVELS:
+    if not topic or "+" in topic or "#" in topic:
         raise MqttError(Reason.BAD_TOPIC, f"{topic[:80]!r} is no name of a topic")
     if topic.startswith("$"):
         raise MqttError(Reason.NOT_AUTHORIZED, f"{topic[:80]!r}: names that begin with $ are the door's own")
     return topic
+
+
+def too_long(name: str) -> bool:
+    """Whether a name is longer than the mesh takes, also with `names.RETAINED` in front of it.
+
+    >>> too_long("a" * 990), too_long("a" * 991), too_long("/" * 126), too_long("/" * 127)
+    (False, True, False, True)
+    """
+    value = RETAINED + name
+    return len(value) > LONGEST_TOPIC or len(value.encode()) > MOST_BYTES or value.count("/") >= MOST_LEVELS
 
 
 def speakable(topic: str) -> bool:
@@ -61,8 +74,26 @@ def refusal_of(filter_: str) -> Reason | None:
         check_pattern(named)
     except BadPattern:
         return Reason.BAD_FILTER
-    if len(named) > MOST_LETTERS:
+    if too_long(named):
         return Reason.BAD_FILTER
     if named.startswith("$") and not named.startswith(SYSTEM):
         return Reason.NOT_AUTHORIZED
     return None
+
+
+class Wishes(NamedTuple):
+    """What filters ask of the node."""
+
+    names: list[str]
+    patterns: list[str]
+    values: list[str]
+    """Topics of retained values, and patterns of such."""
+    value_patterns: list[str]
+
+    @classmethod
+    def of(cls, filters: Iterable[str]) -> Wishes:
+        """Shared subscriptions get no retained values; the door's own topics (`$SYS`) do not concern the node."""
+        shares = [share_of(filter_) for filter_ in filters]
+        mesh = [(group, named) for group, named in shares if not named.startswith(SYSTEM)]
+        values = [RETAINED + named for group, named in mesh if not group]
+        return cls(*split_each([named for _, named in mesh]), *split_each(values))
