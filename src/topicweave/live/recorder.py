@@ -145,13 +145,14 @@ class Recorder:
         if self._telemetry is not None:
             moment = now - now % SNAPSHOT_EVERY if time is None else time
             self._telemetry.links(moment, self._node.id, self._node.node.links())
-            self._count_control()
+            self._count_control(moment)
 
-    def _count_control(self) -> None:
+    def _count_control(self, moment: float | None = None) -> None:
+        """What was sent up to a moment that may be just over, so that windows that end there hold it."""
         telemetry, node = self._telemetry, self._node
         if telemetry is None:
             return
-        now = node.clock.now
+        now = node.clock.now if moment is None else moment
         for kind, (messages, size) in (node.world.control or {}).items():
             # Others may look at the same tallies.
             before = self._counted.get(kind, (0, 0))
