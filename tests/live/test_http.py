@@ -299,6 +299,24 @@ def test_an_event_that_no_client_has_read_is_not_acknowledged() -> None:
     run(test)
 
 
+def test_what_no_client_has_read_outlives_a_node_that_stops_in_order(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(
+            http=HTTP, delivery="at-least-once", data=str(tmp_path / "data"), redeliver_after=600.0
+        )
+        async with topicweave.connect(settings) as node:
+            client = await asyncio.to_thread(stalled_socket, node, "t")
+            await eventually(lambda: node.subscriptions == ["t"])
+            for number in range(5):
+                await node.publish("t", b"%d" % number)
+            await eventually(lambda: len(node.world.gate.unacknowledged) == 5)
+        client.close()
+        async with topicweave.connect(settings) as node:
+            assert len(node.world.gate.unacknowledged) == 5
+
+    run(test)
+
+
 def test_a_client_that_reads_later_keeps_up() -> None:
     async def test() -> None:
         settings = local(http=HTTP, delivery="at-least-once", redeliver_after=600.0)

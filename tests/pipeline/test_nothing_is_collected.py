@@ -19,7 +19,7 @@ ALLOWED = {
     "sample.py": 1,  # one row per partition
     "stream.py": 1,  # one row per run, node and window of a batch
     "stream_windows.py": 1,  # one row per window
-    "sweep.py": 1,  # points of a grid
+    "sweep.py": 2,  # points of a grid
     "tables_of.py": 1,  # one row per matrix
     "workers.py": 1,  # a line per worker
 }

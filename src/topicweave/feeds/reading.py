@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from topicweave.errors import BadInput
+from topicweave.errors import BadInput, NotKept
 from topicweave.feeds import pages
 from topicweave.feeds.fetching import Fetcher, SourceAnswer
 from topicweave.feeds.items import (
@@ -137,7 +137,8 @@ class FeedReader:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        await self._node.subscribe([TOPIC + url for url in self.urls], last=LATE)
+        with contextlib.suppress(NotKept):  # It reads on; `/health` tells of the disk.
+            await self._node.subscribe([TOPIC + url for url in self.urls], last=LATE)
         await self._meet_others()
         try:
             async with asyncio.TaskGroup() as group:

@@ -48,7 +48,7 @@ class Backups:
             self._file.close()
         self._copying = True
         try:
-            await disk.committed()
+            await asyncio.wait([disk.committed()])
             self._file = await disk.read(_copy, disk, Path(folder))
         finally:
             self._copying = False

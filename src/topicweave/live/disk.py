@@ -65,7 +65,7 @@ class Disk:
             if self.error:
                 await asyncio.wait([promise], timeout=patience)
                 break
-        return promise.done()
+        return promise.done() and not promise.cancelled()
 
     async def read(self, query: Callable[..., T], *arguments: Any) -> T:
         return await self._loop.run_in_executor(self._thread, query, *arguments)

@@ -58,6 +58,7 @@ class HttpPort:
         self._clients: set[asyncio.Task[Any]] = set()
         self._lingering: set[asyncio.Task[None]] = set()
         self._backups = Backups()
+        self._stopping = False
         self._show = NodeShow(node)
         wanted = Address.parse(node.settings.http)
         self._server = HttpServer(wanted, node.settings.token, self._routes())
@@ -79,6 +80,7 @@ class HttpPort:
         await self._server.start()
 
     async def stop(self) -> None:
+        self._stopping = True
         for task in [*self._clients, *self._lingering]:
             task.cancel()
         self._show.stop()
@@ -190,9 +192,12 @@ class HttpPort:
         unread: asyncio.Queue[Received] = asyncio.Queue(MOST_UNREAD)
 
         async def send_events() -> None:
+            gate = self._node.world.gate
             async for event in feed:
+                if event.again and not gate.awaits(self._node.event_id(event)):
+                    continue  # It was acknowledged while this copy waited here.
                 await connection.send_text(to_json(Reply(event=event_json(event))).decode())
-                if self._node.world.gate.at_least_once:
+                if gate.at_least_once:
                     await unread.put(msgspec.structs.replace(event, payload=b""))
 
         async def send_gaps() -> None:
@@ -234,7 +239,9 @@ class HttpPort:
             tell_no_more()
             sending.cancel()
             self._node.close_feed(feed)
-            if lost and len(self._lingering) < MOST_CLIENTS:
+            if self._stopping:
+                pass  # What its client has not read comes again after the restart.
+            elif lost and len(self._lingering) < MOST_CLIENTS:
                 waiting = asyncio.create_task(self._linger(list(topics)))
                 self._lingering.add(waiting)
                 waiting.add_done_callback(self._lingering.discard)

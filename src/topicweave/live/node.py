@@ -301,8 +301,9 @@ class LiveNode:
 
     async def _until_kept(self) -> None:
         if self.disk is not None and not await self.disk.keeps(self.disk.committed()):
+            reason = f"the data folder takes nothing ({self.disk.error}); make room"
             raise NotKept(
-                f"done, but a restart may forget it: the data folder takes nothing ({self.disk.error}); make room"
+                f"done, but a restart may forget it: {reason if self.disk.error else 'the node stops'}"
             )
 
     def _named(self, topic: str | Iterable[str]) -> tuple[list[str], list[str]]:
@@ -520,7 +521,9 @@ class LiveNode:
     async def _keep_saving(self, disk: Disk) -> None:
         while True:
             self._save(disk)
-            await disk.committed()  # A disk that takes nothing is not given more of the same.
+            # A disk that takes nothing is not given more of the same. Others wait for the same promise: who stops
+            # waiting must not cancel it.
+            await asyncio.wait([disk.committed()])
             await asyncio.sleep(SAVE_EVERY)
 
 

@@ -56,6 +56,10 @@ class Wanting:
             disk.do(disk.store.remove_subscription, topic)
         await self._end([topic for topic in ids if topic not in self._counts])
 
+    def of_its_own(self, topic: str) -> bool:
+        """Whether the application itself wants a topic."""
+        return self._node.topics.id_of(topic) in self._own
+
     # Clients and patterns.
 
     async def more(
@@ -128,6 +132,7 @@ class Wanting:
         for start in range(0, len(topics), CHUNK):
             # Somebody may want one again since.
             some = topics[start : start + CHUNK]
+            gate.flush()  # What came in this moment is theirs still.
             ended = [topic for topic in some if topic not in self._own and topic not in self._counts]
             for topic in ended:
                 node.world.own.settle()

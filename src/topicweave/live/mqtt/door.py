@@ -398,7 +398,10 @@ class Door:
         if session.expiry and not await self._folder.permanent():
             log.warning("mqtt: %s may not subscribe: its session cannot be kept on disk", client.client_id)
             await self.unsubscribe(session, new)
-            return [max(reason, int(Reason.QUOTA)) for reason in reasons]
+            return [
+                int(Reason.QUOTA) if wish.filter in new else reason
+                for wish, reason in zip(packet.wishes, reasons, strict=True)
+            ]
         return reasons
 
     async def _want(self, wishes: Wishes, since: float | None = None) -> None:
@@ -470,30 +473,35 @@ class Door:
             for event in events:
                 if event.again and not gate.awaits(self._node.event_id(event)):
                     continue  # It was acknowledged while this copy waited here.
-                self._take(event)
-                if gate.at_least_once:
+                taken = self._take(event)
+                # What none of its clients got is the application's, if that wants the topic.
+                if gate.at_least_once and (taken or not self._node.wanting.of_its_own(event.topic)):
                     await self._node.acknowledge(event)
 
-    def _take(self, event: Received) -> None:
+    def _take(self, event: Received) -> bool:
+        """Whether any client got it."""
         if event.topic.startswith(RETAINED):
             topic = self._values.learn(event)
             if topic and topic not in self._settling:
                 # Of several that come together the last one is given.
                 self._settling.add(topic)
                 self.loop.call_later(SETTLE, self._give_value, topic)
-        elif not speakable(event.topic):
+            return True
+        if not speakable(event.topic):
             self.counts["dropped"] += 1
-        else:
-            payload, head = unwrap(event.payload)
-            born = self._node.clock.now - event.age if event.age else math.inf
-            own = event.publisher_id == self._node.id
-            self._hand_out(event.topic, payload, head, head.origin if own else "", born)
+            return False
+        payload, head = unwrap(event.payload)
+        born = self._node.clock.now - event.age if event.age else math.inf
+        own = event.publisher_id == self._node.id
+        return self._hand_out(event.topic, payload, head, head.origin if own else "", born)
 
     def _hand_out(
         self, topic: str, payload: bytes, head: MqttHead, origin: str = "", born: float = math.inf
-    ) -> None:
-        for recipient in self._listeners.recipients(topic, origin, born):
+    ) -> bool:
+        recipients = self._listeners.recipients(topic, origin, born)
+        for recipient in recipients:
             self._give(recipient, topic, payload, head.properties, False)
+        return bool(recipients)
 
     def _give(
         self, to: Recipient, topic: str, payload: bytes, properties: Properties, retained: bool
