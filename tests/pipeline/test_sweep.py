@@ -69,6 +69,7 @@ def test_results_are_those_of_the_runs_and_have_intervals(
 
     with pytest.raises(UnknownName, match="unknown measure 'hit_ratoi'"):
         summary(spark, out, cells, ["hit_ratoi"])
+    assert len(summary(spark, out, cells, ["degree_mean", "no_such"], all_of_them=False)) == 1
 
     before = contents(out)
     told.clear()

@@ -71,7 +71,8 @@ def sweep(
     with progress(file.stem) as report, spark_for("sweep", master, conf, verbose, light=True) as spark:
         executor = SparkExecutor(spark)
         done = sweeping.sweep(cells, out, store, executor, retry=retry, progress=report, telemetry=telemetry)
-        rows = sweeping.summary(spark, out, cells, wanted)
+        # Not every kind of run has all of the usual ones.
+        rows = sweeping.summary(spark, out, cells, wanted, all_of_them=measures != MEASURES)
         in_catalog(spark, out, table, overwrite=True)
     if format == "json":
         print_json({"runs": done.runs, "failures": done.failures, "rows": rows})

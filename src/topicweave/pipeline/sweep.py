@@ -185,10 +185,16 @@ def numbers_in(result: Mapping[str, Any]) -> dict[str, float]:
 
 
 def summary(
-    spark: SparkSession, out: Path, cells: Sequence[Cell], measures: Sequence[str] = ()
+    spark: SparkSession,
+    out: Path,
+    cells: Sequence[Cell],
+    measures: Sequence[str] = (),
+    *,
+    all_of_them: bool = True,
 ) -> list[dict[str, Any]]:
     """Mean and 95 % confidence interval over replications, for each point of the grid and measure.
 
+    Raises `UnknownName` about a measure that no run has, unless `all_of_them` need not be there.
     The interval is Student's: half its width is t(0.975, n - 1) s / sqrt(n); nan for a single replication.
     """
     from pyspark.sql import functions as sf
@@ -200,7 +206,7 @@ def summary(
     results = read_files(spark, files).join(mine, "run", "left_semi")
     if measures:
         there = {row["measure"] for row in results.select("measure").distinct().collect()}  # A few dozen.
-        for measure in sorted({*measures} - there):
+        for measure in sorted({*measures} - there) if all_of_them else ():
             raise UnknownName("measure", measure, sorted(there))
         results = results.where(sf.col("measure").isin(*measures))
     points = (
