@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from topicweave.papers.spidercast.overlays import PATHS, paths
-from topicweave.papers.spidercast.settings import settled
+from topicweave.papers.spidercast.settings import SETTLED, settled
 from topicweave.papers.study import Plan, Results, Row, Scale, reported
 
 READINGS = ("agreed", "reached", "printed")
@@ -62,26 +62,35 @@ def disconnect(scale: Scale, seed: int) -> Plan:
 
 
 def ties(scale: Scale, seed: int) -> Plan:
-    """Figures 6 and 8a if all nodes ask the same one of several peers that cover the same."""
+    """Figures 6, 7 and 8a if all nodes ask the same one of several peers that cover the same, with DISCONNECT
+    as it is built and as Figure 3 prints it.
+    """
     sizes = (1000, 6000) if scale == "paper" else (200,)
+    settings = {**SETTINGS, "uniform (3,0)": ("uniform", {})}
     runs = {
-        (name, nodes): settled(
+        (name, reading, nodes): settled(
             nodes,
             seed,
-            parameters={**parameters, "ties": "first"},
+            parameters={**parameters, "disconnect": reading, "ties": "first"},
             popularity=popularity,
-            diameters=nodes == sizes[0],
+            diameters=True,
+            settle=LONG if reading == "printed" else SETTLED,
         )
-        for name, (popularity, parameters) in SETTINGS.items()
+        for name, (popularity, parameters) in settings.items()
+        for reading in ("agreed", "printed")
         for nodes in sizes
     }
 
     def judge(results: Results) -> list[Row]:
         return [
-            reported({"setting": name, "ties": "first", "nodes": nodes}, measure, None, result[measure])
-            for (name, nodes), result in results.items()
+            reported(
+                {"setting": name, "ties": "first", "disconnect": reading, "nodes": nodes},
+                measure,
+                None,
+                result[measure],
+            )
+            for (name, reading, nodes), result in results.items()
             for measure in ("degree_mean", "degree_max", "partitioned_topics", *PATHS)
-            if measure in result
         ]
 
     return Plan(runs, judge)
