@@ -29,9 +29,9 @@ How a claim is judged:
 
 - A claim on a curve is one claim, judged at all its points. A claim in several settings holds only if it
   holds in all of them.
-- A number holds if it is within 15 % of the paper's. For a share above 0.9 that is 15 % of what is missing to
-  1; zero has a bound of its own. If the paper gives a range or a bound, that counts instead. "The same" is
-  within 15 %, too, and above 0.9 by what is missing to 1.
+- A number holds if it is within 15 % of the paper's. For a share that is above 0.9 on either side that is 15 %
+  of what is missing to 1; zero has a bound of its own. If the paper gives a range or a bound, that counts
+  instead. "The same" is within 15 %, too, and if either is above 0.9 by what is missing to 1.
 - A trend must show at every step. From three seeds on, a step back within the 95 % intervals is forgiven, and
   the whole way must be longer than they are. With fewer seeds nothing is known of chance: such a trend only
   seems to hold, and is counted by itself. The column *seeds* says how many there are (samples of a graph count
