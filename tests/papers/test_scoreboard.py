@@ -336,6 +336,53 @@ def test_the_page_is_what_the_results_and_claims_make_it() -> None:
     )
 
 
+def many(*values: float) -> ClaimVerdict:
+    """Of a claim in many settings, with long names."""
+    cases = "".join(
+        f'{{ name = "{"long " * 20}{at}", where = {{ nodes = {at} }}, paper = 1 }}, '
+        for at in range(len(values))
+    )
+    return judge(claim(f"cases = [{cases}]"), numbers(*(({"nodes": at}, v) for at, v in enumerate(values))))
+
+
+def row_of(verdict: ClaimVerdict) -> str:
+    board = PaperBoard(Paper(name="p", title="P", claims=(), checks=(), choices=()), (verdict,), (), ())
+    return next(line for line in markdown([board], {}).splitlines() if line.startswith("| **"))
+
+
+def test_a_long_row_shows_misses_and_how_far_the_others_go() -> None:
+    short_row = row_of(many(1.0, 2.0, 1.1))
+    assert "long 0: 1<br>" in short_row
+    assert "long 1: 2 ✗<br>" in short_row
+    row = row_of(many(1.0, 2.0, *[1.1] * 10))
+    assert "long 1: 2 ✗<br>the other 11 that hold: from 1 to 1.1 |" in row
+    assert row_of(many(*[1.0, 1.1] * 6)).count("12 that hold: from 1 to 1.1 |") == 1
+    all_miss = row_of(many(*range(3, 15)))
+    assert "more misses ✗: from" in all_miss
+    assert len(all_miss) <= 850
+
+
+def test_the_points_of_a_curve_are_named_once() -> None:
+    curve = claim("below = 9", by="nodes")
+    assert "| *1,000 … 4,000 nodes*<br>1, 2, 3, 4 |" in row_of(
+        judge(curve, numbers(*(({"nodes": 1000 * n}, float(n)) for n in (1, 2, 3, 4))))
+    )
+
+
+def test_reasons_stand_below_the_table() -> None:
+    missed = judge(claim('paper = 3\nwhy = "Nobody knows."'), numbers(({}, 9.0)))
+    board = PaperBoard(
+        Paper(name="p", title="P", summary="Nothing holds.", claims=(), checks=(), choices=()),
+        (missed,),
+        (),
+        (),
+    )
+    page = markdown([board], {})
+    assert "- **P.** Nothing holds." in page
+    assert "| ✗ higher. |" in page
+    assert "- `one`: Nobody knows." in page
+
+
 def test_the_headline_counts_every_claim_once() -> None:
     page = (DOCS / "reproduction.md").read_text(encoding="utf-8")
     for board in scoreboard(read_results(DOCS / "results")):
@@ -429,8 +476,10 @@ def test_every_number_of_ours_on_the_page_is_in_the_data() -> None:
                 continue
             known = set().union(*(numbers_of(case, rows) for case in verdict.claim.cases))
             for part in cells[verdict.claim.id].split("<br>"):
-                shown = re.sub(r" ± [\d.e-]+| \(\d+ points\)| ✗", "", part.split(": ")[-1])
-                for number in re.split(r", | … ", shown):
+                if re.fullmatch(r"\*[^*]+\*", part):
+                    continue  # the points of a curve
+                shown = re.sub(r" ± [\d.e-]+| \(\d+ points\)| ✗|^from ", "", part.split(": ")[-1])
+                for number in re.split(r", | … | to ", shown):
                     assert number in known, f"{verdict.claim.id}: {number}"
                     looked_at += 1
     assert looked_at > 1000

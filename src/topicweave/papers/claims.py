@@ -125,6 +125,8 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
+    summary: str = ""
+    """What does not hold, and mainly why, in one sentence."""
     claims: tuple[Claim, ...]
     checks: tuple[Claim, ...]
     """Ours: what must be so for the figures to mean anything. They never count."""
@@ -145,7 +147,14 @@ def parse(name: str, source: str) -> Paper:
         choices = tuple(msgspec.convert(one, Choice) for one in told.get("choice", ()))
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BadInput(f"claims of {name}: {error}") from error
-    paper = Paper(name=name, title=told["title"], claims=claims, checks=checks, choices=choices)
+    paper = Paper(
+        name=name,
+        title=told["title"],
+        summary=told.get("summary", ""),
+        claims=claims,
+        checks=checks,
+        choices=choices,
+    )
     _check(paper)
     return paper
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import correlation
@@ -51,6 +52,10 @@ class Judged(msgspec.Struct, frozen=True):
     """How it misses; empty if it holds."""
     beside: bool = False
     """Only shown beside the others."""
+    points: tuple[str, ...] = ()
+    """Where on a curve the numbers are, and what its axis is called."""
+    axis: str = ""
+    values: tuple[float, ...] = ()
 
 
 class ClaimVerdict(msgspec.Struct, frozen=True):
@@ -225,7 +230,27 @@ def _made(a: float, b: float, how: str) -> float:
 
 def _judge(case: Case, values: list[Value], better: str) -> Judged:
     wanted, misses = _JUDGES[case.judgement](case, values, better)
-    return Judged(case.name, wanted, _listed(values), not misses, misses, bool(case.beside))
+    points = tuple(value.at for value in values) if len(values) > 1 else ()
+    axis = case.axis if case.by == "part" else case.by
+    return Judged(
+        case.name,
+        wanted,
+        _listed(values),
+        not misses,
+        misses,
+        bool(case.beside),
+        points,
+        _words(axis) if points else "",
+        tuple(value.mean for value in values),
+    )
+
+
+def _words(axis: str) -> str:
+    """
+    >>> _words("table_size"), _words("b_p")
+    ('table size', 'b_p')
+    """
+    return re.sub(r"(?<=\w\w)_(?=\w\w)", " ", axis)
 
 
 def _beside(_case: Case, _values: list[Value], _better: str) -> tuple[str, str]:
@@ -294,7 +319,9 @@ def _between(case: Case, values: list[Value], better: str) -> tuple[str, str]:
 
 def _trend(case: Case, values: list[Value], better: str) -> tuple[str, str]:
     sign = -1.0 if case.trend == "falls" else 1.0
-    return f"{case.trend} with {case.axis or case.by}", _against_trend(values, sign)
+    if not case.axis and any(_size(value.at) == math.inf for value in values):
+        return f"{case.trend} from {' to '.join(value.at for value in values)}", _against_trend(values, sign)
+    return f"{case.trend} with {_words(case.axis or case.by)}", _against_trend(values, sign)
 
 
 def _against_trend(values: list[Value], sign: float) -> str:
@@ -336,7 +363,7 @@ def _fits(case: Case, values: list[Value], better: str) -> tuple[str, str]:
     """Whether the values grow along a line over log x, or their logarithms fall along one over x; at three
     points and more.
     """
-    decays, axis = case.fits == "exponential", case.axis or case.by
+    decays, axis = case.fits == "exponential", _words(case.axis or case.by)
     wanted = f"falls exponentially with {axis}" if decays else f"grows with log({axis})"
     if len(values) < 3:
         return wanted, f"{len(values)} points make no line"
