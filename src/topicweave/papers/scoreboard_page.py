@@ -29,10 +29,10 @@ _INTRODUCTION = """\
 This page lists every claim of the five papers, in our words, beside what came out here, and says whether it
 holds. `topicweave scoreboard` writes it from the [results](results)."""
 _LEGEND = """\
-✓ holds; (✓) seems to hold: a trend that shows, with fewer than three seeds; ✗ does not hold, with the miss; – cannot be
-tested here; … has not been run. A number holds within 15 % of the paper's; all rules are in
-[how a claim is judged](reproducing.md#how-a-claim-is-judged). A miss that is *better* is to the reader's good (fewer
-links, less overhead, sooner) and a miss all the same: the paper's number did not come out."""
+✓ holds; (✓) seems to hold: a trend that shows, with fewer than three seeds; ✗ does not hold, with the miss;
+– cannot be tested here; … has not been run. A number holds within 15 % of the paper's; all rules are in
+[how a claim is judged](reproducing.md#how-a-claim-is-judged). A miss that is *better* is to the reader's good
+(fewer links, less overhead, sooner) and a miss all the same: the paper's number did not come out."""
 
 
 def markdown(boards: Sequence[PaperBoard], checks: Mapping[str, Check]) -> str:
