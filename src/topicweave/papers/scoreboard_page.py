@@ -171,6 +171,8 @@ def _in_short(judged: Sequence[Judged], room: int) -> Iterator[str]:
     for (kind, paper), rest in groups.items():
         other = "the other " if told and kind == "that hold" and kinds.count(kind) == 1 else ""
         which = f" ({paper})" if kinds.count(kind) > 1 else ""
+        if len(rest) == len(judged):
+            other, kind = "all ", kind.removeprefix("that ")
         values = [value for one in rest for value in one.values]
         yield f"{other}{len(rest)} {kind}{which}: from {short(min(values))} to {short(max(values))}"
 
