@@ -99,10 +99,11 @@ def reproduce(
 
     \b
     JSON: {"scale": "paper", "failures": {"omen/fig9": "…"},
-           "headline": {"spidercast": {"claims": 49, "holds": 24, "seems to hold": 8, …}},
+           "headline": {"spidercast": {"claims": 53, "holds": 25, "seems to hold": 10, …}},
            "claims": [{"id": "sc-12-ours", "at": "…", "says": "…", "state": "holds", "seeds": [1],
                        "levels": ["messages"],
-                       "cases": [{"name": "", "paper": "10.8, …", "ours": "10.8, …", "holds": true, "miss": ""}]}],
+                       "cases": [{"name": "", "paper": "10.8, …", "ours": "10.8, …", "holds": true, "miss": "",
+                                  "points": ["1000", …], "axis": "nodes", "values": [10.812, …]}]}],
            "checks": […], "of other code": {"same at smoke scale": ["omen/fig9"], "not checked": […]}}
     """
     from topicweave.errors import BadInput

@@ -57,8 +57,10 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     reduce: Literal["", "max", "min", "mean"] = ""
     """All points become one number."""
     against: Rows | None = None
-    how: Literal["ratio", "less by", "more by", "difference", "gap"] = "ratio"
-    """What is made of ours (a) and the other (b): a / b, 1 - a / b, a / b - 1, a - b, the size of a - b."""
+    how: Literal["ratio", "factor", "less by", "more by", "difference", "gap"] = "ratio"
+    """What is made of ours (a) and the other (b): a / b, the larger of a / b and b / a, 1 - a / b, a / b - 1, a - b,
+    the size of a - b.
+    """
     paper: float | dict[str, float] | None = None
     """The paper's number, or one for each point."""
     within: float = WITHIN
@@ -73,8 +75,9 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     valley: Any = None
     """Falls down to this point, then rises."""
     alike: float | None = None
-    """No two points differ by more than this share of the larger; of shares above 0.9, of what is missing to 1."""
-
+    """No two points differ by more than this share of the larger; of shares, if one is above 0.9, of what is
+    missing to 1.
+    """
     fits: Literal["", "log", "exponential"] = ""
     """The points rise on a line over the axis' logarithm, or their logarithms fall on a line over the axis:
     R² is at least `FIT`.
@@ -122,6 +125,8 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
+    summary: str = ""
+    """What does not hold, and mainly why, in one sentence."""
     claims: tuple[Claim, ...]
     checks: tuple[Claim, ...]
     """Ours: what must be so for the figures to mean anything. They never count."""
@@ -142,7 +147,14 @@ def parse(name: str, source: str) -> Paper:
         choices = tuple(msgspec.convert(one, Choice) for one in told.get("choice", ()))
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BadInput(f"claims of {name}: {error}") from error
-    paper = Paper(name=name, title=told["title"], claims=claims, checks=checks, choices=choices)
+    paper = Paper(
+        name=name,
+        title=told["title"],
+        summary=told.get("summary", ""),
+        claims=claims,
+        checks=checks,
+        choices=choices,
+    )
     _check(paper)
     return paper
 

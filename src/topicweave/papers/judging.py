@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import correlation
@@ -51,6 +52,10 @@ class Judged(msgspec.Struct, frozen=True):
     """How it misses; empty if it holds."""
     beside: bool = False
     """Only shown beside the others."""
+    points: tuple[str, ...] = ()
+    """Where on a curve the numbers are, and what its axis is called."""
+    axis: str = ""
+    values: tuple[float, ...] = ()
 
 
 class ClaimVerdict(msgspec.Struct, frozen=True):
@@ -73,13 +78,12 @@ def judge(claim: Claim, numbers: Sequence[Number]) -> ClaimVerdict:
     """
     if claim.cannot:
         return ClaimVerdict(claim, "cannot be tested here")
-    judged, used, found = [], [], []
+    judged, used, found = [], list[Number](), []
     for case in claim.cases:
-        rows = _select(case, case.study, case.measure, case.where, case.part, numbers)
-        values = _values(claim, case, rows, numbers)
+        rows, values = _measured(claim, case, numbers)
         if values:
             judged.append(_judge(case, values, claim.better))
-            used.append((rows, values))
+            used += rows
             found.append((case, values))
     whole = bool(claim.cases) and len(judged) == len(claim.cases)
     missed = any(not one.holds for one in judged)
@@ -87,16 +91,15 @@ def judge(claim: Claim, numbers: Sequence[Number]) -> ClaimVerdict:
     state: State = "seems to hold" if few else "holds"
     if missed or not whole:
         state = "does not hold" if missed else "not run yet"
-    seeds = tuple(sorted({value.seeds for _, values in used for value in values}))
-    rows_used = [row for rows, _ in used for row in rows]
+    seeds = tuple(sorted({value.seeds for _, values in found for value in values}))
     return ClaimVerdict(
         claim,
         state,
         tuple(judged),
         seeds,
-        tuple(sorted({row.level for row in rows_used})),
-        tuple(sorted({row.physics for row in rows_used if row.physics})),
-        tuple(sorted({row.made for row in rows_used if row.made})),
+        tuple(sorted({row.level for row in used})),
+        tuple(sorted({row.physics for row in used if row.physics})),
+        tuple(sorted({row.made for row in used if row.made})),
     )
 
 
@@ -117,22 +120,19 @@ def _select(
     return found
 
 
-def _points(claim: Claim, case: Case, order: Sequence[str], rows: Iterable[Number]) -> dict[str, Value]:
+def _points(claim: Claim, case: Case, rows: Iterable[Number]) -> dict[str, Value]:
     """Means over replications along an axis. Rows that differ in anything else are no replications of each other."""
     by_point: dict[str, list[Number]] = {}
     for row in rows:
-        at = row.point().get(case.by, "")
-        if case.by == "part":
-            at = text(case.labels[row.part - 1]) if case.labels else str(row.part)
-        elif case.by == "seed":
-            at = str(row.seed)
-        if not order or at in order:
-            by_point.setdefault(at, []).append(row)
-    values = {at: _value(claim, case.by, at, mine) for at, mine in by_point.items() if at or not case.by}
-    order = order or [text(one) for one in case.labels]
-    if order:
-        return {at: values[at] for at in order if at in values}
-    return dict(sorted(values.items(), key=lambda pair: (_size(pair[0]), pair[0])))
+        by_point.setdefault(_place(case, row), []).append(row)
+    return {at: _value(claim, case.by, at, mine) for at, mine in by_point.items()}
+
+
+def _place(case: Case, row: Number) -> str:
+    """Where a row stands on the axis of a curve; nothing where there is none, or the row is not on it."""
+    if case.by == "part":
+        return text(case.labels[row.part - 1]) if case.labels else str(row.part)
+    return str(row.seed) if case.by == "seed" else row.point().get(case.by, "")
 
 
 def _value(claim: Claim, axis: str, at: str, rows: Sequence[Number]) -> Value:
@@ -164,31 +164,44 @@ def _size(at: str) -> float:
         return math.inf
 
 
-def _values(claim: Claim, case: Case, rows: list[Number], numbers: Sequence[Number]) -> list[Value]:
-    order = [text(one) for one in case.points or (case.paper if isinstance(case.paper, dict) else ())]
-    points = _points(claim, case, order, rows)
+def _measured(claim: Claim, case: Case, numbers: Sequence[Number]) -> tuple[list[Number], list[Value]]:
+    """What came out along the axis, and the rows that this is made of; nothing if points are missing."""
+    wanted = [text(one) for one in case.points or (case.paper if isinstance(case.paper, dict) else ())]
+
+    def selected(study: str, measure: str, where: Mapping[str, Any], part: int) -> list[Number]:
+        rows = _select(case, study, measure, where, part, numbers)
+        return [
+            row
+            for row in rows
+            if (_place(case, row) in wanted if wanted else _place(case, row) or not case.by)
+        ]
+
+    rows = selected(case.study, case.measure, case.where, case.part)
+    points = _points(claim, case, rows)
     if case.against is not None:
         other = case.against
-        beside = _select(
-            case,
+        beside = selected(
             other.study or case.study,
             other.measure or case.measure,
             {**case.where, **other.where},
             case.part if other.part is None else other.part,
-            numbers,
         )
-        others = _points(claim, case, order, beside)
+        others = _points(claim, case, beside)
         points = {
             at: _set_against(value, others[at], case.how) for at, value in points.items() if at in others
         }
-    if any(at not in points for at in order):
-        return []  # a curve is judged at all its points
-    values = list(points.values())
+        rows += beside
+    if any(at not in points for at in wanted):
+        return [], []  # a curve is judged at all its points
+    order = wanted or [text(one) for one in case.labels]
+    ordered = [at for at in order if at in points] or sorted(points, key=lambda at: (_size(at), at))
+    values = [points[at] for at in ordered]
+    used = [row for row in rows if _place(case, row) in ordered]
     if case.reduce and values:
         means = [value.mean for value in values]
         one = mean(means) if case.reduce == "mean" else max(means) if case.reduce == "max" else min(means)
-        return [Value("", one, None, min(value.seeds for value in values), {})]
-    return values
+        values = [Value("", one, None, min(value.seeds for value in values), {})]
+    return used, values
 
 
 def _set_against(mine: Value, other: Value, how: str) -> Value:
@@ -208,14 +221,36 @@ def _set_against(mine: Value, other: Value, how: str) -> Value:
 def _made(a: float, b: float, how: str) -> float:
     if how in ("difference", "gap"):
         return abs(a - b) if how == "gap" else a - b
-    if b == 0:
+    if b == 0 or (a == 0 and how == "factor"):
         return math.nan
+    if how == "factor":
+        return max(a / b, b / a)
     return {"ratio": a / b, "less by": 1 - a / b, "more by": a / b - 1}[how]
 
 
 def _judge(case: Case, values: list[Value], better: str) -> Judged:
     wanted, misses = _JUDGES[case.judgement](case, values, better)
-    return Judged(case.name, wanted, _listed(values), not misses, misses, bool(case.beside))
+    points = tuple(value.at for value in values) if len(values) > 1 else ()
+    axis = case.axis if case.by == "part" else case.by
+    return Judged(
+        case.name,
+        wanted,
+        _listed(values),
+        not misses,
+        misses,
+        bool(case.beside),
+        points,
+        _words(axis) if points else "",
+        tuple(value.mean for value in values),
+    )
+
+
+def _words(axis: str) -> str:
+    """
+    >>> _words("table_size"), _words("b_p")
+    ('table size', 'b_p')
+    """
+    return re.sub(r"(?<=\w\w)_(?=\w\w)", " ", axis)
 
 
 def _beside(_case: Case, _values: list[Value], _better: str) -> tuple[str, str]:
@@ -241,14 +276,17 @@ def _close(case: Case, values: list[Value], better: str) -> tuple[str, str]:
 
 
 def is_close(ours: float, paper: float, within: float, zero: float) -> bool:
-    """Two-sided; shares above 0.9 by what is missing to 1; 0, and 1 of a share, by an absolute bound.
+    """Two-sided; shares of which either is above 0.9 by what is missing to 1; 0, and 1 of a share, by an
+    absolute bound.
 
     >>> is_close(0.93, 0.91, 0.15, 0), is_close(0.92, 0.91, 0.15, 0), is_close(0.001, 0, 0.15, 0.01)
     (False, True, True)
+    >>> is_close(0.97, 0.87, 0.15, 0), is_close(0.89, 0.87, 0.15, 0)
+    (False, True)
     """
     if paper == 0 or (paper == 1 and zero):
         allowed = zero
-    elif 0.9 < paper < 1:
+    elif 0 < paper < 1 and max(paper, ours) > 0.9 and (ours <= 1 or paper > 0.9):
         allowed = within * (1 - paper)
     else:
         allowed = within * abs(paper)
@@ -281,7 +319,9 @@ def _between(case: Case, values: list[Value], better: str) -> tuple[str, str]:
 
 def _trend(case: Case, values: list[Value], better: str) -> tuple[str, str]:
     sign = -1.0 if case.trend == "falls" else 1.0
-    return f"{case.trend} with {case.axis or case.by}", _against_trend(values, sign)
+    if not case.axis and any(_size(value.at) == math.inf for value in values):
+        return f"{case.trend} from {' to '.join(value.at for value in values)}", _against_trend(values, sign)
+    return f"{case.trend} with {_words(case.axis or case.by)}", _against_trend(values, sign)
 
 
 def _against_trend(values: list[Value], sign: float) -> str:
@@ -314,7 +354,7 @@ def _turn(case: Case, values: list[Value], better: str) -> tuple[str, str]:
 def _alike(case: Case, values: list[Value], better: str) -> tuple[str, str]:
     low, high = min(value.mean for value in values), max(value.mean for value in values)
     share, told = case.alike or 0.0, f"the same within {case.alike or 0.0:.0%}"
-    if 0.9 < low <= high <= 1:  # shares: by what is missing
+    if 0 <= low <= 1 and 0.9 < high <= 1:  # shares: by what is missing
         low, high, told = 1 - high, 1 - low, f"{told} of what is missing to 1"
     return told, "" if high - low <= share * abs(high) else f"differ by {1 - low / high:.0%}"
 
@@ -323,7 +363,7 @@ def _fits(case: Case, values: list[Value], better: str) -> tuple[str, str]:
     """Whether the values grow along a line over log x, or their logarithms fall along one over x; at three
     points and more.
     """
-    decays, axis = case.fits == "exponential", case.axis or case.by
+    decays, axis = case.fits == "exponential", _words(case.axis or case.by)
     wanted = f"falls exponentially with {axis}" if decays else f"grows with log({axis})"
     if len(values) < 3:
         return wanted, f"{len(values)} points make no line"
@@ -365,7 +405,9 @@ def shown_value(value: Value) -> str:
 
 def short(number: float) -> str:
     """
-    >>> short(0.004219), short(1112.6), short(3.0)
-    ('0.00422', '1113', '3')
+    >>> short(0.004219), short(1112.6), short(3.0), short(0.99963)
+    ('0.00422', '1113', '3', '0.9996')
     """
-    return f"{number:.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+    if abs(number) >= 1000:
+        return f"{number:.0f}"
+    return f"{number:.4g}" if 0.99 < number < 1 else f"{number:.3g}"

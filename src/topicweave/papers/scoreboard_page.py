@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topicweave.papers.judging import STATES, ClaimVerdict
+from topicweave.papers.judging import STATES, ClaimVerdict, Judged, short
 from topicweave.papers.results import Number
 from topicweave.papers.scoreboard import PaperBoard
 from topicweave.papers.smoke import Check
@@ -19,57 +20,36 @@ _SIGNS = {
 }
 WIDTH = 119
 """Of a line of prose."""
+LONG = 800
+"""Characters of a row from which on numbers are left out that the list of all has (`scoreboard.json`)."""
+ROOM_FOR_OTHERS = 100
+COUNTED = frozenset({"nodes", "topics", "friends", "subscribers", "feeds", "samples", "others"})
+"""Axes whose names follow a number."""
+_INTRODUCTION = """\
+This page lists every claim of the five papers, in our words, beside what came out here, and says whether it
+holds. `topicweave scoreboard` writes it from the [results](results)."""
 _LEGEND = """\
-This page lists every claim of the five papers, the number that we got, and whether the claim holds.
-`topicweave scoreboard` writes it. All numbers come from the [results](results), which `topicweave reproduce`
-continues. Claims are in `src/topicweave/papers/*/claims.toml`, each once and in our words, with our choices
-and with what is known about a miss. These words are written by hand.
-
-How a claim is judged:
-
-- A claim on a curve is one claim, judged at all its points. A claim in several settings holds only if it
-  holds in all of them.
-- A number holds if it is within 15 % of the paper's. For a share above 0.9 that is 15 % of what is missing to
-  1; zero has a bound of its own. If the paper gives a range or a bound, that counts instead. "The same" is
-  within 15 %, too, and above 0.9 by what is missing to 1.
-- A trend must show at every step. From three seeds on, a step back within the 95 % intervals is forgiven, and
-  the whole way must be longer than they are. With fewer seeds nothing is known of chance: such a trend only
-  seems to hold, and is counted by itself. The column *seeds* says how many there are (samples of a graph count
-  as seeds).
-- "Grows with log(x)" holds if a line over log(x) explains 95 % of the variance.
-
 ✓ holds; (✓) seems to hold: a trend that shows, with fewer than three seeds; ✗ does not hold, with the miss;
-– cannot be tested here, with the reason; … has not been run.
-
-*Level* says how the runs were made: `messages`, every message simulated; `bulk`, whole networks as arrays;
-`data`, no network at all. Numbers of 2026-11-15 are of version 0.1.0. The last table of each paper says which
-code made the numbers of each study, and in which world.
-
-*Later code at smoke scale*: most results come from other code than the present. For each such study
-`topicweave reproduce --check` ran the smoke scale with the present code, whose fingerprint and day are in
-brackets, and compared it with what the results' code gives there. "The same" means that small runs give the
-same numbers (they differ by at most a millionth). It does not prove that paper scale does, because large runs
-may take other branches of the code. If numbers differ, the study has to run again. "Not measured here": the
-study has other rows with the present code. Processor times differ with every run and are not compared."""
+– cannot be tested here; … has not been run. A number holds within 15 % of the paper's; all rules are in
+[how a claim is judged](reproducing.md#how-a-claim-is-judged). A miss that is *better* is to the reader's good
+(fewer links, less overhead, sooner) and a miss all the same: the paper's number did not come out."""
 
 
 def markdown(boards: Sequence[PaperBoard], checks: Mapping[str, Check]) -> str:
     """The headline, what it rests on, and all claims of all papers; `checks`: how far it stands with later
     code, by study.
     """
-    lines = [
-        "# The papers' claims beside ours",
-        "",
-        _LEGEND,
-        "",
-        *_headline(boards),
-        "",
-    ]
+    lines = ["# The papers' claims beside ours", "", _INTRODUCTION, "", *_headline(boards), ""]
     for board in boards:
-        lines += [f"## {board.paper.title}", "", *_table(board.verdicts), ""]
+        if board.paper.summary:
+            lines += _wrapped(f"- **{board.paper.title}.** {board.paper.summary}")
+    lines += ["", _LEGEND, ""]
+    for board in boards:
+        lines += [f"## {board.paper.title}", "", *_table(board.verdicts), "", *_reasons(board.verdicts)]
         lines += _choices(board)
         if board.checks:
             lines += ["Our own checks, which do not count:", "", *_table(board.checks), ""]
+            lines += _reasons(board.checks)
         lines += ["Where the numbers come from:", "", *_origins(board, checks), ""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -116,31 +96,107 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _table(verdicts: Sequence[ClaimVerdict]) -> Iterator[str]:
-    yield from _rows(("claim", "paper", "ours", "seeds", "level, day", "verdict"), map(_cells, verdicts))
+    yield from _rows(("claim", "paper", "ours", "seeds", "level", "verdict"), map(_cells, verdicts))
 
 
 def _cells(verdict: ClaimVerdict) -> tuple[str, ...]:
     claim = verdict.claim
     data = f" On {claim.data}." if claim.data else ""
-    papers = list(dict.fromkeys(one.paper for one in verdict.judged if not one.beside))
-    several = len(verdict.judged) > 1
-    named = [f"{one.name}: " if several and one.name else "" for one in verdict.judged]
-    same = len(papers) == 1
-    return (
-        f"**{claim.id}** ({claim.at}) {claim.says}{data}",
-        papers[0]
-        if same
-        else "<br>".join(
-            name + one.paper for name, one in zip(named, verdict.judged, strict=True) if not one.beside
-        ),
-        "<br>".join(
-            name + one.ours + (" ✗" if several and not one.holds else "")
-            for name, one in zip(named, verdict.judged, strict=True)
-        ),
+    choices = f" *Our choice: {', '.join(claim.choices)}.*" if claim.choices else ""
+    cells = (
+        f"**{claim.id}** ({claim.at}) {claim.says}{data}{choices}",
+        "<br>".join(_papers(verdict.judged)),
+        "",
         _seeds(verdict.seeds),
-        "<br>".join((", ".join(verdict.levels), *verdict.days)),
+        ", ".join(verdict.levels),
         _remark(verdict),
     )
+    room = LONG - sum(map(len, cells)) - 3 * len(cells)
+    ours = "<br>".join(_ours(verdict.judged))
+    if len(ours) > room:
+        ours = "<br>".join(_in_short(verdict.judged, room))
+    return (*cells[:2], ours, *cells[3:])
+
+
+def _papers(judged: Sequence[Judged]) -> Iterator[str]:
+    """What the paper has, each once, and for which settings if that differs."""
+    settings: dict[str, list[str]] = {}
+    for one in judged:
+        if not one.beside:
+            settings.setdefault(one.paper, []).append(one.name)
+    for paper, names in settings.items():
+        named = list(dict.fromkeys(filter(None, names)))
+        if len(settings) == 1 or not named:
+            yield paper
+        else:
+            yield f"{'; '.join(named) if len(named) <= 2 else f'{named[0]} … {named[-1]}'}: {paper}"
+
+
+def _ours(judged: Sequence[Judged]) -> Iterator[str]:
+    """One line per setting; where on the curve the numbers are stands above them if all have the same points."""
+    where = {_where(one) for one in judged}
+    once = where.pop() if len(where) == 1 else ""
+    if once:
+        yield f"*{once}*"
+    yield from (_line(one, judged, points=not once) for one in judged)
+
+
+def _line(one: Judged, judged: Sequence[Judged], points: bool) -> str:
+    several = len(judged) > 1
+    where = _where(one) if points else ""
+    name = f"{one.name if several else ''}{f' *({where})*' if where else ''}".strip()
+    return f"{name}: {one.ours}".removeprefix(": ") + (" ✗" if several and not one.holds else "")
+
+
+def _in_short(judged: Sequence[Judged], room: int) -> Iterator[str]:
+    """The misses, as many as there is room for, and of the others from where to where their numbers go."""
+    told: list[Judged] = []
+    room -= ROOM_FOR_OTHERS
+    for one in judged:
+        length = len(_line(one, judged, points=True)) + len("<br>")
+        if not one.holds and (length <= room or not told):
+            told.append(one)
+            room -= length
+    where = {_where(one) for one in told}
+    once = where.pop() if len(where) == 1 else ""
+    if once:
+        yield f"*{once}*"
+    yield from (_line(one, judged, points=not once) for one in told)
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for one in judged:
+        if one not in told:
+            kind = "shown beside" if one.beside else "that hold" if one.holds else "more misses ✗"
+            groups.setdefault((kind, "" if one.beside else one.paper), []).append(one)
+    kinds = [kind for kind, _ in groups]
+    for (kind, paper), rest in groups.items():
+        other = "the other " if told and kind == "that hold" and kinds.count(kind) == 1 else ""
+        which = f" ({paper})" if kinds.count(kind) > 1 else ""
+        if len(rest) == len(judged):
+            other, kind = "all ", kind.removeprefix("that ")
+        values = [value for one in rest for value in one.values]
+        yield f"{other}{len(rest)} {kind}{which}: from {short(min(values))} to {short(max(values))}"
+
+
+def _where(one: Judged) -> str:
+    """
+    >>> _where(Judged("", "", "", True, "", points=("1000", "2000", "10000"), axis="nodes"))
+    '1,000, 2,000, 10,000 nodes'
+    >>> _where(Judged("", "", "", True, "", points=("15", "20", "25", "30"), axis="table size"))
+    'table size 15 … 30'
+    >>> _where(Judged("", "", "", True, "", points=("random", "high"), axis="workload"))
+    'random, high'
+    """
+    if not one.points:
+        return ""
+    try:
+        numbers = [float(point) for point in one.points]
+    except ValueError:
+        between = "; " if any(", " in point for point in one.points) else ", "
+        return between.join(one.points) if len(one.points) <= 6 else f"{one.points[0]} … {one.points[-1]}"
+    told = [f"{number:,.10g}" for number in numbers]
+    listed = ", ".join(told) if len(told) <= 3 else f"{told[0]} … {told[-1]}"
+    axis = {"from": "from second"}.get(one.axis, one.axis)
+    return f"{listed} {axis}" if axis in COUNTED else f"{axis} {listed}".strip()
 
 
 def _seeds(counts: Sequence[int]) -> str:
@@ -155,7 +211,6 @@ def _seeds(counts: Sequence[int]) -> str:
 
 
 def _remark(verdict: ClaimVerdict) -> str:
-    claim = verdict.claim
     said = [_SIGNS[verdict.state]]
     missed = [one for one in verdict.judged if not one.holds]
     if missed:
@@ -163,22 +218,32 @@ def _remark(verdict: ClaimVerdict) -> str:
     settings = sum(not one.beside for one in verdict.judged)
     if 0 < len(missed) < settings:
         said.append(f"Holds in {settings - len(missed)} of {settings} settings.")
-    if verdict.state == "not run yet" and claim.cases:
+    if verdict.state == "not run yet" and verdict.claim.cases:
         said.append("Only in part." if verdict.judged else "The study is there.")
-    if claim.cannot:
-        said.append(claim.cannot)
-    if missed and claim.why:
-        said.append(claim.why)
-    if claim.choices:
-        said.append(f"Our choice: {', '.join(claim.choices)}.")
     return " ".join(said)
+
+
+def _reasons(verdicts: Iterable[ClaimVerdict]) -> Iterator[str]:
+    """Why claims do not hold or cannot be tested, as far as it is known."""
+    told = []
+    for verdict in verdicts:
+        why = verdict.claim.cannot or (verdict.claim.why if verdict.state == "does not hold" else "")
+        if why:
+            told += _wrapped(f"- `{verdict.claim.id}`: {why}")
+    if told:
+        yield from ("Why not, as far as it is known:", "", *told, "")
+
+
+def _wrapped(item: str) -> list[str]:
+    return textwrap.wrap(item, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _misses(misses: Sequence[str]) -> str:
     """The ways in which cases miss, each once; by point only if there are few."""
     ways = list(dict.fromkeys(part.split(" at ")[0] for miss in misses for part in miss.split("; ")))
     points = list(dict.fromkeys(part for miss in misses for part in miss.split("; ")))
-    return "; ".join(points if len(points) <= 3 else ways)
+    told = "; ".join(points if len(points) <= 3 else ways)
+    return re.sub(r"\b\d{4,}\b", lambda number: f"{int(number[0]):,}", told)
 
 
 def _choices(board: PaperBoard) -> Iterator[str]:
@@ -186,9 +251,7 @@ def _choices(board: PaperBoard) -> Iterator[str]:
     for choice in board.paper.choices:
         touched = [verdict.claim.id for verdict in board.verdicts if choice.name in verdict.claim.choices]
         said = f"- **Choice: {choice.name}.** {choice.what} Otherwise: {choice.otherwise} Touches {', '.join(touched)}."
-        yield from textwrap.wrap(
-            said, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
+        yield from _wrapped(said)
     if board.paper.choices:
         yield ""
 

@@ -1,9 +1,9 @@
 """What the studies of Vitis share: the settings of §IV-A at three scales, and the four readings of traffic overhead.
 
-Traffic overhead is printed in four readings (see `topicweave.papers.vitis.dissemination`). The claims are held
-against `noise_all`, in which every notification counts. That reading was chosen after small runs had shown
-that it comes closest to the paper's reductions, so it is no evidence of its own: all four readings stand
-beside each other, and `docs/systems/vitis.md` says what the others give.
+Traffic overhead is printed in four readings (see `topicweave.papers.vitis.dissemination`), and the claims are
+held against all four (under churn, against the two over the network). Where a study prints one alone it is
+`noise_all`, in which every notification counts: small runs had shown that it comes closest to the paper's
+reductions, so it is no evidence of its own, and `docs/systems/vitis.md` says what the others give.
 
 Events are empty and travel with their notifications, so that every notification is seen by the telemetry.
 Rates are equal unless a figure varies them.
