@@ -56,8 +56,11 @@ def run(
     conf: Conf = None,
     verbose: Verbose = False,
 ) -> None:
-    """Rerun experiments of a paper and compare its numbers with ours: ✓ holds, ✗ does not, – the paper gives no number.
+    """Rerun experiments of a paper: our numbers beside the paper's (– where it gives none); at --scale paper also its
+    claims.
 
+    Below the numbers of a study stand the claims that rest on it, and checks of our own. They are judged as the
+    scoreboard judges them, on these numbers alone: `topicweave reproduce` judges those that need several studies.
     Finished runs are kept (see --runs), so the same command continues a study that was stopped. Writes
     DIR/STUDY.json. A claim that does not hold is a finding, not a failure: the exit code is 0.
 
@@ -68,7 +71,8 @@ def run(
 
     \b
     JSON: {"study": "…", "scale": "smoke", "seed": 0, "rows": [{"where": {"nodes": 200, …},
-           "measure": "degree_mean", "paper": 12, "measured": 11.8, "holds": true, "tolerance": "…"}]}
+           "measure": "degree_mean", "paper": 12, "measured": 11.8}]}; at --scale paper also
+           "claims" and "checks", as `topicweave reproduce` gives them.
     One name gives one such object; several names, or a pattern, give a list of them.
     """
     from functools import partial
@@ -76,7 +80,7 @@ def run(
     from topicweave.cli.output import print_json, show
     from topicweave.cli.progress import progress
     from topicweave.cli.spark import executor_for
-    from topicweave.cli.tables import study_table
+    from topicweave.cli.tables import claims_table, study_table
     from topicweave.papers import run_study
     from topicweave.papers.catalogue import choose, is_pattern
     from topicweave.papers.physics import world_of
@@ -102,6 +106,11 @@ def run(
                 typer.echo(f"{study.level}: {world_of(study, study.plan(scale, seed))}\n")
                 show(study_table(result))
                 typer.echo()
+                if result.board and (told := (*result.board.verdicts, *result.board.checks)):
+                    show(claims_table(told, study.name))
+                    typer.echo()
+    if format == "table" and scale != "paper":
+        typer.echo("Claims are judged at --scale paper.")
     if format == "json":
         one = len(names) == 1 and not is_pattern(names[0])
         print_json(answers[0] if one else answers)

@@ -110,6 +110,12 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     choices: tuple[str, ...] = ()
     """Choices of ours, made after numbers were seen, that this depends on."""
 
+    @property
+    def studies(self) -> set[str]:
+        """All whose rows it is judged on."""
+        rows = [rows for case in self.cases for rows in (case, case.against)]
+        return {one.study for one in rows if one and one.study}
+
 
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the paper leaves open and we decided after seeing numbers."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from topicweave.papers.physics import world_of
 from topicweave.papers.results import Batch, Number, as_numbers
-from topicweave.papers.study import Plan, Study
+from topicweave.papers.study import Plan, Scale, Study
 from topicweave.runs.fingerprint import fingerprint_of_all
 from topicweave.runs.run import Run
 from topicweave.runs.runner import finished_runs
@@ -26,6 +26,11 @@ Label = tuple[str, int, Any]
 def results_folder(scale: str, out: Path) -> Path:
     """Where results go if nobody says: to those that the project keeps, where it is here."""
     return KEPT if scale == "paper" and KEPT.is_dir() else out / "results"
+
+
+def batch_of(study: Study, plan: Plan, scale: Scale, seed: int, code: str = "", made: str = "") -> Batch:
+    seeds, world = study.seeds.get(scale, 1), world_of(study, plan)
+    return Batch(study.name, scale, seed, study.level, seeds, code, made, world)
 
 
 @dataclass(frozen=True)
@@ -95,19 +100,14 @@ class Reproduction:
             name, runs = part.study.name, part.labelled()
             missing = [label for label in runs if label not in found]
             if not missing:
-                rows = part.plan.judge({label[2]: found[label] for label in runs})
-                later += as_numbers(self._batch(part, day), rows)
+                rows = part.plan.rows_of({label[2]: found[label] for label in runs})
+                later += as_numbers(
+                    batch_of(part.study, part.plan, self.scale, part.seed, part.code, day), rows
+                )
             elif not part.known:
                 why = failures.get(missing[0], "not run yet")
                 lost[name] = f"{len(missing)} of {len(runs)} runs with seed {part.seed} are missing: {why}"
         return later, lost
-
-    def _batch(self, part: _Part, day: str) -> Batch:
-        study = part.study
-        return Batch(
-            *(study.name, self.scale, part.seed, study.level, study.seeds.get(self.scale, 1), part.code, day),
-            physics=world_of(study, part.plan),
-        )
 
     def papers(self) -> list[str]:
         names = (part.study.name.partition("/") for part in self.parts)

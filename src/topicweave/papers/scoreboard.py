@@ -44,6 +44,17 @@ def scoreboard(
     return boards
 
 
+def board_of(study: str, numbers: Sequence[Number]) -> PaperBoard | None:
+    """The claims, and our checks, that rest on a study; None if it is of no paper."""
+    for board in scoreboard(numbers, [paper for paper in PAPERS if study.startswith(f"{paper}/")]):
+        claims, checks = (
+            tuple(verdict for verdict in verdicts if study in verdict.claim.studies)
+            for verdicts in (board.verdicts, board.checks)
+        )
+        return msgspec.structs.replace(board, verdicts=claims, checks=checks)
+    return None
+
+
 def to_json(boards: Iterable[PaperBoard]) -> dict[str, Any]:
     """The headline and every claim, for machines."""
     return {

@@ -31,14 +31,12 @@ def samples(scale: Scale, seed: int) -> Plan:
                 system="magnet", workload=drawn, seed=number, samples=size
             )
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            row
-            for size in SAMPLE_SIZES[scale]
-            for row in Point(results, size).rows({"samples": size}, None, held=size > 0)
+            row for size in SAMPLE_SIZES[scale] for row in Point(results, size).rows({"samples": size}, None)
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def rates(scale: Scale, seed: int) -> Plan:
@@ -54,14 +52,12 @@ def rates(scale: Scale, seed: int) -> Plan:
     }
     runs = both(points, scale, seed)
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for order, ratio, chosen in points:
             point = Point(results, (order, ratio, chosen), "relays_by_rate")
             where = {"rates": order, "b_p": chosen, "b_p / b_n": 1 / ratio, "level": "arrays"}
-            rows.append(
-                Row(where, "relays_saved", None, point.saved, None, "reported", deviation=point.spread)
-            )
+            rows.append(Row(where, "relays_saved", None, point.saved, point.spread))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)

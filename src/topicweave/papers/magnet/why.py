@@ -11,7 +11,7 @@ import numpy as np
 from topicweave.measures.trees import share_uninterested
 from topicweave.papers.magnet.runs import ConvergedTrees
 from topicweave.papers.magnet.settings import RATE, SEEDS, multi_modal
-from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale
 from topicweave.runs.run import Result, Run
 
 POINTS: tuple[tuple[int, int, int], ...] = (
@@ -37,7 +37,7 @@ def why(scale: Scale, seed: int) -> Plan:
                 system="strawman", workload=drawn, seed=number, by_topic=True
             )
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for point in POINTS:
             chosen, ratio, samples = point
@@ -52,14 +52,12 @@ def why(scale: Scale, seed: int) -> Plan:
                 for mine, other in zip(found["magnet"], found["strawman"], strict=True)
             )
             rows += [
-                reported(
-                    where, f"share of messages to uninterested nodes, first {first} topics", None, share
-                ),
-                reported(where, "relays_saved", None, saved),
+                Row(where, f"share of messages to uninterested nodes, first {first} topics", None, share),
+                Row(where, "relays_saved", None, saved),
             ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _share(result: Result, first: int) -> float:

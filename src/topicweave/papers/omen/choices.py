@@ -7,7 +7,7 @@ from typing import Any
 
 from topicweave.designs import DEFAULT_RHO
 from topicweave.papers.omen.runs import Lists, mended, restored, samples
-from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale
 from topicweave.runs.run import Run
 
 ROUNDS = 1000
@@ -39,7 +39,7 @@ def choices(scale: Scale, seed: int) -> Plan:
                     *(system, lists, scale, seed, ROUNDS), looks=20, labels=labels, rho=rho
                 )
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for name in workloads:
             for choice in OPEN:
@@ -49,7 +49,7 @@ def choices(scale: Scale, seed: int) -> Plan:
                 rows += [*_degrees(where, result, best), restored(where, result)]
                 labels = result.get("label_messages_per_leave")
                 if labels is not None:
-                    rows.append(reported(where, "messages that spread labels, per leave", None, labels))
+                    rows.append(Row(where, "messages that spread labels, per leave", None, labels))
             for rho in RHOS:
                 where = {"workload": name, "choice": f"rho {rho:g}"}
                 rows += _degrees(where, results[name, "omen", rho], results[name, "lowoda-re", rho])
@@ -61,26 +61,22 @@ def choices(scale: Scale, seed: int) -> Plan:
             ]
             where = {"workload": "all", "choice": choice}
             mean = fmean(ratio for ratio in same if isinstance(ratio, float))
-            rows.append(reported(where, "degree_max / LowODA-Re's, mean over samples", None, mean))
+            rows.append(Row(where, "degree_max / LowODA-Re's, mean over samples", None, mean))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _degrees(where: dict[str, Any], result: Any, best: Any) -> list[Row]:
     first, last = result["looks"][0], result["looks"][-1]
     return [
-        reported(where, "degree_max, first and last", None, f"{first['degree_max']}, {last['degree_max']}"),
-        reported(
+        Row(where, "degree_max, first and last", None, f"{first['degree_max']}, {last['degree_max']}"),
+        Row(
             where,
             "degree_mean, first and last",
             None,
             f"{first['degree_mean']:.2f}, {last['degree_mean']:.2f}",
         ),
-        reported(
-            where, "degree_max / LowODA-Re's", None, result["degree_max_mean"] / best["degree_max_mean"]
-        ),
-        reported(
-            where, "degree_mean - LowODA-Re's", None, result["degree_mean_mean"] - best["degree_mean_mean"]
-        ),
+        Row(where, "degree_max / LowODA-Re's", None, result["degree_max_mean"] / best["degree_max_mean"]),
+        Row(where, "degree_mean - LowODA-Re's", None, result["degree_mean_mean"] - best["degree_mean_mean"]),
     ]

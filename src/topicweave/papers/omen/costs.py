@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from topicweave.papers.omen.runs import Lists, mended, samples
-from topicweave.papers.study import Plan, Results, Row, Scale, claim, reported
+from topicweave.papers.study import Plan, Results, Row, Scale
 
 
 def fig10(scale: Scale, seed: int) -> Plan:
@@ -25,7 +25,7 @@ def fig10(scale: Scale, seed: int) -> Plan:
         for system in names
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for name in workloads:
             mine = results[name, "omen"]
@@ -35,34 +35,33 @@ def fig10(scale: Scale, seed: int) -> Plan:
             paper = 0.0001 if "10K" in name else 0.002
             whole, choice = mine["repair_seconds_per_event"], mine["choice_seconds_per_event"]
             rows += [
-                reported({**where, "system": "lowoda-re"}, "repair_time", None, again),
-                reported({**where, "system": "lowoda-inc"}, "repair_time", None, further),
-                reported(
+                Row({**where, "system": "lowoda-re"}, "repair_time", None, again),
+                Row({**where, "system": "lowoda-inc"}, "repair_time", None, further),
+                Row(
                     {**where, "system": "omen-g"},
                     "repair_time",
                     None,
                     results[name, "omen-g"]["repair_seconds_per_event"],
                 ),
-                reported(where, "repair_time", None, whole),
-                reported(where, "repair_time / LowODA-Re's", paper, whole / again),
-                reported(where, "repair_time / LowODA-Inc's", None, whole / further),
-                reported(where, "edge choice alone / LowODA-Re's", paper, choice / again),
-                reported(
+                Row(where, "repair_time", None, whole),
+                Row(where, "repair_time / LowODA-Re's", paper, whole / again),
+                Row(where, "repair_time / LowODA-Inc's", "shorter", whole / further),
+                Row(where, "edge choice alone / LowODA-Re's", paper, choice / again),
+                Row(
                     where,
                     "repair_time / OMen-G's",
                     0.0467,
                     whole / results[name, "omen-g"]["repair_seconds_per_event"],
                 ),
-                reported(
+                Row(
                     {**where, "system": "spidercast(3,1)"},
                     "repair_time",
                     None,
                     results[name, "spidercast(3,1)"]["repair_seconds_per_event"],
                 ),
-                claim(where, "repair_time / LowODA-Inc's", "shorter", whole / further, whole < further),
             ]
             rows += [
-                reported(
+                Row(
                     {"workload": name, "system": system, "event": event},
                     "repair_time",
                     None,
@@ -73,7 +72,7 @@ def fig10(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def fig11(scale: Scale, seed: int) -> Plan:
@@ -86,7 +85,7 @@ def fig11(scale: Scale, seed: int) -> Plan:
         for system in names
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for name in workloads:
             mean = {
@@ -99,11 +98,11 @@ def fig11(scale: Scale, seed: int) -> Plan:
             }
             where = {"workload": name}
             rows += [
-                reported({**where, "system": system}, "topic_diameter_mean", None, mean[system])
+                Row({**where, "system": system}, "topic_diameter_mean", None, mean[system])
                 for system in names
             ]
             rows += [
-                reported(
+                Row(
                     {**where, "system": "omen", "round": look["round"]},
                     "topic_diameter_mean",
                     None,
@@ -112,29 +111,28 @@ def fig11(scale: Scale, seed: int) -> Plan:
                 for look in results[name, "omen"]["looks"]
             ]
             rows += [
-                reported(
+                Row(
                     {**where, "system": "omen"},
                     "topic_diameter_mean - SpiderCast(3,1)'s",
                     1.45,
                     mean["omen"] - mean["spidercast(3,1)"],
                 ),
-                reported(
+                Row(
                     {**where, "system": "omen"},
                     "topic_diameter_max - SpiderCast(3,1)'s",
                     3.67,
                     most["omen"] - most["spidercast(3,1)"],
                 ),
-                claim(
+                Row(
                     {**where, "system": "omen"},
                     "topic_diameter_mean",
                     "between SpiderCast(3,1)'s and LowODA-Re's",
                     f"{mean['spidercast(3,1)']:.2f}, {mean['omen']:.2f}, {mean['lowoda-re']:.2f}",
-                    mean["spidercast(3,1)"] <= mean["omen"] <= mean["lowoda-re"],
                 ),
             ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def fig12(scale: Scale, seed: int) -> Plan:
@@ -153,18 +151,18 @@ def fig12(scale: Scale, seed: int) -> Plan:
         for kind, (system, plan) in kinds.items()
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for name in workloads:
             for kind in kinds:
                 result = results[name, kind]
                 where = {"workload": name, "system": kind}
                 rows += [
-                    reported(where, f"messages per {what}", None, result[f"messages_per_{what}"])
+                    Row(where, f"messages per {what}", None, result[f"messages_per_{what}"])
                     for what in ("join", "leave")
                 ]
                 rows += [
-                    reported({**where, "event": what, "lists": lists_of}, "messages", None, sent)
+                    Row({**where, "event": what, "lists": lists_of}, "messages", None, sent)
                     for what in ("join", "leave")
                     for lists_of, (_, sent) in zip(
                         ("short", "middling", "long"), result[f"messages_by_size_{what}"], strict=False
@@ -172,16 +170,12 @@ def fig12(scale: Scale, seed: int) -> Plan:
                 ]
                 if result["label_messages_per_leave"]:
                     labels = result["label_messages_per_leave"]
-                    rows.append(reported(where, "messages that spread labels, per leave", None, labels))
+                    rows.append(Row(where, "messages that spread labels, per leave", None, labels))
             theirs = results[name, "spidercast(3,1)"]["messages_per_event"]
             for kind in ("omen", "omen, components of the shadow set"):
                 mine = results[name, kind]["messages_per_event"]
                 where = {"workload": name, "system": kind}
-                rows.append(
-                    claim(
-                        where, "messages per event / SpiderCast(3,1)'s", "fewer", mine / theirs, mine < theirs
-                    )
-                )
+                rows.append(Row(where, "messages per event / SpiderCast(3,1)'s", "fewer", mine / theirs))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)

@@ -14,7 +14,7 @@ from topicweave.papers.levels import beside
 from topicweave.papers.omen.by_messages import MendedByMessages
 from topicweave.papers.omen.mending import Mended
 from topicweave.papers.omen.workloads import SocialSample, SyntheticLists
-from topicweave.papers.study import Plan, Row, Scale, at_most, reported
+from topicweave.papers.study import Plan, Row, Scale
 from topicweave.runs.run import Result
 
 ROUNDS: dict[Scale, int] = {"smoke": 6, "tenth": 20, "paper": 40}
@@ -57,7 +57,7 @@ def levels(scale: Scale, seed: int) -> Plan:
             system="spidercast", parameters=BY_MESSAGES, settle=60.0, pause=10.0, **same
         )
 
-    def judge(results: Any) -> list[Row]:
+    def rows_of(results: Any) -> list[Row]:
         rows = []
         for nodes in SIZES[scale]:
             arrays, messages = results["arrays", nodes], results["messages", nodes]
@@ -80,7 +80,7 @@ def levels(scale: Scale, seed: int) -> Plan:
                 rows += _at_the_end(there, messages, arrays, AT_A_MOMENT)
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def counted(scale: Scale, seed: int) -> Plan:
@@ -92,23 +92,23 @@ def counted(scale: Scale, seed: int) -> Plan:
         for nodes in SIZES[scale]
     }
 
-    def judge(results: Any) -> list[Row]:
+    def rows_of(results: Any) -> list[Row]:
         rows = []
         for (system, nodes), result in results.items():
             where = {"system": system, "workload": "zipf", "nodes": nodes, "rounds": result["rounds"]}
             rows += _sent(where, result)
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _sent(where: dict[str, Any], result: Result) -> list[Row]:
     """Messages per event, and by the length of the list of who came or went."""
-    rows = [reported(where, measure, None, float(result[measure])) for measure in MESSAGES]
+    rows = [Row(where, measure, None, float(result[measure])) for measure in MESSAGES]
     for event in ("join", "leave"):
         by_size = result.get(f"messages_by_size_{event}", [])
         for group, (_, sent) in zip(GROUPS, by_size, strict=False):
-            rows.append(reported({**where, "event": event, "lists": group}, "messages", None, sent))
+            rows.append(Row({**where, "event": event, "lists": group}, "messages", None, sent))
     return rows
 
 
@@ -183,14 +183,14 @@ def trace(scale: Scale, seed: int) -> Plan:
             system="spidercast", parameters=BY_MESSAGES, settle=60.0, pause=10.0, **same
         )
 
-    def judge(results: Any) -> list[Row]:
+    def rows_of(results: Any) -> list[Row]:
         rows = []
         for nodes in sizes:
             arrays, messages = results["arrays", nodes], results["messages", nodes]
             where = {"system": "omen", "nodes": nodes}
             rows += beside(where, messages, arrays, OVER_THE_TRACE)
             rows += [
-                reported({**where, "level": level}, measure, None, float(result[measure]))
+                Row({**where, "level": level}, measure, None, float(result[measure]))
                 for level, result in (("messages", messages), ("arrays", arrays))
                 for measure in ("degree_max_mean", "degree_mean_mean", "rounds")
             ]
@@ -198,10 +198,10 @@ def trace(scale: Scale, seed: int) -> Plan:
             for system, told in BY_MESSAGES_OF.items():
                 rows += _sent({"system": system, "nodes": nodes, "level": "messages"}, results[told, nodes])
             parted = float(messages["partitioned_topics"])
-            rows.append(at_most({**where, "level": "messages"}, "partitioned_topics", 0, parted))
+            rows.append(Row({**where, "level": "messages"}, "partitioned_topics", 0, parted))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 OVER_THE_TRACE = (*OVER_TIME, "messages_per_event")

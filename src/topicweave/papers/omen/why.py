@@ -8,7 +8,7 @@ from typing import Any
 from topicweave.designs import DEFAULT_RHO
 from topicweave.measures.mending import view_measures
 from topicweave.papers.omen.runs import Lists, mended, samples, unif
-from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale
 from topicweave.runs.run import Result, Run
 
 HIGH = 1.15
@@ -53,7 +53,7 @@ def why(scale: Scale, seed: int) -> Plan:
                 *(system, lists, scale, seed, ROUNDS), diameters=True, rho=HIGH
             )
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows: list[Row] = []
         for name in workloads:
             where = {"workload": name, "rho": HIGH}
@@ -61,15 +61,15 @@ def why(scale: Scale, seed: int) -> Plan:
             rows += _course(where, mine, best)
             last, bare = mine["looks"][-1]["degree_max"], results["uncovered", name]["looks"][-1]
             rows += [
-                reported({**where, "coverage": 5}, "degree_max at the end", None, last),
-                reported({**where, "coverage": 0}, "degree_max at the end", None, bare["degree_max"]),
-                reported(
+                Row({**where, "coverage": 5}, "degree_max at the end", None, last),
+                Row({**where, "coverage": 0}, "degree_max at the end", None, bare["degree_max"]),
+                Row(
                     {**where, "system": "spidercast(3,1)"},
                     "degree_max - OMen's",
                     None,
                     theirs["degree_max_mean"] - mine["degree_max_mean"],
                 ),
-                reported(
+                Row(
                     {**where, "system": "spidercast(3,1)"},
                     "degree_max / OMen's",
                     None,
@@ -84,14 +84,14 @@ def why(scale: Scale, seed: int) -> Plan:
         for rho in OTHER_RHOS:
             last = results["greedy", rho]["looks"][-1]
             where = {"workload": "uniform 2K", "builder": "greedy", "rho": rho, "round": last["round"]}
-            rows.append(reported(where, "degree_max", None, last["degree_max"]))
+            rows.append(Row(where, "degree_max", None, last["degree_max"]))
         for name in far:
             longer = _longest(results["far", name, "omen"]) - _longest(results["far", name, FIGURE_9[2]])
             where = {"workload": name, "rho": HIGH}
-            rows.append(reported(where, "topic_diameter_max - SpiderCast(3,1)'s", None, longer))
+            rows.append(Row(where, "topic_diameter_max - SpiderCast(3,1)'s", None, longer))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _course(where: dict[str, Any], mine: Result, best: Result) -> list[Row]:
@@ -99,22 +99,17 @@ def _course(where: dict[str, Any], mine: Result, best: Result) -> list[Row]:
     start, end = mine["looks"][0]["degree_max"], mine["looks"][-1]["degree_max"]
     rounds = mine["rounds"]
     return [
-        reported(where, "degree_max, first and last", None, f"{start}, {end}"),
-        reported(where, "growth of degree_max per event", None, (end - start) / rounds),
-        reported(where, "degree_max / LowODA-Re's", None, mine["degree_max_mean"] / best["degree_max_mean"]),
-        reported(
-            where,
-            "degree_max - LowODA-Re's",
-            None,
-            mine["degree_max_mean"] - best["degree_max_mean"],
-        ),
+        Row(where, "degree_max, first and last", None, f"{start}, {end}"),
+        Row(where, "growth of degree_max per event", None, (end - start) / rounds),
+        Row(where, "degree_max / LowODA-Re's", None, mine["degree_max_mean"] / best["degree_max_mean"]),
+        Row(where, "degree_max - LowODA-Re's", None, mine["degree_max_mean"] - best["degree_max_mean"]),
     ]
 
 
 def _views(where: dict[str, Any], result: Result) -> list[Row]:
     held = view_measures(result["view_sizes"])
     return [
-        reported(where, measure, None, held[measure])
+        Row(where, measure, None, held[measure])
         for measure in ("local_view_mean", "share of local views of at most 80")
     ]
 

@@ -26,7 +26,7 @@ from topicweave.papers.rappel.settings import (
 )
 from topicweave.papers.rappel.trees import between, middle
 from topicweave.papers.rappel.workloads import FeedSample, SingleFeed
-from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale
 from topicweave.runs.run import Result, Run
 
 BETAS = (2, 3, 5, 8, 12)
@@ -51,7 +51,7 @@ def _small_feed(scale: Scale, seed: int, network: NetworkSpec, **changes: Any) -
 def _middles(where: dict[str, Any], result: Result, duration: float, measures: Sequence[str]) -> list[Row]:
     """Medians over the updates of the second half, when all is quiet."""
     steady = between(result["updates"], duration / 2, duration)
-    return [reported(where, name, None, middle([one[name] for one in steady])) for name in measures]
+    return [Row(where, name, None, middle([one[name] for one in steady])) for name in measures]
 
 
 def beta(scale: Scale, seed: int) -> Plan:
@@ -65,17 +65,17 @@ def beta(scale: Scale, seed: int) -> Plan:
         for most in BETAS
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for most, result in results.items():
             where: dict[str, Any] = {"beta": most}
             rows += _middles(
                 where, result, runs[most].duration, ("latency_p50", "latency_p95", "stretch_p50")
             )
-            rows.append(reported(where, "height of the tree, mean", None, result["final"]["height_mean"]))
+            rows.append(Row(where, "height of the tree, mean", None, result["final"]["height_mean"]))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def rejoining(scale: Scale, seed: int) -> Plan:
@@ -95,7 +95,7 @@ def rejoining(scale: Scale, seed: int) -> Plan:
         if not told or coming
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for (period, told), result in results.items():
             where: dict[str, Any] = {"rejoin_period": period} | ({"churn": told} if told else {})
@@ -103,14 +103,12 @@ def rejoining(scale: Scale, seed: int) -> Plan:
                 where, result, runs[period, told].duration, ("coordinate_stretch_p50", "latency_p50")
             )
             control = result["control"]
-            rows.append(
-                reported(where, "control messages per second, p50", None, control["messages"]["rate_p50"])
-            )
+            rows.append(Row(where, "control messages per second, p50", None, control["messages"]["rate_p50"]))
             joins = sum(rate for kind, rate in control["kinds"].items() if kind in JOINING)
-            rows.append(reported(where, "messages of joins per node and second", None, joins))
+            rows.append(Row(where, "messages of joins per node and second", None, joins))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def places(scale: Scale, seed: int) -> Plan:
@@ -127,7 +125,7 @@ def places(scale: Scale, seed: int) -> Plan:
         for way in ways
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for (kind, dimensions, way), result in results.items():
             where = {"network": kind, "dimensions": dimensions, "landmarks": way}
@@ -138,10 +136,10 @@ def places(scale: Scale, seed: int) -> Plan:
                 ("coordinate_stretch_p50", "coordinate_stretch_p95", "stretch_p50"),
             )
             error = result["coordinates"]["relative_error_p50"]
-            rows.append(reported(where, "relative error of coordinates, p50", None, error))
+            rows.append(Row(where, "relative error of coordinates, p50", None, error))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def fig6(scale: Scale, seed: int) -> Plan:
@@ -157,9 +155,9 @@ def fig6(scale: Scale, seed: int) -> Plan:
         for kind, network in networks(scale, 10 * seed + number).items()
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            reported(
+            Row(
                 {"network": kind, "sample": number},
                 "distance to the parent / between subscribers",
                 None,
@@ -168,7 +166,7 @@ def fig6(scale: Scale, seed: int) -> Plan:
             for (kind, number), result in results.items()
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def publisher(scale: Scale, seed: int) -> Plan:
@@ -176,18 +174,18 @@ def publisher(scale: Scale, seed: int) -> Plan:
     counts = sized(scale, (25, 50, 100), (62, 125, 250), (125, 250, 500, 1000, 2000))
     runs = {count: counted(scale, seed, count) for count in counts}
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         measures = {
             "the publisher's control messages per second": "publisher",
             "rejoin requests at the publisher per minute": "publisher_rejoins",
         }
         return [
-            reported({"nodes": count}, measure, None, result["control"][key])
+            Row({"nodes": count}, measure, None, result["control"][key])
             for count, result in results.items()
             for measure, key in measures.items()
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _coming(scale: Scale, seed: int, share: float, returning: float, keeps_memory: bool) -> Feeds:
@@ -213,7 +211,7 @@ def newcomers(scale: Scale, seed: int) -> Plan:
     """
     runs: dict[str, Run] = {"new": _coming(scale, seed, 0.1, 1.0, keeps_memory=False)}
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         joined, shares = [], []
         for one in results["new"]["followed"]:
             looks = one["looks"]
@@ -226,23 +224,23 @@ def newcomers(scale: Scale, seed: int) -> Plan:
         if not joined:
             return []
         return [
-            reported(
+            Row(
                 where,
                 "trees joined when friends cover nine tenths of their last, median",
                 None,
                 median(joined),
             ),
-            reported(
+            Row(
                 where,
                 "share with such friends after 12 trees",
                 None,
                 fmean(float(trees <= STAGGERED) for trees in joined),
             ),
-            reported(where, "share covered in the end, mean", None, fmean(shares)),
-            reported(where, "newcomers", None, len(joined)),
+            Row(where, "share covered in the end, mean", None, fmean(shares)),
+            Row(where, "newcomers", None, len(joined)),
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def returners(scale: Scale, seed: int) -> Plan:
@@ -251,7 +249,7 @@ def returners(scale: Scale, seed: int) -> Plan:
     """
     runs: dict[str, Run] = {"back": _coming(scale, seed, 0.8, 0.25, keeps_memory=True)}
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         by_living: dict[str, list[float]] = {}
         for one in results["back"]["followed"]:
             if one["before"] and len(one["looks"]) > 12:
@@ -259,7 +257,7 @@ def returners(scale: Scale, seed: int) -> Plan:
                 last = max(1, one["looks"][-1][1])
                 by_living.setdefault(living, []).append(one["looks"][12][1] / last)
         return [
-            reported({"living friends": living}, measure, None, value)
+            Row({"living friends": living}, measure, None, value)
             for living, shares in sorted(by_living.items())
             for measure, value in (
                 ("covered after a minute / in the end, mean", fmean(shares)),
@@ -267,7 +265,7 @@ def returners(scale: Scale, seed: int) -> Plan:
             )
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def larger(scale: Scale, seed: int) -> Plan:
@@ -281,10 +279,10 @@ def larger(scale: Scale, seed: int) -> Plan:
         for count in counts
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            reported({"subscribers": count}, "covered share, mean", None, result["friends"]["share_mean"])
+            Row({"subscribers": count}, "covered share, mean", None, result["friends"]["share_mean"])
             for count, result in results.items()
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)

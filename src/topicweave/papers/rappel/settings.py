@@ -49,7 +49,7 @@ def networks(scale: Scale, seed: int) -> dict[str, NetworkSpec]:
 
 
 def no_noise(where: Mapping[str, Any], result: Result) -> Row:
-    return Row(where, "noise (receptions)", 0, result["noise"], result["noise"] == 0, "exactly")
+    return Row(where, "noise (receptions)", 0, result["noise"])
 
 
 def one_feed(scale: Scale) -> SingleFeed:

@@ -11,15 +11,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from topicweave.papers.rappel.basics import InterestLocality
 from topicweave.papers.rappel.feeds import ContinuousChurn, Feeds
+from topicweave.papers.rappel.locality import LocalityWithin
 from topicweave.papers.rappel.settings import HOUR, main_source, model, multi, multi_scribe, sized
-from topicweave.papers.rappel.workloads import FeedGraph, SingleFeed, data_set_of
-from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.papers.rappel.workloads import SingleFeed
+from topicweave.papers.study import Plan, Results, Row, Scale
 from topicweave.runs.run import Result, Run
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
-SIX = 5
 GROUPS = ((5, 10), (11, 20), (21, 40), (41, 10**6))
 MANY = 9
 """Feeds, from which on the paper tells of how many are covered at least."""
@@ -27,25 +26,6 @@ PER_NODE = 30.0 / 5000.0
 """Joins per minute and node in figure 8b."""
 UP = 0.6
 """About the share of nodes that are up under such churn."""
-
-
-class LocalityWithin(msgspec.Struct, frozen=True, tag="locality-within", forbid_unknown_fields=True):
-    """Figure 1 if friends are chosen among a random share of the users; the users covered are the same."""
-
-    source: FeedGraph
-    share: float
-    users: int = 1000
-    least_feeds: int = 5
-    seed: int = 0
-
-    @property
-    def data_sets(self) -> tuple[str, ...]:
-        return (data_set_of(self.source),)
-
-    def run(self) -> Result:
-        locality = InterestLocality(self.source, self.users, SIX + 1, self.least_feeds, self.seed)
-        feeds, covered = locality.coverings(self.share)
-        return {"feeds": feeds.tolist(), "covered": covered[:, SIX].tolist()}
 
 
 def why(scale: Scale, seed: int) -> Plan:
@@ -59,33 +39,31 @@ def _locality(scale: Scale, seed: int) -> Plan:
     users = sized(scale, 60, 300, 1000)
     runs = {share: LocalityWithin("livejournal", share, users, seed=seed) for share in SHARES}
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for share, result in results.items():
             where: dict[str, Any] = {"workload": "livejournal", "friends among": share}
             feeds, covered = np.array(result["feeds"]), np.array(result["covered"])
             rows += [
-                reported(
-                    where, "completely covered by 6 best friends", None, float(np.mean(covered == feeds))
-                ),
-                reported(where, "covered by 6 best friends, mean", None, float(np.mean(covered / feeds))),
+                Row(where, "completely covered by 6 best friends", None, float(np.mean(covered == feeds))),
+                Row(where, "covered by 6 best friends, mean", None, float(np.mean(covered / feeds))),
             ]
             for low, high in GROUPS:
                 some = (feeds >= low) & (feeds <= high)
                 if some.any():
                     told = f"{low} to {high}" if high < GROUPS[-1][1] else f"{low} and more"
                     rows += [
-                        reported(
+                        Row(
                             {**where, "feeds": told},
                             "completely covered by 6 best friends",
                             None,
                             float(np.mean(covered[some] == feeds[some])),
                         ),
-                        reported({**where, "feeds": told}, "users", None, int(some.sum())),
+                        Row({**where, "feeds": told}, "users", None, int(some.sum())),
                     ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _friends(scale: Scale, seed: int) -> Plan:
@@ -106,7 +84,7 @@ def _friends(scale: Scale, seed: int) -> Plan:
     runs = {("six friends, twice as long", first): longer}
     runs |= {(name, last): multi(small, seed, last, **changed) for name, changed in changes.items()}
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for (name, source), result in results.items():
             where: dict[str, Any] = {"workload": source, "change": name, "level": "messages"}
@@ -117,22 +95,20 @@ def _friends(scale: Scale, seed: int) -> Plan:
             rows += _covered(where, found)
             least = [part["covered_min"] for part in found["by_feeds"] if part["feeds"] >= MANY]
             if least:
-                rows.append(
-                    reported(where, f"least feeds covered of nodes with {MANY} or more", None, min(least))
-                )
+                rows.append(Row(where, f"least feeds covered of nodes with {MANY} or more", None, min(least)))
             for told, key in (
                 ("nodes", "overlap_above_1"),
                 ("nodes with several feeds", "overlap_above_1_multi"),
             ):
-                rows.append(reported(where, f"{told} with neighbour overlap above 1", None, found[key]))
+                rows.append(Row(where, f"{told} with neighbour overlap above 1", None, found[key]))
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _covered(where: dict[str, Any], look: Result) -> list[Row]:
     return [
-        reported(where, f"{told} perfectly covered", None, look[key])
+        Row(where, f"{told} perfectly covered", None, look[key])
         for told, key in (("nodes", "perfect"), ("nodes with several feeds", "perfect_multi"))
     ]
 
@@ -159,20 +135,20 @@ def _tables(scale: Scale, seed: int) -> Plan:
     for choices in (4, 64):
         runs["one", choices] = msgspec.structs.replace(one, parameters={"choices": choices})
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for (feeds, choices), result in results.items():
             where = {"system": "scribe", "peers measured": choices, "feeds": feeds, "level": "messages"}
             if feeds == "many":
-                rows.append(reported(where, "nodes that send nothing on", None, result["forward_nothing"]))
+                rows.append(Row(where, "nodes that send nothing on", None, result["forward_nothing"]))
                 continue
             rows += [
-                reported(where, "carriers that do not subscribe", None, result["carriers_unwanted"]),
-                reported(where, "latency (one way), p50, s", None, result["updates"][-1]["latency_p50"]),
+                Row(where, "carriers that do not subscribe", None, result["carriers_unwanted"]),
+                Row(where, "latency (one way), p50, s", None, result["updates"][-1]["latency_p50"]),
             ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _delays(scale: Scale, seed: int) -> Plan:
@@ -194,7 +170,7 @@ def _delays(scale: Scale, seed: int) -> Plan:
         fewer = SingleFeed(round(nodes * UP))
         runs["none", fewer.subscribers, number] = msgspec.structs.replace(static, workload=fewer)
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for (churn, count, number), result in results.items():
             where = {
@@ -205,7 +181,7 @@ def _delays(scale: Scale, seed: int) -> Plan:
             }
             told = result["observed"]
             rows += [
-                reported(where, measure, None, told[key])
+                Row(where, measure, None, told[key])
                 for measure, key in (
                     ("latency of observers, p50, s", "latency_p50"),
                     ("updates within 1 s", "within_1s"),
@@ -214,4 +190,4 @@ def _delays(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)

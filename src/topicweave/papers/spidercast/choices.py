@@ -8,7 +8,7 @@ from typing import Any
 
 from topicweave.papers.spidercast.overlays import PATHS, paths
 from topicweave.papers.spidercast.settings import SETTLED, settled
-from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale
 
 READINGS = ("agreed", "reached", "printed")
 """As in `SpiderCastParameters.disconnect`: ours, by §2.3.1, by Figure 3."""
@@ -46,19 +46,19 @@ def disconnect(scale: Scale, seed: int) -> Plan:
         for name, reading, nodes, topics in points
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for (name, reading, nodes, topics), result in results.items():
             setting = name if topics == 100 else f"{name}, {topics} topics"
             where: dict[str, Any] = {"setting": setting, "disconnect": reading, "nodes": nodes}
             rows += [
-                reported(where, measure, None, result[measure])
+                Row(where, measure, None, result[measure])
                 for measure in ("degree_mean", "degree_max", "partitioned_topics")
             ]
             rows += paths(where, result)
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def ties(scale: Scale, seed: int) -> Plan:
@@ -81,9 +81,9 @@ def ties(scale: Scale, seed: int) -> Plan:
         for nodes in sizes
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            reported(
+            Row(
                 {"setting": name, "ties": "first", "disconnect": reading, "nodes": nodes},
                 measure,
                 None,
@@ -93,7 +93,7 @@ def ties(scale: Scale, seed: int) -> Plan:
             for measure in ("degree_mean", "degree_max", "partitioned_topics", *PATHS)
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def links(scale: Scale, seed: int) -> Plan:
@@ -107,11 +107,11 @@ def links(scale: Scale, seed: int) -> Plan:
         for nodes in sizes
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            reported({"workload": popularity, "nodes": nodes, "link": kind}, "topics per link", None, shared)
+            Row({"workload": popularity, "nodes": nodes, "link": kind}, "topics per link", None, shared)
             for (popularity, nodes), result in results.items()
             for kind, shared in result["topics_per_link"].items()
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)

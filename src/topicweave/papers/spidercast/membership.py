@@ -5,8 +5,7 @@ from __future__ import annotations
 from topicweave.papers.spidercast.settings import (
     settled,
 )
-from topicweave.papers.study import Plan, Results, Row, Scale, at_most, reported
-from topicweave.papers.trends import listed
+from topicweave.papers.study import Plan, Results, Row, Scale, listed
 from topicweave.runs.churned import ChurnedOverlay
 from topicweave.runs.sources import GeneratedWorkload
 
@@ -22,27 +21,19 @@ def fig10(scale: Scale, seed: int) -> Plan:
         for nodes in sizes
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for nodes in sizes:
-            full = results[nodes, "100%"]["degree_mean"]
             for share in (*shares, "gossip"):
                 result = results[nodes, share]
                 where = {"nodes": nodes, "membership": share}
                 rows += [
-                    at_most(where, "partitioned_topics", 0, result["partitioned_topics"]),
-                    Row(
-                        where,
-                        "degree_mean",
-                        "little affected",
-                        result["degree_mean"],
-                        abs(result["degree_mean"] / full - 1) <= 0.25,
-                        "within 25% of the full view's",
-                    ),
+                    Row(where, "partitioned_topics", 0, result["partitioned_topics"]),
+                    Row(where, "degree_mean", "little affected", result["degree_mean"]),
                 ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def fig11(scale: Scale, seed: int) -> Plan:
@@ -65,7 +56,7 @@ def fig11(scale: Scale, seed: int) -> Plan:
         for life in lives
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for nodes in sizes:
             degrees = [results[nodes, life]["degree_mean"] for life in lives]
@@ -73,15 +64,9 @@ def fig11(scale: Scale, seed: int) -> Plan:
                 result = results[nodes, life]
                 where = {"nodes": nodes * 4 // 5, "mean_life": life}
                 rows += [
-                    at_most(
-                        where,
-                        "partitioned_topics",
-                        0,
-                        result["partitioned_topics"],
-                        "in every snapshot, nodes older than 2 s",
-                    ),
-                    reported(where, "degree_mean", None, result["degree_mean"]),
-                    reported(
+                    Row(where, "partitioned_topics", 0, result["partitioned_topics"]),
+                    Row(where, "degree_mean", None, result["degree_mean"]),
+                    Row(
                         where,
                         "control messages per join or leave",
                         messages_in_paper.get(nodes),
@@ -94,10 +79,8 @@ def fig11(scale: Scale, seed: int) -> Plan:
                     "degree_mean",
                     "not affected by churn",
                     listed(degrees),
-                    max(degrees) / min(degrees) <= 1.1,
-                    "within 10% of each other",
                 )
             )
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)

@@ -10,7 +10,7 @@ from typing import Any
 from topicweave.papers.spidercast.regular import LikeItsLargestTopic
 from topicweave.papers.spidercast.rivals import RIVALS
 from topicweave.papers.spidercast.settings import DISTRIBUTIONS, settled
-from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale
 from topicweave.runs.run import Run
 from topicweave.runs.sources import GeneratedWorkload
 
@@ -76,7 +76,7 @@ def _graphs(scale: Scale, seed: int) -> Plan:
         for popularity in DISTRIBUTIONS
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for (kind, name, nodes), result in results.items():
             where: dict[str, Any] = {"workload": name, "nodes": nodes}
@@ -84,13 +84,13 @@ def _graphs(scale: Scale, seed: int) -> Plan:
                 # Each end of a link counts for each topic that both want; ten topics each.
                 shared = result["degree_mean"] * result["topics_per_link"]["greedy"] / 10
                 where["level"] = "messages"
-                rows.append(reported(where, "neighbours per subscription", None, shared))
+                rows.append(Row(where, "neighbours per subscription", None, shared))
                 continue
             if kind == "topics":
                 where |= {"workload": "rss", "topics": name, "topics_per_node": TOPICS_PER_NODE}
             rows += [
-                reported(where, "subscribers of the largest topic", None, result["subscribers"]),
-                reported(
+                Row(where, "subscribers of the largest topic", None, result["subscribers"]),
+                Row(
                     where,
                     "diameter of a random graph of as many, four neighbours each",
                     None,
@@ -99,7 +99,7 @@ def _graphs(scale: Scale, seed: int) -> Plan:
             ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _views(scale: Scale, seed: int) -> Plan:
@@ -118,7 +118,7 @@ def _views(scale: Scale, seed: int) -> Plan:
         for nodes in sizes:
             runs["small", name, nodes] = settled(nodes, number)
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows = []
         for (kind, name, nodes), result in results.items():
             where: dict[str, Any] = {"nodes": nodes, "level": "messages"}
@@ -128,12 +128,12 @@ def _views(scale: Scale, seed: int) -> Plan:
                 else {"workload": name, "size": "as of a small view"}
             )
             rows += [
-                reported(where, measure, None, result[measure])
+                Row(where, measure, None, result[measure])
                 for measure in ("degree_mean", "partitioned_topics")
             ]
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _rings(scale: Scale, seed: int) -> Plan:
@@ -144,9 +144,9 @@ def _rings(scale: Scale, seed: int) -> Plan:
         for popularity in DISTRIBUTIONS
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            reported(
+            Row(
                 {"system": "ring-per-topic", "workload": popularity, "nodes": nodes, "level": "messages"},
                 "degree_mean",
                 None,
@@ -155,7 +155,7 @@ def _rings(scale: Scale, seed: int) -> Plan:
             for popularity, result in results.items()
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _similar(scale: Scale, seed: int) -> Plan:
@@ -168,9 +168,9 @@ def _similar(scale: Scale, seed: int) -> Plan:
         for nodes in sizes
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            reported(
+            Row(
                 {"system": TWENTY, "workload": name, "nodes": nodes, "level": "messages"},
                 "components",
                 None,
@@ -179,7 +179,7 @@ def _similar(scale: Scale, seed: int) -> Plan:
             for (name, nodes), result in results.items()
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _long(scale: Scale, seed: int) -> Plan:
@@ -193,9 +193,9 @@ def _long(scale: Scale, seed: int) -> Plan:
         if not changed or number == 10 * seed
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            reported(
+            Row(
                 {
                     "workload": name,
                     "nodes": nodes,
@@ -210,7 +210,7 @@ def _long(scale: Scale, seed: int) -> Plan:
             for (name, change, length), result in results.items()
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _alike(scale: Scale, seed: int) -> Plan:
@@ -224,9 +224,9 @@ def _alike(scale: Scale, seed: int) -> Plan:
         for length in LENGTHS
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [
-            reported(
+            Row(
                 {"workload": popularity, "nodes": nodes, "topics_per_node": length},
                 "tdi(2d)",
                 None,
@@ -235,4 +235,4 @@ def _alike(scale: Scale, seed: int) -> Plan:
             for (popularity, length), result in results.items()
         ]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)

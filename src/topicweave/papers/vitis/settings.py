@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from topicweave.papers.study import Row, Scale, reported
+from topicweave.papers.study import Row, Scale
 from topicweave.papers.vitis.dissemination import Dissemination
 from topicweave.papers.vitis.followers_like import FollowersLike
 from topicweave.papers.vitis.lists import CorrelatedLists
@@ -125,16 +125,16 @@ def everything(where: Mapping[str, Any], result: Result) -> list[Row]:
     """What every static setting must show, and what it is good to know."""
     hit = result["hit_ratio"]
     rows = [
-        Row(where, "hit_ratio", 1.0, hit, hit == 1.0, "every event, every subscriber"),
-        *(reported(where, reading, None, result[reading]) for reading in READINGS),
-        reported(where, "hops_mean", None, result["hops_mean"]),
-        reported(where, "relays_per_topic", None, result["relays_per_topic"]),
-        reported(where, "degree_mean", None, result["degree_mean"]),
-        reported(where, "degree_max", None, result["degree_max"]),
-        reported(where, "clusters_per_topic", None, result["clusters_per_topic"]),
+        Row(where, "hit_ratio", 1.0, hit),
+        *(Row(where, reading, None, result[reading]) for reading in READINGS),
+        Row(where, "hops_mean", None, result["hops_mean"]),
+        Row(where, "relays_per_topic", None, result["relays_per_topic"]),
+        Row(where, "degree_mean", None, result["degree_mean"]),
+        Row(where, "degree_max", None, result["degree_max"]),
+        Row(where, "clusters_per_topic", None, result["clusters_per_topic"]),
     ]
     if "requested_paths" in result:
-        rows.append(reported(where, "paths asked for per topic", None, paths_per_topic(result)))
+        rows.append(Row(where, "paths asked for per topic", None, paths_per_topic(result)))
     return rows
 
 

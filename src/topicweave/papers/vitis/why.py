@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicweave.papers.study import Plan, Results, Row, Scale, reported
+from topicweave.papers.study import Plan, Results, Row, Scale
 from topicweave.papers.vitis.followers_like import FollowersLike
 from topicweave.papers.vitis.lists import CorrelatedLists
 from topicweave.papers.vitis.real import churned
@@ -73,7 +73,7 @@ def why(scale: Scale, seed: int) -> Plan:
         for size in (TABLE, LARGEST):
             runs["users", system, size] = static(small, seed, system, like, table_size=size, settle=settled)
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         rows: list[Row] = []
         for pattern, friends, links in FRIENDS:
             where = {"workload": pattern, "friends": friends, "small_world": links, "level": "cycles"}
@@ -85,12 +85,12 @@ def why(scale: Scale, seed: int) -> Plan:
         for pattern in PATTERNS:
             where = {"system": "rvr", "workload": pattern, "level": "cycles"}
             result = results["rvr", pattern]
-            rows += [reported(where, name, None, result[name]) for name in (*READINGS, "hops_mean")]
+            rows += [Row(where, name, None, result[name]) for name in (*READINGS, "hops_mean")]
         for size in (TABLE, LARGEST):
             rows += _users(size, results["users", "vitis", size], results["users", "rvr", size])
         return rows
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def users(scale: Scale, seed: int) -> Plan:
@@ -101,10 +101,10 @@ def users(scale: Scale, seed: int) -> Plan:
         (k, size): static(small, seed, "opt", workload, table_size=size, coverage=k) for k, size in BOUNDED
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [row for (k, size), result in results.items() for row in _degrees(k, size, result)]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def crowds(scale: Scale, seed: int) -> Plan:
@@ -119,33 +119,33 @@ def crowds(scale: Scale, seed: int) -> Plan:
         for system in ("vitis", "rvr")
     }
 
-    def judge(results: Results) -> list[Row]:
+    def rows_of(results: Results) -> list[Row]:
         return [row for (system, share), result in results.items() for row in _crowd(system, share, result)]
 
-    return Plan(runs, judge)
+    return Plan(runs, rows_of)
 
 
 def _beside_rvr(where: dict[str, Any], result: Result, rvr: Result) -> list[Row]:
     """Overhead, delay, and nodes with much overhead, over RVR's with the same table."""
     rows = [
-        reported(where, f"{measure} / RVR's", None, result[measure] / rvr[measure])
+        Row(where, f"{measure} / RVR's", None, result[measure] / rvr[measure])
         for measure in (*READINGS, "hops_mean")
     ]
     for key in ("overhead_by_node", "overhead_by_node_all"):
         others = share_above(rvr, key, 0.2)
         share = share_above(result, key, 0.2) / others if others else 0.0
-        rows.append(reported(where, f"{key}: nodes above 0.2, share of RVR's", None, share))
+        rows.append(Row(where, f"{key}: nodes above 0.2, share of RVR's", None, share))
     if "clusters_per_topic" in result:
-        rows.append(reported(where, "clusters_per_topic", None, result["clusters_per_topic"]))
+        rows.append(Row(where, "clusters_per_topic", None, result["clusters_per_topic"]))
     return rows
 
 
 def _paths(where: dict[str, Any], result: Result) -> list[Row]:
     return [
-        *(reported(where, measure, None, result[measure]) for measure in (*READINGS, "hops_mean")),
-        reported(where, "paths asked for per topic", None, paths_per_topic(result)),
-        reported(where, "relays_per_topic", None, result["relays_per_topic"]),
-        reported(where, "clusters_per_topic", None, result["clusters_per_topic"]),
+        *(Row(where, measure, None, result[measure]) for measure in (*READINGS, "hops_mean")),
+        Row(where, "paths asked for per topic", None, paths_per_topic(result)),
+        Row(where, "relays_per_topic", None, result["relays_per_topic"]),
+        Row(where, "clusters_per_topic", None, result["clusters_per_topic"]),
     ]
 
 
@@ -158,16 +158,16 @@ def _users(size: int, vitis: Result, rvr: Result) -> list[Row]:
         "level": "cycles",
     }
     rows = [
-        reported({**where, "system": system}, measure, None, result[measure])
+        Row({**where, "system": system}, measure, None, result[measure])
         for system, result in (("vitis", vitis), ("rvr", rvr))
         for measure in (*READINGS, "hops_mean", "hit_ratio")
     ]
     rows += [
-        reported(where, f"{reading}: less than RVR's by", None, less(vitis[reading], rvr[reading]))
+        Row(where, f"{reading}: less than RVR's by", None, less(vitis[reading], rvr[reading]))
         for reading in READINGS
     ]
     faster = rvr["hops_mean"] / vitis["hops_mean"]
-    return [*rows, reported(where, "delay: times shorter than RVR's", None, faster)]
+    return [*rows, Row(where, "delay: times shorter than RVR's", None, faster)]
 
 
 def _degrees(k: int, size: int, result: Result) -> list[Row]:
@@ -181,15 +181,15 @@ def _degrees(k: int, size: int, result: Result) -> list[Row]:
         "table_size": size,
         "level": "messages",
     }
-    rows = [reported(where, measure, None, result[measure]) for measure in ("hit_ratio", "hops_mean")]
+    rows = [Row(where, measure, None, result[measure]) for measure in ("hit_ratio", "hops_mean")]
     for most in (TABLE, 200):
         share = sum(1 for degree in degrees if degree > most) / len(degrees)
-        rows.append(reported(where, f"share of nodes of degree above {most}", None, share))
+        rows.append(Row(where, f"share of nodes of degree above {most}", None, share))
     mean = sum(degrees) / len(degrees)
     return [
         *rows,
-        reported(where, "degree_mean", None, mean),
-        reported(where, "degree_max", None, degrees[-1]),
+        Row(where, "degree_mean", None, mean),
+        Row(where, "degree_max", None, degrees[-1]),
     ]
 
 
@@ -197,9 +197,9 @@ def _crowd(system: str, share: float, result: Result) -> list[Row]:
     """Figure 12 before, in and after a crowd: by parts of the trace."""
     where: dict[str, Any] = {"system": system, "crowd": share, "level": "messages"}
     parts = result["parts"]
-    rows = [reported(where, "worst hit_ratio", None, min(part["hit_ratio"] for part in parts))]
+    rows = [Row(where, "worst hit_ratio", None, min(part["hit_ratio"] for part in parts))]
     return rows + [
-        reported({**where, "part": number}, measure, None, part[measure])
+        Row({**where, "part": number}, measure, None, part[measure])
         for number, part in enumerate(parts, start=1)
         for measure in ("hit_ratio", "noise", "noise_all", "hops_mean", "nodes")
     ]
