@@ -21,7 +21,7 @@ from topicweave.live.http_crowd import FREE_GUESSES
 from topicweave.live.memory import EVENT
 from topicweave.live.mqtt import server
 from topicweave.live.mqtt.codec import encode
-from topicweave.live.mqtt.envelope import unwrap
+from topicweave.live.mqtt.envelope import MAGIC, unwrap
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
@@ -270,6 +270,20 @@ def test_what_is_never_taken_is_refused_for_good(
 
     with caplog.at_level(logging.WARNING):
         run(test)
+
+
+def test_a_head_that_makes_no_sense_ends_nothing() -> None:
+    """Any application of the mesh may send one."""
+
+    async def test() -> None:
+        async with doors(1) as (node,), at(node) as client:
+            await client.subscribe("t")
+            for head in (b"\x93\x80\x00\xa1\xff", b"\x93\x80\x00\xa0"):
+                await node.publish("t", MAGIC + len(head).to_bytes(4, "big") + head + b"x")
+            got = [one.payload for one in await next_of(client, 2)]
+            assert got == [MAGIC + b"\0\0\0\5\x93\x80\x00\xa1\xffx", b"x"]
+
+    run(test)
 
 
 def test_a_packet_that_is_larger_than_was_told_ends_the_connection() -> None:
