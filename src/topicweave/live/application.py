@@ -195,13 +195,14 @@ class Feed:
 
     async def get_all(self) -> list[Received]:
         """All events that are there, at least one; none when the feed is closed and empty."""
-        if not self._queue:
-            first = await self.get()
-            if first is None:
-                return []
-            events = [first, *self._queue]
-        else:
-            events = list(self._queue)
+        if self._queue:
+            return self.take()
+        first = await self.get()
+        return [] if first is None else [first, *self.take()]
+
+    def take(self) -> list[Received]:
+        """All events that are there, if any."""
+        events = list(self._queue)
         self._queue.clear()
         self._bytes = 0
         return events

@@ -210,6 +210,12 @@ class Gate:
             return f"{len(self._waiting)} events wait for the disk"
         return f"{len(self.unacknowledged)} events are not acknowledged"
 
+    def handed_out_until(self) -> float:
+        """What the log got before this moment was handed out, and nothing of what it got from then on."""
+        logged = filter(None, map(self._log.get, self._waiting))
+        oldest = next(logged, None)
+        return self._clock.wall() if oldest is None else oldest.arrived
+
     def _permanent(self, events: list[Event]) -> None:
         fresh = []
         for event in events:

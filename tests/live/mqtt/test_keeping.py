@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -69,6 +70,42 @@ def test_a_session_outlives_the_node_with_what_waits_in_it(tmp_path: Path) -> No
         async with topicweave.connect(settings) as node:
             assert not await present(node, "bob"), "it was ended in order"
             assert "t" not in node.subscriptions
+
+    run(test)
+
+
+@pytest.mark.parametrize("delivery", ["at-most-once", "at-least-once"])
+def test_a_session_gets_once_what_waited_for_the_disk_when_the_node_stopped(
+    delivery: str, tmp_path: Path
+) -> None:
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT, data=str(tmp_path), delivery=delivery)
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", properties=STAYS))
+            await bob.ask(Subscribe(1, (Wish("t", 1),)))
+            await bob.say(Disconnect())
+            assert await bob.hear() is None
+            await node.publish("t", b"before")
+            await eventually(lambda: node.counters.deliveries == 1)
+            assert node.disk is not None
+            slow = asyncio.create_task(node.disk.read(threading.Event().wait, 0.5))
+            late = asyncio.create_task(node.publish("t", b"late"))
+            await eventually(lambda: node.counters.publishes == 2)
+        await asyncio.gather(slow, late)
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            await node.publish("t", b"after")
+            got: list[bytes] = []
+            while b"after" not in got:
+                packet = await bob.hear()
+                assert isinstance(packet, Publish)
+                got.append(packet.payload)
+            await eventually(lambda: not node.world.gate.unacknowledged)
+            await bob.say(Pingreq())
+            while not isinstance(packet := await bob.hear(), Pingresp):
+                assert isinstance(packet, Publish)
+                got.append(packet.payload)
+            assert sorted(got) == [b"after", b"before", b"late"]
 
     run(test)
 

@@ -155,10 +155,15 @@ class Door:
             self._ends[session.client_id] = self.loop.call_later(left, self._forget, session)
 
     def _repeat(self, session: Session, since: float) -> None:
-        """Give a session what the node's own cache holds of its topics from a moment on."""
+        """Give a session what the node's own cache holds of its topics from a moment on. What nobody acknowledged
+        comes again by itself.
+        """
+        gate = self._node.world.gate
         for topic in self._node.subscriptions:
             mine = [one for one in self._listeners.plain(topic) if one[1] == session.client_id]
             for event in self._node.cached(topic, MOST_WAITING, since) if mine else ():
+                if gate.awaits(self._node.event_id(event)):
+                    continue
                 payload, head = unwrap(event.payload)
                 qos = max(kept.wish.qos for _, _, kept in mine)
                 numbers = tuple(kept.subscription_id for _, _, kept in mine if kept.subscription_id)
@@ -169,6 +174,7 @@ class Door:
         for client in list(self.clients.values()):
             client.end(Reason.SHUTTING_DOWN, "the node stops")
         # Sessions go on from here: what comes from here on, such as wills, they get from the node's cache.
+        self._take_all(self._feed.take())
         for session in self.sessions.values():
             self._save(session)
         for end in self._ends.values():
@@ -235,7 +241,7 @@ class Door:
     def _save(self, session: Session) -> None:
         """Unless it has ended: the client may have another one."""
         if self.sessions.get(session.client_id) is session:
-            self._folder.save(session, self._node.clock.wall())
+            self._folder.save(session, self._node.world.gate.handed_out_until())
 
     def left(self, client: MqttClient, will: Will | None) -> None:
         """A connection has ended; with a will if it did not end in order."""
@@ -468,15 +474,18 @@ class Door:
     # What comes out of the mesh.
 
     async def _read(self) -> None:
-        gate = self._node.world.gate
         while events := await self._feed.get_all():
-            for event in events:
-                if event.again and not gate.awaits(self._node.event_id(event)):
-                    continue  # It was acknowledged while this copy waited here.
-                taken = self._take(event)
-                # What none of its clients got is the application's, if that wants the topic.
-                if gate.at_least_once and (taken or not self._node.wanting.of_its_own(event.topic)):
-                    await self._node.acknowledge(event)
+            self._take_all(events)
+
+    def _take_all(self, events: Iterable[Received]) -> None:
+        gate = self._node.world.gate
+        for event in events:
+            if event.again and not gate.awaits(self._node.event_id(event)):
+                continue  # It was acknowledged while this copy waited here.
+            taken = self._take(event)
+            # What none of its clients got is the application's, if that wants the topic.
+            if gate.at_least_once and (taken or not self._node.wanting.of_its_own(event.topic)):
+                gate.acknowledge(self._node.event_id(event))
 
     def _take(self, event: Received) -> bool:
         """Whether any client got it."""
