@@ -11,7 +11,7 @@ import pytest
 
 import topicweave
 from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
-from tests.live.together import eventually, linked, local, processes, run
+from tests.live.together import eventually, linked, local, processes, run, taken
 from topicweave.live import LiveNode
 from topicweave.live.mqtt import door, keeping, retaining
 from topicweave.live.mqtt.keeping import RETAINED_HERE, SESSION
@@ -282,6 +282,27 @@ def test_a_value_is_cleared_at_a_door_that_was_away(tmp_path: Path) -> None:
                 values = other.mqtt.door._values
                 assert len(values) == 1
                 await eventually(lambda: not len(values))
+
+    run(test)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_what_a_client_said_before_it_left_counts(in_order: bool, tmp_path: Path) -> None:
+    """However long the disk takes for it."""
+
+    async def test() -> None:
+        settings = {"data": str(tmp_path), "subscribe": ("t", "wills")}
+        async with doors(1, **settings) as (node,), Raw(node) as client:
+            said = [Publish("t", b"%d" % number) for number in range(100)]
+            end = [Disconnect()] if in_order else []
+            await client.say(Connect("c", will=Will("wills", b"dead")), *said, *end)
+            client.writing.close()
+            await eventually(lambda: node.mqtt and not node.mqtt.connections)
+            count = len(said) + (not in_order)
+            await eventually(lambda: len(taken(node)) == count)
+            assert [payload for _, payload in taken(node)][:100] == [one.payload for one in said]
+            assert node.mqtt is not None
+            assert not node.mqtt.door.clients
 
     run(test)
 
