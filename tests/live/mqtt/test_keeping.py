@@ -327,6 +327,27 @@ def test_what_the_disk_does_not_take_is_not_acknowledged(version: int, tmp_path:
     run(test)
 
 
+def test_a_retained_value_that_the_disk_does_not_take_is_not_acknowledged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The message is on disk, its value on the other topic is not."""
+
+    async def test() -> None:
+        async with doors(1, data=str(tmp_path)) as (node,), Raw(node) as client:
+            await client.ask(Connect("c"))
+            kept = iter([True, False])
+
+            async def keeps(*_: object) -> bool:
+                return next(kept)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(node.disk, "keeps", keeps)
+                answer = await client.ask(Publish("t", b"x", 1, retain=True, packet_id=1))
+            assert answer == Puback(1, Reason.QUOTA)
+
+    run(test)
+
+
 @pytest.mark.parametrize("version", [V311, V5])
 def test_a_lasting_subscription_that_the_disk_does_not_take_is_refused(
     version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from topicweave import __version__
 from topicweave.errors import TopicweaveError
-from topicweave.live.application import Received
+from topicweave.live.application import Receipt, Received
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.envelope import MqttHead, unwrap, wrap
 from topicweave.live.mqtt.keeping import DoorFolder, KeptSession
@@ -320,13 +320,12 @@ class Door:
                 self._check_room(topic)
             waits = int(patience > 0), patience or DISK_PATIENCE
             receipt = await self._node.publish_any(topic, payload, *waits)
-            if packet.retain:
-                await self._retain(topic, value, *waits)
+            kept = await self._retain(topic, value, *waits) if packet.retain else receipt
         except TopicweaveError as error:
             reason = Reason.NOT_AUTHORIZED if "certificate" in str(error) else Reason.QUOTA
             self.complain(reason, f"{client.client_id} may not publish on {topic[:80]}: {error}")
             return reason
-        if receipt.reason.startswith(NOT_PERMANENT):
+        if any(one.reason.startswith(NOT_PERMANENT) for one in (receipt, kept)):
             return Reason.QUOTA  # The disk is full: it is not durable, so it is not taken.
         wanted = self._node.topics.id_of(topic) in self._node.node.subscriptions
         nobody = not receipt.neighbours and not wanted
@@ -351,13 +350,13 @@ class Door:
         if topic not in self._values.keeping and self._values.kept >= MOST_RETAINED:
             raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
 
-    async def _retain(self, topic: str, value: bytes, wait_for: int, timeout: float) -> None:
+    async def _retain(self, topic: str, value: bytes, wait_for: int, timeout: float) -> Receipt:
         name = RETAINED + topic
         if topic not in self._values.keeping:
             self._values.keeping.add(topic)
             self._folder.retain(topic)
             await self._node.wanting.more([name], last=1)
-        await self._node.publish_any(name, value, wait_for, timeout, retain=True)
+        return await self._node.publish_any(name, value, wait_for, timeout, retain=True)
 
     async def _let_go(self) -> None:
         """Of topics that were cleared."""
