@@ -321,6 +321,23 @@ def test_what_a_certificate_allows_holds_for_retained_values(tmp_path: Path) -> 
     run(test)
 
 
+def test_a_retained_message_that_the_door_may_not_keep_is_refused_whole(tmp_path: Path) -> None:
+    swarm = new_swarm(tmp_path / "swarm")
+    keys = issue(swarm, "door", permissions=Permissions(subscribe=("other/",)))
+
+    async def test() -> None:
+        async with topicweave.connect(secure(keys, mqtt=MQTT)) as node, Raw(node) as client:
+            await client.ask(Connect("c"))
+            for number in (1, 2):
+                answer = await client.ask(Publish("t", b"x", 1, retain=True, packet_id=number))
+                assert answer == Puback(number, Reason.NOT_AUTHORIZED)
+            assert node.counters.publishes == 0
+            answer = await client.ask(Publish("t", b"x", 1, packet_id=3))
+            assert answer == Puback(3, Reason.NO_SUBSCRIBERS)
+
+    run(test)
+
+
 def test_a_will_is_published_when_a_client_vanishes_and_not_when_it_leaves() -> None:
     async def test() -> None:
         async with doors() as (one, other), at(other) as watcher:

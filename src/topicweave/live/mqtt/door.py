@@ -317,7 +317,7 @@ class Door:
         self.counts["received"] += 1
         try:
             if packet.retain:
-                self._check_room(topic)
+                self._check_value(topic)
             waits = int(patience > 0), patience or DISK_PATIENCE
             receipt = await self._node.publish_any(topic, payload, *waits)
             kept = await self._retain(topic, value, *waits) if packet.retain else receipt
@@ -346,7 +346,9 @@ class Door:
             self._complaints[reason] = now
             log.warning("mqtt: %s", text)
 
-    def _check_room(self, topic: str) -> None:
+    def _check_value(self, topic: str) -> None:
+        """Whether a value can be kept here, before anything is published."""
+        self._node.check_permission(RETAINED + topic)
         if topic not in self._values.keeping and self._values.kept >= MOST_RETAINED:
             raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
 
