@@ -8,11 +8,13 @@ import logging
 import random
 import socket
 import ssl
+import threading
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import topicweave
 from tests.live.mqtt.test_accounts import hashed
 from tests.live.mqtt.test_door import Raw, at, certificate, doors, next_of, said
 from tests.live.together import eventually, local, run, taken
@@ -20,6 +22,7 @@ from topicweave.live import LiveNode
 from topicweave.live.http_crowd import FREE_GUESSES
 from topicweave.live.memory import EVENT
 from topicweave.live.mqtt import server
+from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.codec import encode
 from topicweave.live.mqtt.envelope import MAGIC, unwrap
 from topicweave.live.mqtt.packets import (
@@ -200,6 +203,42 @@ def test_who_guesses_passwords_has_to_wait(tmp_path: Path) -> None:
                     reasons.append(answer.reason)
             assert reasons[:FREE_GUESSES] == [Reason.BAD_PASSWORD] * FREE_GUESSES
             assert Reason.RATE in reasons[FREE_GUESSES:]
+
+    run(test)
+
+
+def test_who_comes_while_the_node_stops_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its password was looked at meanwhile; nobody would publish its will."""
+    passwords = tmp_path / "passwords"
+    passwords.write_text(f"alice:{hashed(b'right')}\n")
+    looks, stops = threading.Event(), threading.Event()
+
+    def known(*_: object) -> bool:
+        looks.set()
+        return stops.wait(30.0)
+
+    monkeypatch.setattr(Accounts, "known", known)
+
+    async def test() -> None:
+        settings = local(mqtt="127.0.0.1:0", mqtt_passwords=str(passwords))
+        async with topicweave.connect(settings) as node:
+            client = await Raw(node).__aenter__()
+            assert node.mqtt is not None
+            door = node.mqtt.door
+            stop = door.stop
+
+            async def stop_slowly() -> None:
+                await stop()
+                stops.set()
+                assert await client.hear() == Connack(
+                    Reason.UNAVAILABLE, False, {"reason_text": "the node stops"}
+                )
+
+            monkeypatch.setattr(door, "stop", stop_slowly)
+            await client.say(Connect("c", username="alice", password=b"right", will=Will("t", b"x")))
+            await eventually(looks.is_set)
+        client.writing.close()
+        assert not door.sessions
 
     run(test)
 

@@ -201,6 +201,8 @@ class Door:
 
     def enter(self, client: MqttClient, connect: Connect) -> tuple[Session, bool]:
         """A client that was let in. Its session, and whether that was there before."""
+        if self._stopping:
+            raise MqttError(Reason.UNAVAILABLE, "the node stops")
         client_id = client.client_id
         old = self.clients.get(client_id)
         if old is not None:
