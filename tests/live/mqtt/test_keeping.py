@@ -217,6 +217,27 @@ def test_with_delivery_at_least_once_a_door_gets_again_what_it_could_not_read() 
     run(test)
 
 
+def test_with_delivery_at_least_once_a_message_that_no_session_holds_is_the_applications() -> None:
+    """A client that is away gets none of QoS 0."""
+
+    async def test() -> None:
+        settings = {"delivery": "at-least-once", "subscribe": ("t",)}
+        async with doors(1, **settings) as (node,), Raw(node) as bob, at(node) as alice:
+            await bob.ask(Connect("bob", properties=STAYS))
+            await bob.ask(Subscribe(1, (Wish("t", 0), Wish("u", 0))))
+            await bob.say(Disconnect())
+            assert await bob.hear() is None
+            await alice.subscribe("end")
+            await node.publish("t", b"the application's")
+            await node.publish("u", b"nobody's")
+            await node.publish("end", b"")
+            await next_of(alice)
+            held = node.world.gate.unacknowledged
+            assert [event.payload for event, _, _ in held.values()] == [b"the application's"]
+
+    run(test)
+
+
 def test_a_retained_value_outlives_the_node(tmp_path: Path) -> None:
     async def test() -> None:
         settings = local(name="one", mqtt=MQTT, data=str(tmp_path))

@@ -511,26 +511,27 @@ class Door:
         self, topic: str, payload: bytes, head: MqttHead, origin: str = "", born: float = math.inf
     ) -> bool:
         recipients = self._listeners.recipients(topic, origin, born)
-        for recipient in recipients:
-            self._give(recipient, topic, payload, head.properties, False)
-        return bool(recipients)
+        taken = [self._give(one, topic, payload, head.properties, False) for one in recipients]
+        return any(taken)
 
     def _give(
         self, to: Recipient, topic: str, payload: bytes, properties: Properties, retained: bool
-    ) -> None:
+    ) -> bool:
+        """Whether its session takes it."""
         session = self.sessions.get(to.client_id)
         if session is None:
-            return
+            return False
         expires = None
         if (seconds := properties.get("message_expiry")) is not None:
             expires = self._node.clock.now + seconds
         if to.numbers:
             properties = {**properties, "subscription_id": list(to.numbers)}
-        session.put(Parcel(topic, payload, to.qos, retained, properties, expires, to.share))
-        self.counts["sent"] += 1
+        taken = session.put(Parcel(topic, payload, to.qos, retained, properties, expires, to.share))
+        self.counts["sent"] += taken
         client = self.clients.get(to.client_id)
         if client is not None:
             client.wake()
+        return taken
 
     async def give_values(self, packet: Subscribe) -> None:
         """Retained values of all topics that new subscriptions name."""
