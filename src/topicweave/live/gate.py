@@ -202,13 +202,13 @@ class Gate:
         self._full = full
 
     @property
-    def full_of(self) -> str:
-        """What there is too much of to take more events at the moment, if so."""
+    def full_of(self) -> tuple[str, list[Event]]:
+        """What there is too much of to take more events at the moment, if so: what it does, and all of it."""
         if not self._full:
-            return ""
+            return "", []
         if not self._memory.excess("unacknowledged"):
-            return f"{len(self._waiting)} events wait for the disk"
-        return f"{len(self.unacknowledged)} events are not acknowledged"
+            return "wait for the disk", list(self._waiting.values())
+        return "are not acknowledged", [event for event, _, _ in self.unacknowledged.values()]
 
     def handed_out_until(self) -> float:
         """What the log got before this moment was handed out, and nothing of what it got from then on."""
