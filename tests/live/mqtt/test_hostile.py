@@ -325,6 +325,19 @@ def test_a_head_that_makes_no_sense_ends_nothing() -> None:
     run(test)
 
 
+@pytest.mark.parametrize("version", [V311, V5])
+def test_a_large_message_may_follow_a_connect_at_once(version: int) -> None:
+    async def test() -> None:
+        async with doors(1, subscribe=("t",)) as (node,), Raw(node, version) as client:
+            messages = [Publish("t", bytes(300_000), 1, packet_id=number) for number in (1, 2)]
+            await client.say(Connect("c", version), *messages)
+            assert isinstance(await client.hear(), Connack)
+            assert [await client.hear() for _ in messages] == [Puback(1), Puback(2)]
+            assert [len(payload) for _, payload in taken(node)] == [300_000] * 2
+
+    run(test)
+
+
 def test_a_packet_that_is_larger_than_was_told_ends_the_connection() -> None:
     async def test() -> None:
         async with doors(1) as (node,), Raw(node) as client:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from topicweave.errors import BadInput
@@ -143,6 +144,8 @@ class MqttConnection(asyncio.Protocol):
         self._door = port.door
         self._reader = Reader(min(MOST_HELLO, port.most_bytes))
         self._session: Session | None = None
+        self._introducing = False
+        """Whether the first packet came and is not answered yet."""
         self.will: Will | None = None
         self._waiting: deque[Packet] = deque()
         self._unserved = 0
@@ -194,7 +197,7 @@ class MqttConnection(asyncio.Protocol):
             return
         self._heard = self._loop.time()
         try:
-            self._waiting.extend(self._reader.feed(data))
+            self._read(self._reader.feed(data))
         except MqttError as error:
             if self._session is None:
                 self._refuse(error.reason, str(error))
@@ -202,10 +205,19 @@ class MqttConnection(asyncio.Protocol):
                 self.end(error.reason, str(error))
             return
         self._unserved += len(data)
-        if not self._paused and (len(self._waiting) > MOST_PACKETS or self._unserved > MOST_UNSERVED):
+        much = len(self._waiting) > MOST_PACKETS or self._unserved > MOST_UNSERVED
+        if not self._paused and (much or self._introducing):
             self._paused = True
             self._transport.pause_reading()
         self._some.set()
+
+    def _read(self, packets: Iterator[Packet]) -> None:
+        """The first packet alone: those behind it may be larger, once it is known who sends them."""
+        if self._session is not None:
+            self._waiting.extend(packets)
+        elif not self._introducing and (first := next(packets, None)) is not None:
+            self._introducing = True
+            self._waiting.append(first)
 
     def pause_writing(self) -> None:
         self._room.clear()
@@ -320,6 +332,7 @@ class MqttConnection(asyncio.Protocol):
             return
         self._session, self.will = session, packet.will
         self._reader.most_bytes = self._port.most_bytes
+        self._introducing = False
         self._patience = packet.keep_alive * 1.5
         if self._alarm is not None and not self._gone:
             self._alarm.cancel()
@@ -340,6 +353,7 @@ class MqttConnection(asyncio.Protocol):
         for again in session.connect(window, aliases, self._port.now):
             self._send(again)
         self.wake()
+        self._read(self._reader.feed(b""))
 
     async def _identify(self, packet: Connect) -> None:
         """Passwords take a while to check, on purpose; whoever guesses wrong many times waits before the next
