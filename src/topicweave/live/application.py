@@ -89,6 +89,10 @@ class GapQueue:
         return self.take()
 
 
+def _key(event: Received) -> tuple[int, str, int, int]:
+    return event.publisher_id, event.topic, event.epoch, event.sequence
+
+
 class Feed:
     """Events on their way to one reader. Beyond its bounds the oldest goes, is counted and announced as a gap.
 
@@ -120,9 +124,13 @@ class Feed:
         self._closed = False
 
     def put(self, events: Sequence[Received]) -> None:
+        """What comes again, all of it or nothing, is passed over as long as it waits here."""
         if self.topics is not None:
             topics = self.topics
             events = [event for event in events if event.topic in topics]
+        if events and events[0].again and self._queue:
+            here = set(map(_key, self._queue))
+            events = [event for event in events if _key(event) not in here]
         if self._closed or not events:
             return
         self._queue.extend(events)
