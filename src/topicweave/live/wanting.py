@@ -57,8 +57,8 @@ class Wanting:
         await self._end([topic for topic in ids if topic not in self._counts])
 
     def of_its_own(self, topic: str) -> bool:
-        """Whether the application itself wants a topic."""
-        return self._node.topics.id_of(topic) in self._own
+        """Whether the application itself wants a topic, by its name or by a pattern."""
+        return self._node.topics.id_of(topic) in self._own or self._node.patterns.of_its_own(topic)
 
     # Clients and patterns.
 

@@ -217,11 +217,12 @@ def test_with_delivery_at_least_once_a_door_gets_again_what_it_could_not_read() 
     run(test)
 
 
-def test_with_delivery_at_least_once_a_message_that_no_session_holds_is_the_applications() -> None:
+@pytest.mark.parametrize("wish", ["t", "t/#"])
+def test_with_delivery_at_least_once_a_message_that_no_session_holds_is_the_applications(wish: str) -> None:
     """A client that is away gets none of QoS 0."""
 
     async def test() -> None:
-        settings = {"delivery": "at-least-once", "subscribe": ("t",)}
+        settings = {"delivery": "at-least-once", "subscribe": (wish,)}
         async with doors(1, **settings) as (node,), Raw(node) as bob, at(node) as alice:
             await bob.ask(Connect("bob", properties=STAYS))
             await bob.ask(Subscribe(1, (Wish("t", 0), Wish("u", 0))))
