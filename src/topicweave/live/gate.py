@@ -212,7 +212,7 @@ class Gate:
 
     def handed_out_until(self) -> float:
         """What the log got before this moment was handed out, and nothing of what it got from then on."""
-        logged = filter(None, map(self._log.get, self._waiting))
+        logged = filter(None, map(self._log.get, self._waiting if len(self._log) else ()))
         oldest = next(logged, None)
         return self._clock.wall() if oldest is None else oldest.arrived
 

@@ -329,6 +329,21 @@ def test_what_a_client_said_before_it_left_counts(in_order: bool, tmp_path: Path
     run(test)
 
 
+def test_who_left_in_order_and_comes_back_at_once_takes_nothing_from_itself(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = {"data": str(tmp_path), "subscribe": ("t", "wills")}
+        async with doors(1, **settings) as (node,), Raw(node) as client, Raw(node) as again:
+            said = [Publish("t", b"%d" % number) for number in range(100)]
+            await client.say(Connect("c", will=Will("wills", b"dead")), *said, Disconnect())
+            client.writing.close()
+            await eventually(lambda: node.counters.publishes)
+            assert isinstance(await again.ask(Connect("c")), Connack)
+            await eventually(lambda: len(taken(node)) >= 100)
+            assert [payload for _, payload in taken(node)] == [one.payload for one in said]
+
+    run(test)
+
+
 @pytest.mark.parametrize("version", [V311, V5])
 def test_what_the_disk_does_not_take_is_not_acknowledged(version: int, tmp_path: Path) -> None:
     async def test() -> None:

@@ -13,7 +13,7 @@ from topicweave.errors import BadInput
 from topicweave.live.admission import HalfOpen
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.codec import Reader, encode
-from topicweave.live.mqtt.door import Door, new_client_id
+from topicweave.live.mqtt.door import Door, MqttClient, new_client_id
 from topicweave.live.mqtt.envelope import ROOM
 from topicweave.live.mqtt.packets import (
     V5,
@@ -176,6 +176,11 @@ class MqttConnection(asyncio.Protocol):
     def _address(self) -> str:
         return str((self._transport.get_extra_info("peername") or ("",))[0])
 
+    @property
+    def _leaves(self) -> bool:
+        """Whether its client has left, though not all is served that it said before."""
+        return self._gone or any(isinstance(packet, Disconnect) for packet in self._waiting)
+
     # Told by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -324,6 +329,7 @@ class MqttConnection(asyncio.Protocol):
             if "auth_method" in packet.properties:
                 raise MqttError(Reason.BAD_AUTH_METHOD, "only user names and passwords are known")
             await self._identify(packet)
+            await self._let_finish(self._door.clients.get(self.client_id))
             if self._ended:
                 return
             session, present = self._door.enter(self, packet)
@@ -354,6 +360,11 @@ class MqttConnection(asyncio.Protocol):
             self._send(again)
         self.wake()
         self._read(self._reader.feed(b""))
+
+    async def _let_finish(self, earlier: MqttClient | None) -> None:
+        """An earlier connection of this client that it left already has a moment for what it said before."""
+        if isinstance(earlier, MqttConnection) and earlier._leaves:
+            await asyncio.wait([earlier._serving], timeout=GOODBYE)
 
     async def _identify(self, packet: Connect) -> None:
         """Passwords take a while to check, on purpose; whoever guesses wrong many times waits before the next
