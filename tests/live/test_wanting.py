@@ -56,6 +56,8 @@ def test_who_wants_more_topics_than_a_neighbour_takes_is_kept_out_for_a_while(st
                 "greedy" in one["with"] and "limits.topics_per_peer" in one["what"] for one in troubles
             )
 
+    run(test)
+
 
 def test_what_is_wanted_again_while_many_topics_end_stays() -> None:
     topics = [f"t/{number}" for number in range(wanting.CHUNK + 2)]
