@@ -321,6 +321,23 @@ def test_what_a_certificate_allows_holds_for_retained_values(tmp_path: Path) -> 
     run(test)
 
 
+def test_a_retained_value_that_the_door_may_not_keep_any_more_is_let_go(tmp_path: Path) -> None:
+    swarm = new_swarm(tmp_path / "swarm")
+
+    async def test() -> None:
+        for number, topics in enumerate((("a/", "b/"), ("b/",))):
+            keys = issue(swarm, "door", tmp_path / f"keys-{number}", permissions=Permissions(topics, topics))
+            settings = secure(keys, mqtt=MQTT, data=str(tmp_path / "data"))
+            async with topicweave.connect(settings) as node, at(node) as alice, at(node) as bob:
+                if not number:
+                    await alice.publish("a/1", b"x", qos=1, retain=True)
+                    await alice.publish("b/1", b"y", qos=1, retain=True)
+                await bob.subscribe("b/1")
+                assert said(*await next_of(bob)) == ("b/1", b"y", True)
+
+    run(test)
+
+
 def test_a_retained_message_that_the_door_may_not_keep_is_refused_whole(tmp_path: Path) -> None:
     swarm = new_swarm(tmp_path / "swarm")
     keys = issue(swarm, "door", permissions=Permissions(subscribe=("other/",)))

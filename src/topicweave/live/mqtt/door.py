@@ -121,6 +121,12 @@ class Door:
 
     async def start(self) -> None:
         for topic in await self._folder.retained():
+            try:
+                self._node.check_permission(RETAINED + topic)
+            except TopicweaveError as error:
+                log.error("mqtt: the retained value of %s is let go: %s", topic, error)
+                self._folder.let_go(topic)
+                continue
             self._values.restore(topic, self._node.cached(RETAINED + topic, 1))
             self._node.world.retained.add(self._node.topics.id_of(RETAINED + topic))
             self._node.patterns.keeps(RETAINED + topic)
