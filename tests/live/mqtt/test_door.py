@@ -321,6 +321,24 @@ def test_what_a_certificate_allows_holds_for_retained_values(tmp_path: Path) -> 
     run(test)
 
 
+def test_many_subscriptions_that_are_refused_are_few_lines(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = issue(new_swarm(tmp_path / "swarm"), "door", permissions=Permissions(subscribe=("a/",)))
+
+    async def test() -> None:
+        async with topicweave.connect(secure(keys, mqtt=MQTT)) as node, Raw(node) as client:
+            await client.ask(Connect("c"))
+            answer = await client.ask(Subscribe(1, tuple(Wish(f"b/{number}") for number in range(100))))
+            assert answer == Suback(1, (Reason.NOT_AUTHORIZED,) * 100)
+            assert await client.ask(Subscribe(2, (Wish("$SYS/none"),))) == Suback(2, (0,))
+            assert node.mqtt is not None
+            assert node.mqtt.door.counts["refused: NOT_AUTHORIZED"] == 100
+
+    run(test)
+    assert len([one for one in caplog.records if "may not subscribe" in one.getMessage()]) == 1
+
+
 def test_a_retained_value_that_the_door_may_not_keep_any_more_is_let_go(tmp_path: Path) -> None:
     swarm = new_swarm(tmp_path / "swarm")
 

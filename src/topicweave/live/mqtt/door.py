@@ -403,7 +403,7 @@ class Door:
         try:
             await self._want(Wishes.of(new))
         except TopicweaveError as error:
-            log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
+            self.complain(Reason.QUOTA, f"{client.client_id} may not subscribe: {error}")
             self._strike(session, new)
             return [
                 int(Reason.QUOTA) if wish.filter in new else reason
@@ -411,7 +411,8 @@ class Door:
             ]
         self._save(session)
         if session.expiry and not await self._folder.permanent():
-            log.warning("mqtt: %s may not subscribe: its session cannot be kept on disk", client.client_id)
+            why = "its session cannot be kept on disk"
+            self.complain(Reason.QUOTA, f"{client.client_id} may not subscribe: {why}")
             await self.unsubscribe(session, new)
             return [
                 int(Reason.QUOTA) if wish.filter in new else reason
@@ -452,11 +453,12 @@ class Door:
         """A pattern is refused if there is nothing below it that the client may read; each message is looked
         at when it comes.
         """
-        try:
-            self._node.check_permission(named)
-        except TopicweaveError as error:
-            log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
-            return named.startswith(SYSTEM)
+        if not named.startswith(SYSTEM):
+            try:
+                self._node.check_permission(named)
+            except TopicweaveError as error:
+                self.complain(Reason.NOT_AUTHORIZED, f"{client.client_id} may not subscribe: {error}")
+                return False
         if is_pattern(named):
             return self.accounts.may_read_some(client.username, client.client_id, named)
         return self.accounts.may(client.username, client.client_id, named, write=False)
