@@ -26,6 +26,7 @@ from topicweave.errors import TopicweaveError
 from topicweave.live import LiveNode
 from topicweave.live.authority import issue, new_swarm
 from topicweave.live.keyring import Permissions
+from topicweave.live.mqtt import door
 from topicweave.live.mqtt.codec import Reader, encode
 from topicweave.live.mqtt.packets import (
     V5,
@@ -648,6 +649,27 @@ def test_tls(tmp_path: Path) -> None:
             await client.subscribe("t")
             await client.publish("t", b"hidden", qos=1)
             assert said((await next_of(client))[0]) == ("t", b"hidden", False)
+
+    run(test)
+
+
+def test_what_was_dropped_stays_counted_when_its_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "MOST_WAITING", 2)
+
+    async def test() -> None:
+        async with doors(1) as (node,), Raw(node) as bob, at(node) as alice:
+            assert node.mqtt is not None
+            await bob.ask(Connect("bob", properties={"session_expiry": 1000}))
+            await bob.ask(Subscribe(1, (Wish("t", 1),)))
+            await bob.say(Disconnect())
+            assert await bob.hear() is None
+            for _ in range(5):
+                await alice.publish("t", b"x", qos=1)
+            await eventually(lambda: node.mqtt and node.mqtt.door.sessions["bob"].dropped == 3)
+            async with Raw(node) as again:
+                await again.ask(Connect("bob"))
+                await alice.subscribe("$SYS/broker/publish/messages/dropped")
+                assert [one.payload for one in await next_of(alice)] == [b"3"]
 
     run(test)
 

@@ -278,6 +278,7 @@ class Door:
         self._ends.pop(session.client_id, None)
         self.sessions.pop(session.client_id, None)
         self._folder.forget(session.client_id)
+        self.counts["dropped"] += session.dropped
         for parcel in session.forget():
             other = self._listeners.another(parcel.share, parcel.topic, session.client_id)
             if other is not None:
