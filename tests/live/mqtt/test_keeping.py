@@ -11,7 +11,7 @@ import pytest
 
 import topicweave
 from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
-from tests.live.together import eventually, linked, local, processes, run, taken
+from tests.live.together import eventually, linked, local, processes, run, taken, wall
 from topicweave.live import LiveNode
 from topicweave.live.mqtt import door, keeping, retaining
 from topicweave.live.mqtt.keeping import RETAINED_HERE, SESSION
@@ -235,6 +235,37 @@ def test_with_delivery_at_least_once_a_message_that_no_session_holds_is_the_appl
             await next_of(alice)
             held = node.world.gate.unacknowledged
             assert [event.payload for event, _, _ in held.values()] == [b"the application's"]
+
+    run(test)
+
+
+def test_what_the_application_had_before_a_subscription_is_not_for_it_after_a_restart(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(
+            mqtt=MQTT,
+            data=str(tmp_path),
+            delivery="at-least-once",
+            redeliver_after=0.05,
+            subscribe=("t",),
+        )
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await node.publish("t", b"before")
+            await eventually(lambda: node.counters.deliveries == 1)
+            await bob.ask(Connect("bob", properties=STAYS))
+            await bob.ask(Subscribe(1, (Wish("t", 1),)))
+        node = LiveNode(settings, wall=lambda: wall() + 60.0)  # It was away for a minute.
+        await node.start()
+        async with Raw(node) as bob:
+            for _ in range(2):
+                await eventually(lambda: node.feed and node.feed.take(), "it comes again")
+            await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            await node.publish("t", b"after")
+            packet = await bob.hear()
+            assert isinstance(packet, Publish)
+            assert packet.payload == b"after"
+            held = node.world.gate.unacknowledged
+            assert [event.payload for event, _, _ in held.values()] == [b"before"], "the application's"
+        await node.stop()
 
     run(test)
 
