@@ -110,6 +110,33 @@ def test_a_session_gets_once_what_waited_for_the_disk_when_the_node_stopped(
     run(test)
 
 
+def test_a_session_gets_at_once_and_once_what_came_when_its_door_was_closed(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(
+            mqtt=MQTT,
+            data=str(tmp_path),
+            delivery="at-least-once",
+            redeliver_after=600.0,
+            subscribe=("t",),
+        )
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", properties=STAYS))
+            await bob.ask(Subscribe(1, (Wish("t", 1),)))
+            port, node.mqtt = node.mqtt, None
+            assert port is not None
+            await port.stop()
+            await node.publish("t", b"late")
+            await eventually(lambda: len(node.world.gate.unacknowledged) == 1)
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            packet = await bob.hear()
+            assert isinstance(packet, Publish)
+            assert packet.payload == b"late"
+            assert not node.world.gate.unacknowledged
+
+    run(test)
+
+
 def test_a_session_that_a_clean_start_ended_is_not_kept(tmp_path: Path) -> None:
     async def test() -> None:
         settings = local(name="one", mqtt=MQTT, data=str(tmp_path))

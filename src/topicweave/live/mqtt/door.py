@@ -161,19 +161,18 @@ class Door:
             self._ends[session.client_id] = self.loop.call_later(left, self._forget, session)
 
     def _repeat(self, session: Session, since: float) -> None:
-        """Give a session what the node's own cache holds of its topics from a moment on. What nobody acknowledged
-        comes again by itself.
-        """
+        """Give a session what the node's own cache holds of its topics from a moment on."""
         gate = self._node.world.gate
         for topic in self._node.subscriptions:
             mine = [one for one in self._listeners.plain(topic) if one[1] == session.client_id]
             for event in self._node.cached(topic, MOST_WAITING, since) if mine else ():
-                if gate.awaits(self._node.event_id(event)):
-                    continue
                 payload, head = unwrap(event.payload)
                 qos = max(kept.wish.qos for _, _, kept in mine)
                 numbers = tuple(kept.subscription_id for _, _, kept in mine if kept.subscription_id)
-                self._give(Recipient(session.client_id, qos, numbers), topic, payload, head.properties, False)
+                if self._give(
+                    Recipient(session.client_id, qos, numbers), topic, payload, head.properties, False
+                ):
+                    gate.acknowledge(self._node.event_id(event))
 
     async def stop(self) -> None:
         self._stopping = True
