@@ -138,6 +138,12 @@ def test_lists_of_python_are_read_as_those_of_json() -> None:
         read_workload({"a" * 5000: ["x"]})
 
 
+@pytest.mark.parametrize("topics", [[["news"]], ["news", {"go": 1}]])
+def test_what_is_no_name_in_lists_of_python_is_said_in_a_line(topics: list[Any]) -> None:
+    with pytest.raises(BadInput, match="every subscription names a topic"):
+        read_workload({"ann": topics})
+
+
 @pytest.mark.parametrize("asked", [{"delimiter": ";"}, {"header": True}, {"lists": True}, {"node": "a"}])
 def test_options_that_say_nothing_are_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=f"--{min(asked)} says nothing about a Workload"):

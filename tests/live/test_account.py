@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,28 @@ def test_what_is_never_acknowledged_is_bounded_and_more_is_refused_by_name() -> 
             for event in await reader.events().get_all():
                 await reader.acknowledge(event)
             assert (await writer.publish("a", b"on", wait_for=1, timeout=30)).accepted == 1
+
+    run(test)
+
+
+def test_what_waits_for_the_disk_is_bounded_and_health_names_its_topics(tmp_path: Path) -> None:
+    async def test() -> None:
+        limits = Limits(max_memory=1 << 20)
+        settings = local(
+            subscribe=("slow", "unread"), data=str(tmp_path), limits=limits, delivery="at-least-once"
+        )
+        async with topicweave.connect(settings) as node:
+            await node.publish("unread", b"x")
+            await eventually(lambda: len(node.world.gate.unacknowledged) == 1)
+            assert node.disk is not None
+            free = threading.Event()
+            slow = asyncio.create_task(node.disk.read(free.wait, 30.0))
+            waiting = [asyncio.create_task(node.publish("slow", bytes(10_000))) for _ in range(50)]
+            await eventually(lambda: health(node)["reasons"])
+            (reason,) = health(node)["reasons"]
+            assert "events wait for the disk (slow)" in reason
+            free.set()
+            await asyncio.gather(slow, *waiting)
 
     run(test)
 

@@ -104,7 +104,15 @@ def test_publishing_and_subscribing_by_http() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b'{"topic": ""}', b'{"topic": "a", "base64": "?"}', b'{"topic": "a", "colour": 1}'],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"topic": ""}',
+        b'{"topic": "\xff"}',
+        b'{"topic": "a", "base64": "?"}',
+        b'{"topic": "a", "colour": 1}',
+    ],
 )
 def test_requests_that_make_no_sense_are_explained(body: bytes) -> None:
     async def test() -> None:

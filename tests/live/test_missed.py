@@ -7,6 +7,7 @@ from pathlib import Path
 import topicweave
 from tests.live.together import PATIENCE, eventually, linked, local, run, taken
 from topicweave.live import Gap, LiveNode, LogLimits
+from topicweave.live.settings import Limits
 from topicweave.live.swarm import run_swarm
 
 
@@ -189,6 +190,33 @@ def test_at_least_once_hands_over_again_what_was_not_acknowledged(tmp_path: Path
             event = await node.events().get()
             assert event is not None
             assert event.payload == b"3", "what was acknowledged does not come again"
+
+    run(test)
+
+
+def test_what_waits_for_a_reader_is_not_handed_over_again() -> None:
+    async def test() -> None:
+        settings = local(
+            delivery="at-least-once",
+            redeliver_after=0.01,
+            subscribe=("a",),
+            limits=Limits(application_events=8),
+        )
+        async with topicweave.connect(settings) as node:
+            gaps: list[Gap] = []
+            node.on_gap(gaps.append)
+            for number in range(5):
+                await node.publish("a", b"%d" % number)
+            await eventually(lambda: len(taken(node)) >= 5)
+            slow, fast = node.events(), node.events()
+            for _ in range(3):
+                await eventually(lambda: len(fast) == 5, "it comes again to who has nothing to read")
+                await fast.get_all()
+            events = await slow.get_all()
+            assert [event.payload for event in events] == [b"%d" % number for number in range(5)]
+            assert gaps == []
+            for event in events:
+                await node.acknowledge(event)
 
     run(test)
 

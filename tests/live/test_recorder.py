@@ -69,6 +69,23 @@ def test_a_live_run_is_measured_like_a_simulated_one(tmp_path: Path) -> None:
     assert pytest.approx(0.0, abs=600.0) == measures["latency_max"]
 
 
+def test_each_moment_has_one_snapshot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Timers of the event loop may be a little early."""
+    monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 0.05)
+
+    async def test() -> None:
+        async with run_swarm([["a"], ["a"]], local(telemetry=str(tmp_path))) as nodes:
+            await eventually(lambda: linked(*nodes))
+            begun = nodes[0].clock.now
+            await eventually(lambda: nodes[0].clock.now > begun + 2.0)
+
+    run(test)
+    links = Tables.load(tmp_path).links.to_pylist()
+    rows = [(row["time"], row["node"], row["peer"], row["kind"]) for row in links]
+    assert len(rows) > 20
+    assert len(rows) == len(set(rows))
+
+
 def make_unwritable(folder: Path) -> None:
     for table in RECORDED:
         shutil.rmtree(folder / file_name(table))

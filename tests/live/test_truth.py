@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -118,6 +119,21 @@ def test_a_publisher_whose_disk_is_full_says_so_and_uses_no_number_twice(tmp_pat
             await eventually(lambda: len(taken(reader)) > had, "it leaves when it is permanent")
             sequences = [event.sequence for event in reader.feed._queue] if reader.feed else []
             assert sequences == list(range(len(sequences)))
+
+    run(test)
+
+
+def test_a_receipt_says_that_the_node_stopped_before_the_event_left(tmp_path: Path) -> None:
+    async def test() -> None:
+        free = threading.Event()
+        async with topicweave.connect(local(data=str(tmp_path))) as node:
+            assert node.disk is not None
+            slow = asyncio.create_task(node.disk.read(free.wait, PATIENCE))
+            waiting = asyncio.create_task(node.publish("a", b"x"))
+            waiting.add_done_callback(lambda _: free.set())
+            await eventually(lambda: node.counters.publishes)
+        await slow
+        assert (await waiting).reason == "not sent yet: the node stops"
 
     run(test)
 

@@ -56,6 +56,23 @@ def test_who_wants_more_topics_than_a_neighbour_takes_is_kept_out_for_a_while(st
                 "greedy" in one["with"] and "limits.topics_per_peer" in one["what"] for one in troubles
             )
 
+    run(test)
+
+
+def test_many_topics_that_end_give_way_to_other_work() -> None:
+    topics = [f"t/{number}" for number in range(3 * wanting.ENDED)]
+
+    async def test() -> None:
+        async with topicweave.connect(local()) as node:
+            await node.wanting.more(topics)
+            ending = asyncio.create_task(node.wanting.less(topics))
+            await asyncio.sleep(0)
+            assert len(node.subscriptions) == 2 * wanting.ENDED
+            await ending
+            assert node.subscriptions == []
+
+    run(test)
+
 
 def test_what_is_wanted_again_while_many_topics_end_stays() -> None:
     topics = [f"t/{number}" for number in range(wanting.CHUNK + 2)]

@@ -111,10 +111,7 @@ def _read(source: SubscriptionSource, options: TableOptions, note: Note) -> Work
 
 def _of_lists(lists: Mapping[str, Any], note: Note) -> Workload:
     """As the same lists in a JSON file are read: what is repeated counts once."""
-    once = {
-        node: list(dict.fromkeys(topics)) if isinstance(topics, list | tuple) else topics
-        for node, topics in lists.items()
-    }
+    once = {node: _once(topics) for node, topics in lists.items()}
     again = sum(len(lists[node]) - len(topics) for node, topics in once.items() if isinstance(topics, list))
     if again:
         note(f"subscriptions: {counted(again)} repeated: counted once")
@@ -123,6 +120,15 @@ def _of_lists(lists: Mapping[str, Any], note: Note) -> Workload:
     if longest > LONGEST_NAME:
         raise too_long("subscriptions", longest)
     return workload
+
+
+def _once(topics: Any) -> Any:
+    if not isinstance(topics, list | tuple):
+        return topics
+    try:
+        return list(dict.fromkeys(topics))
+    except TypeError:  # No names, and so said of the workload.
+        return topics
 
 
 def _read_path(path: Path, options: TableOptions, note: Note) -> Workload:

@@ -89,6 +89,10 @@ class GapQueue:
         return self.take()
 
 
+def _key(event: Received) -> tuple[int, str, int, int]:
+    return event.publisher_id, event.topic, event.epoch, event.sequence
+
+
 class Feed:
     """Events on their way to one reader. Beyond its bounds the oldest goes, is counted and announced as a gap.
 
@@ -120,9 +124,13 @@ class Feed:
         self._closed = False
 
     def put(self, events: Sequence[Received]) -> None:
+        """What comes again, all of it or nothing, is passed over as long as it waits here."""
         if self.topics is not None:
             topics = self.topics
             events = [event for event in events if event.topic in topics]
+        if events and events[0].again and self._queue:
+            here = set(map(_key, self._queue))
+            events = [event for event in events if _key(event) not in here]
         if self._closed or not events:
             return
         self._queue.extend(events)
@@ -195,13 +203,14 @@ class Feed:
 
     async def get_all(self) -> list[Received]:
         """All events that are there, at least one; none when the feed is closed and empty."""
-        if not self._queue:
-            first = await self.get()
-            if first is None:
-                return []
-            events = [first, *self._queue]
-        else:
-            events = list(self._queue)
+        if self._queue:
+            return self.take()
+        first = await self.get()
+        return [] if first is None else [first, *self.take()]
+
+    def take(self) -> list[Received]:
+        """All events that are there, if any."""
+        events = list(self._queue)
         self._queue.clear()
         self._bytes = 0
         return events

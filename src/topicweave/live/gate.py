@@ -104,7 +104,7 @@ class Gate:
         self._pruned: set[TopicId] = set()
 
     def restore(self) -> None:
-        """Bring back what an earlier life left."""
+        """Bring back what an earlier life left, behind its log."""
         assert self.disk is not None
         store = self.disk.store
         for publisher, topic, state, base in store.seen():
@@ -113,7 +113,9 @@ class Gate:
             self._note_stream(publisher, topic, state[0])
         for event in store.unacknowledged():
             self._unacknowledged_bytes += len(event.payload)
-            self.unacknowledged[event.id] = (event, self._clock.now, 0.0)  # Due at once.
+            logged = self._log.get(event.id)
+            had = max(0.0, self._clock.wall() - logged.arrived) if logged is not None else 0.0
+            self.unacknowledged[event.id] = (event, self._clock.now - had, 0.0)  # Due at once.
 
     # What comes in.
 
@@ -202,13 +204,19 @@ class Gate:
         self._full = full
 
     @property
-    def full_of(self) -> str:
-        """What there is too much of to take more events at the moment, if so."""
+    def full_of(self) -> tuple[str, list[Event]]:
+        """What there is too much of to take more events at the moment, if so: what it does, and all of it."""
         if not self._full:
-            return ""
+            return "", []
         if not self._memory.excess("unacknowledged"):
-            return f"{len(self._waiting)} events wait for the disk"
-        return f"{len(self.unacknowledged)} events are not acknowledged"
+            return "wait for the disk", list(self._waiting.values())
+        return "are not acknowledged", [event for event, _, _ in self.unacknowledged.values()]
+
+    def handed_out_until(self) -> float:
+        """What the log got before this moment was handed out, and nothing of what it got from then on."""
+        logged = filter(None, map(self._log.get, self._waiting if len(self._log) else ()))
+        oldest = next(logged, None)
+        return self._clock.wall() if oldest is None else oldest.arrived
 
     def _permanent(self, events: list[Event]) -> None:
         fresh = []
@@ -376,7 +384,7 @@ class Gate:
         return event in self.unacknowledged
 
     def waited(self, event: EventId) -> float:
-        """Seconds since it was handed over for the first time in this life of the node."""
+        """Seconds since it came, as far as that is known: at least since the node's start."""
         known = self.unacknowledged.get(event)
         return 0.0 if known is None else self._clock.now - known[1]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from topicweave.live.node import LiveNode
+    from topicweave.model.event import Event
 
 
 LATELY = 60.0
@@ -59,8 +60,9 @@ def _broken(node: LiveNode, now: float) -> list[str]:
         found.append(f"{node.counters.node_errors} failures inside the node, the last: {world.last_error}")
     if node.disk is not None and node.disk.error:
         found.append(f"the data folder takes nothing: {node.disk.error}; events {_fate(node)}")
-    if world.gate.full_of:
-        found.append(f"events are refused as full: {world.gate.full_of}{_unread(node)}")
+    what, events = world.gate.full_of
+    if what:
+        found.append(f"events are refused as full: {len(events)} events {what}{_topics(node, events)}")
     if node.recorder is not None and (problem := node.recorder.problem):
         found.append(f"{problem} ({node.counters.telemetry_lost} rows are lost)")
     if node.keyring is not None:
@@ -72,9 +74,9 @@ def _broken(node: LiveNode, now: float) -> list[str]:
     return found
 
 
-def _unread(node: LiveNode) -> str:
-    """Of which topics."""
-    topics = sorted({node.topics.of(event.topic) for event, _, _ in node.world.gate.unacknowledged.values()})
+def _topics(node: LiveNode, events: list[Event]) -> str:
+    """Of which topics they are."""
+    topics = sorted({node.topics.of(event.topic) for event in events})
     more = ", …" if len(topics) > MOST_NAMED else ""
     return f" ({', '.join(topics[:MOST_NAMED])}{more})" if topics else ""
 

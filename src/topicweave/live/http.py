@@ -142,7 +142,7 @@ class HttpPort:
         body = await body_of(request)
         try:
             return json_response(await self._publish_for(_publish_request(body)))
-        except (TopicweaveError, msgspec.DecodeError) as error:
+        except (TopicweaveError, msgspec.DecodeError, UnicodeDecodeError) as error:
             return json_response(Reply(error=str(error)), 400)
 
     async def _publish_for(self, request: PublishRequest) -> ReceiptJson:

@@ -301,6 +301,10 @@ class LivePatterns:
                 watched.holders -= 1
                 await self._leave(pattern, watched)
 
+    def of_its_own(self, topic: str) -> bool:
+        """Whether the application has a pattern that matches a topic."""
+        return any(watched.own for _, _, watched in self._tree.matching(topic))
+
     def _begin(self, pattern: str) -> _Watched:
         watched = self._patterns.get(pattern)
         if watched is None:

@@ -24,7 +24,8 @@ TURN = 64 * 1024
 QUEUE_FULL = "queue full: every interested neighbour is too slow to take it"
 SEAL_ROOM = bytes(72)
 """In front of a payload that will be signed; see `keyring`."""
-NOT_PERMANENT = "not sent yet: the data folder takes nothing"
+NOT_PERMANENT = "not sent yet: "
+"""Begins the reason why an event that is not on disk was not sent."""
 ASK_EVERY = 0.05
 """Seconds between looks whether those who were sent an event can be asked about it."""
 ASK_AGAIN = 0.5
@@ -113,8 +114,8 @@ class Publisher:
             # Before the event leaves: its number is never used again.
             disk = owner.disk
             if disk is not None and permanent is not None and not await disk.keeps(permanent, timeout):
-                reason = f"{NOT_PERMANENT} ({disk.error})"
-                return Receipt(event.id, 0, 0, {}, reason)
+                why = f"the data folder takes nothing ({disk.error})" if disk.error else "the node stops"
+                return Receipt(event.id, 0, 0, {}, NOT_PERMANENT + why)
             enough = await self._wait_for(event.id, watch, wait_for, timeout)
         finally:
             del self._watches[event.id]

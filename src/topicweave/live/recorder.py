@@ -172,11 +172,16 @@ class Recorder:
             self._telemetry.reception(key, self._node.id, now, message.hops, sender, wanted)
 
     async def _keep_writing(self) -> None:
-        begun = self._node.clock.now
+        clock = self._node.clock
+        begun = clock.now
+        moment = begun - begun % SNAPSHOT_EVERY
         while True:
-            now = self._node.clock.now
-            await asyncio.sleep(SNAPSHOT_EVERY - now % SNAPSHOT_EVERY)
-            self._node.world.guarded(self.snapshot)
-            if self._node.clock.now - begun >= ROTATE_EVERY:
-                begun = self._node.clock.now
+            moment += SNAPSHOT_EVERY
+            while (left := moment - clock.now) > 0.0:
+                await asyncio.sleep(max(left, 0.001))  # Timers may be a little early.
+            now = clock.now
+            moment = max(moment, now - now % SNAPSHOT_EVERY)
+            self._node.world.guarded(self.snapshot, moment)
+            if now - begun >= ROTATE_EVERY:
+                begun = now
                 self._node.world.guarded(self.rotate)

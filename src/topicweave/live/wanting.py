@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CHUNK = 2500
 """Topics subscribed to in one turn of the event loop. Neighbours are told of each change, so there should be few."""
+ENDED = 100
+"""Topics unsubscribed from in one turn: one by one, and each takes the longer the more topics the node wants."""
 MOST_HISTORY = 1_000_000
 
 
@@ -57,8 +59,8 @@ class Wanting:
         await self._end([topic for topic in ids if topic not in self._counts])
 
     def of_its_own(self, topic: str) -> bool:
-        """Whether the application itself wants a topic."""
-        return self._node.topics.id_of(topic) in self._own
+        """Whether the application itself wants a topic, by its name or by a pattern."""
+        return self._node.topics.id_of(topic) in self._own or self._node.patterns.of_its_own(topic)
 
     # Clients and patterns.
 
@@ -129,9 +131,9 @@ class Wanting:
     async def _end(self, topics: Sequence[TopicId]) -> None:
         node = self._node
         gate = node.world.gate
-        for start in range(0, len(topics), CHUNK):
+        for start in range(0, len(topics), ENDED):
             # Somebody may want one again since.
-            some = topics[start : start + CHUNK]
+            some = topics[start : start + ENDED]
             gate.flush()  # What came in this moment is theirs still.
             ended = [topic for topic in some if topic not in self._own and topic not in self._counts]
             for topic in ended:
@@ -142,7 +144,7 @@ class Wanting:
                 # A later subscription gets the retained value again.
                 gate.forget(topic, unseen=node.topics.of(topic).startswith(RETAINED))
             gate.drop_unread(ended)
-            if start + CHUNK < len(topics):
+            if start + ENDED < len(topics):
                 await asyncio.sleep(0)
         if node.disk is not None:
             node.disk.committed()

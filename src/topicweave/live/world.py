@@ -179,9 +179,9 @@ class LiveWorld(Vouching, Events):
         self._transport = self.acceptance.transport = transport
         if disk is not None:
             self.gate.disk = disk
-            self.gate.restore()
             for logged in disk.store.events(max(self._settings.cache, *self._cache_sizes.values(), 1)):
                 self.log.add(logged.event, logged.hops, arrived=logged.arrived)
+            self.gate.restore()
         self.own.begin(node, transport, disk)
         self._look()
 

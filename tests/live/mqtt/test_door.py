@@ -26,6 +26,7 @@ from topicweave.errors import TopicweaveError
 from topicweave.live import LiveNode
 from topicweave.live.authority import issue, new_swarm
 from topicweave.live.keyring import Permissions
+from topicweave.live.mqtt import door
 from topicweave.live.mqtt.codec import Reader, encode
 from topicweave.live.mqtt.packets import (
     V5,
@@ -321,6 +322,58 @@ def test_what_a_certificate_allows_holds_for_retained_values(tmp_path: Path) -> 
     run(test)
 
 
+def test_many_subscriptions_that_are_refused_are_few_lines(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = issue(new_swarm(tmp_path / "swarm"), "door", permissions=Permissions(subscribe=("a/",)))
+
+    async def test() -> None:
+        async with topicweave.connect(secure(keys, mqtt=MQTT)) as node, Raw(node) as client:
+            await client.ask(Connect("c"))
+            answer = await client.ask(Subscribe(1, tuple(Wish(f"b/{number}") for number in range(100))))
+            assert answer == Suback(1, (Reason.NOT_AUTHORIZED,) * 100)
+            assert await client.ask(Subscribe(2, (Wish("$SYS/none"),))) == Suback(2, (0,))
+            assert node.mqtt is not None
+            assert node.mqtt.door.counts["refused: NOT_AUTHORIZED"] == 100
+
+    run(test)
+    assert len([one for one in caplog.records if "may not subscribe" in one.getMessage()]) == 1
+
+
+def test_a_retained_value_that_the_door_may_not_keep_any_more_is_let_go(tmp_path: Path) -> None:
+    swarm = new_swarm(tmp_path / "swarm")
+
+    async def test() -> None:
+        for number, topics in enumerate((("a/", "b/"), ("b/",))):
+            keys = issue(swarm, "door", tmp_path / f"keys-{number}", permissions=Permissions(topics, topics))
+            settings = secure(keys, mqtt=MQTT, data=str(tmp_path / "data"))
+            async with topicweave.connect(settings) as node, at(node) as alice, at(node) as bob:
+                if not number:
+                    await alice.publish("a/1", b"x", qos=1, retain=True)
+                    await alice.publish("b/1", b"y", qos=1, retain=True)
+                await bob.subscribe("b/1")
+                assert said(*await next_of(bob)) == ("b/1", b"y", True)
+
+    run(test)
+
+
+def test_a_retained_message_that_the_door_may_not_keep_is_refused_whole(tmp_path: Path) -> None:
+    swarm = new_swarm(tmp_path / "swarm")
+    keys = issue(swarm, "door", permissions=Permissions(subscribe=("other/",)))
+
+    async def test() -> None:
+        async with topicweave.connect(secure(keys, mqtt=MQTT)) as node, Raw(node) as client:
+            await client.ask(Connect("c"))
+            for number in (1, 2):
+                answer = await client.ask(Publish("t", b"x", 1, retain=True, packet_id=number))
+                assert answer == Puback(number, Reason.NOT_AUTHORIZED)
+            assert node.counters.publishes == 0
+            answer = await client.ask(Publish("t", b"x", 1, packet_id=3))
+            assert answer == Puback(3, Reason.NO_SUBSCRIBERS)
+
+    run(test)
+
+
 def test_a_will_is_published_when_a_client_vanishes_and_not_when_it_leaves() -> None:
     async def test() -> None:
         async with doors() as (one, other), at(other) as watcher:
@@ -596,6 +649,27 @@ def test_tls(tmp_path: Path) -> None:
             await client.subscribe("t")
             await client.publish("t", b"hidden", qos=1)
             assert said((await next_of(client))[0]) == ("t", b"hidden", False)
+
+    run(test)
+
+
+def test_what_was_dropped_stays_counted_when_its_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "MOST_WAITING", 2)
+
+    async def test() -> None:
+        async with doors(1) as (node,), Raw(node) as bob, at(node) as alice:
+            assert node.mqtt is not None
+            await bob.ask(Connect("bob", properties={"session_expiry": 1000}))
+            await bob.ask(Subscribe(1, (Wish("t", 1),)))
+            await bob.say(Disconnect())
+            assert await bob.hear() is None
+            for _ in range(5):
+                await alice.publish("t", b"x", qos=1)
+            await eventually(lambda: node.mqtt and node.mqtt.door.sessions["bob"].dropped == 3)
+            async with Raw(node) as again:
+                await again.ask(Connect("bob"))
+                await alice.subscribe("$SYS/broker/publish/messages/dropped")
+                assert [one.payload for one in await next_of(alice)] == [b"3"]
 
     run(test)
 

@@ -8,11 +8,13 @@ import logging
 import random
 import socket
 import ssl
+import threading
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import topicweave
 from tests.live.mqtt.test_accounts import hashed
 from tests.live.mqtt.test_door import Raw, at, certificate, doors, next_of, said
 from tests.live.together import eventually, local, run, taken
@@ -20,8 +22,9 @@ from topicweave.live import LiveNode
 from topicweave.live.http_crowd import FREE_GUESSES
 from topicweave.live.memory import EVENT
 from topicweave.live.mqtt import server
+from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.codec import encode
-from topicweave.live.mqtt.envelope import unwrap
+from topicweave.live.mqtt.envelope import MAGIC, unwrap
 from topicweave.live.mqtt.packets import (
     V5,
     V311,
@@ -204,6 +207,42 @@ def test_who_guesses_passwords_has_to_wait(tmp_path: Path) -> None:
     run(test)
 
 
+def test_who_comes_while_the_node_stops_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its password was looked at meanwhile; nobody would publish its will."""
+    passwords = tmp_path / "passwords"
+    passwords.write_text(f"alice:{hashed(b'right')}\n")
+    looks, stops = threading.Event(), threading.Event()
+
+    def known(*_: object) -> bool:
+        looks.set()
+        return stops.wait(30.0)
+
+    monkeypatch.setattr(Accounts, "known", known)
+
+    async def test() -> None:
+        settings = local(mqtt="127.0.0.1:0", mqtt_passwords=str(passwords))
+        async with topicweave.connect(settings) as node:
+            client = await Raw(node).__aenter__()
+            assert node.mqtt is not None
+            door = node.mqtt.door
+            stop = door.stop
+
+            async def stop_slowly() -> None:
+                await stop()
+                stops.set()
+                assert await client.hear() == Connack(
+                    Reason.UNAVAILABLE, False, {"reason_text": "the node stops"}
+                )
+
+            monkeypatch.setattr(door, "stop", stop_slowly)
+            await client.say(Connect("c", username="alice", password=b"right", will=Will("t", b"x")))
+            await eventually(looks.is_set)
+        client.writing.close()
+        assert not door.sessions
+
+    run(test)
+
+
 @pytest.mark.parametrize("version", [V311, V5])
 def test_many_messages_at_once_are_answered_in_order_or_refused_as_the_version_says(version: int) -> None:
     async def test() -> None:
@@ -270,6 +309,33 @@ def test_what_is_never_taken_is_refused_for_good(
 
     with caplog.at_level(logging.WARNING):
         run(test)
+
+
+def test_a_head_that_makes_no_sense_ends_nothing() -> None:
+    """Any application of the mesh may send one."""
+
+    async def test() -> None:
+        async with doors(1) as (node,), at(node) as client:
+            await client.subscribe("t")
+            for head in (b"\x93\x80\x00\xa1\xff", b"\x93\x80\x00\xa0"):
+                await node.publish("t", MAGIC + len(head).to_bytes(4, "big") + head + b"x")
+            got = [one.payload for one in await next_of(client, 2)]
+            assert got == [MAGIC + b"\0\0\0\5\x93\x80\x00\xa1\xffx", b"x"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [V311, V5])
+def test_a_large_message_may_follow_a_connect_at_once(version: int) -> None:
+    async def test() -> None:
+        async with doors(1, subscribe=("t",)) as (node,), Raw(node, version) as client:
+            messages = [Publish("t", bytes(300_000), 1, packet_id=number) for number in (1, 2)]
+            await client.say(Connect("c", version), *messages)
+            assert isinstance(await client.hear(), Connack)
+            assert [await client.hear() for _ in messages] == [Puback(1), Puback(2)]
+            assert [len(payload) for _, payload in taken(node)] == [300_000] * 2
+
+    run(test)
 
 
 def test_a_packet_that_is_larger_than_was_told_ends_the_connection() -> None:

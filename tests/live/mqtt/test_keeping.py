@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import topicweave
 from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
-from tests.live.together import eventually, linked, local, processes, run
+from tests.live.together import eventually, linked, local, processes, run, taken, wall
 from topicweave.live import LiveNode
 from topicweave.live.mqtt import door, keeping, retaining
 from topicweave.live.mqtt.keeping import RETAINED_HERE, SESSION
@@ -69,6 +70,69 @@ def test_a_session_outlives_the_node_with_what_waits_in_it(tmp_path: Path) -> No
         async with topicweave.connect(settings) as node:
             assert not await present(node, "bob"), "it was ended in order"
             assert "t" not in node.subscriptions
+
+    run(test)
+
+
+@pytest.mark.parametrize("delivery", ["at-most-once", "at-least-once"])
+def test_a_session_gets_once_what_waited_for_the_disk_when_the_node_stopped(
+    delivery: str, tmp_path: Path
+) -> None:
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT, data=str(tmp_path), delivery=delivery)
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", properties=STAYS))
+            await bob.ask(Subscribe(1, (Wish("t", 1),)))
+            await bob.say(Disconnect())
+            assert await bob.hear() is None
+            await node.publish("t", b"before")
+            await eventually(lambda: node.counters.deliveries == 1)
+            assert node.disk is not None
+            slow = asyncio.create_task(node.disk.read(threading.Event().wait, 0.5))
+            late = asyncio.create_task(node.publish("t", b"late"))
+            await eventually(lambda: node.counters.publishes == 2)
+        await asyncio.gather(slow, late)
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            await node.publish("t", b"after")
+            got: list[bytes] = []
+            while b"after" not in got:
+                packet = await bob.hear()
+                assert isinstance(packet, Publish)
+                got.append(packet.payload)
+            await eventually(lambda: not node.world.gate.unacknowledged)
+            await bob.say(Pingreq())
+            while not isinstance(packet := await bob.hear(), Pingresp):
+                assert isinstance(packet, Publish)
+                got.append(packet.payload)
+            assert sorted(got) == [b"after", b"before", b"late"]
+
+    run(test)
+
+
+def test_a_session_gets_at_once_and_once_what_came_when_its_door_was_closed(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(
+            mqtt=MQTT,
+            data=str(tmp_path),
+            delivery="at-least-once",
+            redeliver_after=600.0,
+            subscribe=("t",),
+        )
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", properties=STAYS))
+            await bob.ask(Subscribe(1, (Wish("t", 1),)))
+            port, node.mqtt = node.mqtt, None
+            assert port is not None
+            await port.stop()
+            await node.publish("t", b"late")
+            await eventually(lambda: len(node.world.gate.unacknowledged) == 1)
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            packet = await bob.hear()
+            assert isinstance(packet, Publish)
+            assert packet.payload == b"late"
+            assert not node.world.gate.unacknowledged
 
     run(test)
 
@@ -180,6 +244,59 @@ def test_with_delivery_at_least_once_a_door_gets_again_what_it_could_not_read() 
     run(test)
 
 
+@pytest.mark.parametrize("wish", ["t", "t/#"])
+def test_with_delivery_at_least_once_a_message_that_no_session_holds_is_the_applications(wish: str) -> None:
+    """A client that is away gets none of QoS 0."""
+
+    async def test() -> None:
+        settings = {"delivery": "at-least-once", "subscribe": (wish,)}
+        async with doors(1, **settings) as (node,), Raw(node) as bob, at(node) as alice:
+            await bob.ask(Connect("bob", properties=STAYS))
+            await bob.ask(Subscribe(1, (Wish("t", 0), Wish("u", 0))))
+            await bob.say(Disconnect())
+            assert await bob.hear() is None
+            await alice.subscribe("end")
+            await node.publish("t", b"the application's")
+            await node.publish("u", b"nobody's")
+            await node.publish("end", b"")
+            await next_of(alice)
+            held = node.world.gate.unacknowledged
+            assert [event.payload for event, _, _ in held.values()] == [b"the application's"]
+
+    run(test)
+
+
+def test_what_the_application_had_before_a_subscription_is_not_for_it_after_a_restart(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = local(
+            mqtt=MQTT,
+            data=str(tmp_path),
+            delivery="at-least-once",
+            redeliver_after=0.05,
+            subscribe=("t",),
+        )
+        async with topicweave.connect(settings) as node, Raw(node) as bob:
+            await node.publish("t", b"before")
+            await eventually(lambda: node.counters.deliveries == 1)
+            await bob.ask(Connect("bob", properties=STAYS))
+            await bob.ask(Subscribe(1, (Wish("t", 1),)))
+        node = LiveNode(settings, wall=lambda: wall() + 60.0)  # It was away for a minute.
+        await node.start()
+        async with Raw(node) as bob:
+            for _ in range(2):
+                await eventually(lambda: node.feed and node.feed.take(), "it comes again")
+            await bob.ask(Connect("bob", clean_start=False, properties=STAYS))
+            await node.publish("t", b"after")
+            packet = await bob.hear()
+            assert isinstance(packet, Publish)
+            assert packet.payload == b"after"
+            held = node.world.gate.unacknowledged
+            assert [event.payload for event, _, _ in held.values()] == [b"before"], "the application's"
+        await node.stop()
+
+    run(test)
+
+
 def test_a_retained_value_outlives_the_node(tmp_path: Path) -> None:
     async def test() -> None:
         settings = local(name="one", mqtt=MQTT, data=str(tmp_path))
@@ -249,6 +366,42 @@ def test_a_value_is_cleared_at_a_door_that_was_away(tmp_path: Path) -> None:
     run(test)
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+def test_what_a_client_said_before_it_left_counts(in_order: bool, tmp_path: Path) -> None:
+    """However long the disk takes for it."""
+
+    async def test() -> None:
+        settings = {"data": str(tmp_path), "subscribe": ("t", "wills")}
+        async with doors(1, **settings) as (node,), Raw(node) as client:
+            said = [Publish("t", b"%d" % number) for number in range(100)]
+            end = [Disconnect()] if in_order else []
+            await client.say(Connect("c", will=Will("wills", b"dead")), *said, *end)
+            client.writing.close()
+            await eventually(lambda: node.mqtt and not node.mqtt.connections)
+            count = len(said) + (not in_order)
+            await eventually(lambda: len(taken(node)) == count)
+            assert [payload for _, payload in taken(node)][:100] == [one.payload for one in said]
+            assert node.mqtt is not None
+            assert not node.mqtt.door.clients
+
+    run(test)
+
+
+def test_who_left_in_order_and_comes_back_at_once_takes_nothing_from_itself(tmp_path: Path) -> None:
+    async def test() -> None:
+        settings = {"data": str(tmp_path), "subscribe": ("t", "wills")}
+        async with doors(1, **settings) as (node,), Raw(node) as client, Raw(node) as again:
+            said = [Publish("t", b"%d" % number) for number in range(100)]
+            await client.say(Connect("c", will=Will("wills", b"dead")), *said, Disconnect())
+            client.writing.close()
+            await eventually(lambda: node.counters.publishes)
+            assert isinstance(await again.ask(Connect("c")), Connack)
+            await eventually(lambda: len(taken(node)) >= 100)
+            assert [payload for _, payload in taken(node)] == [one.payload for one in said]
+
+    run(test)
+
+
 @pytest.mark.parametrize("version", [V311, V5])
 def test_what_the_disk_does_not_take_is_not_acknowledged(version: int, tmp_path: Path) -> None:
     async def test() -> None:
@@ -265,6 +418,27 @@ def test_what_the_disk_does_not_take_is_not_acknowledged(version: int, tmp_path:
             else:
                 assert answer is None, "3.1.1 cannot say no: the connection ends"
             await node.disk.read(limit_pages, node.disk.store, 0)
+
+    run(test)
+
+
+def test_a_retained_value_that_the_disk_does_not_take_is_not_acknowledged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The message is on disk, its value on the other topic is not."""
+
+    async def test() -> None:
+        async with doors(1, data=str(tmp_path)) as (node,), Raw(node) as client:
+            await client.ask(Connect("c"))
+            kept = iter([True, False])
+
+            async def keeps(*_: object) -> bool:
+                return next(kept)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(node.disk, "keeps", keeps)
+                answer = await client.ask(Publish("t", b"x", 1, retain=True, packet_id=1))
+            assert answer == Puback(1, Reason.QUOTA)
 
     run(test)
 

@@ -182,6 +182,10 @@ def test_an_envelope_only_where_one_is_needed() -> None:
     assert unwrap(wrap(MAGIC + b"x")) == (MAGIC + b"x", MqttHead())
 
 
+def headed(head: bytes) -> bytes:
+    return MAGIC + len(head).to_bytes(4, "big") + head + b"x"
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -191,6 +195,8 @@ def test_an_envelope_only_where_one_is_needed() -> None:
         wrap(b"x", {"content_type": "a\0b"}),
         wrap(b"x", {"content_type": "a" * 70_000}),
         wrap(b"x", {"payload_format": 9}),
+        headed(b"\x93\x80\x00\xa1\xff"),
+        headed(b"\x93\x81\xa1a" + b"\x91" * 100_000 + b"\xc0\x00\xa0"),
     ],
 )
 def test_a_head_that_cannot_be_passed_on_is_somebodys_own_bytes(data: bytes) -> None:

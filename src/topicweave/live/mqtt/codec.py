@@ -257,6 +257,9 @@ class Reader:
         those in front of it.
         """
         self._data += data
+        return self._packets()
+
+    def _packets(self) -> Iterator[Packet]:
         while (packet := self._next()) is not None:
             yield packet
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from topicweave import __version__
 from topicweave.errors import TopicweaveError
-from topicweave.live.application import Received
+from topicweave.live.application import Receipt, Received
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.envelope import MqttHead, unwrap, wrap
 from topicweave.live.mqtt.keeping import DoorFolder, KeptSession
@@ -121,6 +121,12 @@ class Door:
 
     async def start(self) -> None:
         for topic in await self._folder.retained():
+            try:
+                self._node.check_permission(RETAINED + topic)
+            except TopicweaveError as error:
+                log.error("mqtt: the retained value of %s is let go: %s", topic, error)
+                self._folder.let_go(topic)
+                continue
             self._values.restore(topic, self._node.cached(RETAINED + topic, 1))
             self._node.world.retained.add(self._node.topics.id_of(RETAINED + topic))
             self._node.patterns.keeps(RETAINED + topic)
@@ -156,19 +162,24 @@ class Door:
 
     def _repeat(self, session: Session, since: float) -> None:
         """Give a session what the node's own cache holds of its topics from a moment on."""
+        gate = self._node.world.gate
         for topic in self._node.subscriptions:
             mine = [one for one in self._listeners.plain(topic) if one[1] == session.client_id]
             for event in self._node.cached(topic, MOST_WAITING, since) if mine else ():
                 payload, head = unwrap(event.payload)
                 qos = max(kept.wish.qos for _, _, kept in mine)
                 numbers = tuple(kept.subscription_id for _, _, kept in mine if kept.subscription_id)
-                self._give(Recipient(session.client_id, qos, numbers), topic, payload, head.properties, False)
+                if self._give(
+                    Recipient(session.client_id, qos, numbers), topic, payload, head.properties, False
+                ):
+                    gate.acknowledge(self._node.event_id(event))
 
     async def stop(self) -> None:
         self._stopping = True
         for client in list(self.clients.values()):
             client.end(Reason.SHUTTING_DOWN, "the node stops")
         # Sessions go on from here: what comes from here on, such as wills, they get from the node's cache.
+        self._take_all(self._feed.take())
         for session in self.sessions.values():
             self._save(session)
         for end in self._ends.values():
@@ -195,6 +206,8 @@ class Door:
 
     def enter(self, client: MqttClient, connect: Connect) -> tuple[Session, bool]:
         """A client that was let in. Its session, and whether that was there before."""
+        if self._stopping:
+            raise MqttError(Reason.UNAVAILABLE, "the node stops")
         client_id = client.client_id
         old = self.clients.get(client_id)
         if old is not None:
@@ -235,7 +248,7 @@ class Door:
     def _save(self, session: Session) -> None:
         """Unless it has ended: the client may have another one."""
         if self.sessions.get(session.client_id) is session:
-            self._folder.save(session, self._node.clock.wall())
+            self._folder.save(session, self._node.world.gate.handed_out_until())
 
     def left(self, client: MqttClient, will: Will | None) -> None:
         """A connection has ended; with a will if it did not end in order."""
@@ -264,6 +277,7 @@ class Door:
         self._ends.pop(session.client_id, None)
         self.sessions.pop(session.client_id, None)
         self._folder.forget(session.client_id)
+        self.counts["dropped"] += session.dropped
         for parcel in session.forget():
             other = self._listeners.another(parcel.share, parcel.topic, session.client_id)
             if other is not None:
@@ -311,16 +325,15 @@ class Door:
         self.counts["received"] += 1
         try:
             if packet.retain:
-                self._check_room(topic)
+                self._check_value(topic)
             waits = int(patience > 0), patience or DISK_PATIENCE
             receipt = await self._node.publish_any(topic, payload, *waits)
-            if packet.retain:
-                await self._retain(topic, value, *waits)
+            kept = await self._retain(topic, value, *waits) if packet.retain else receipt
         except TopicweaveError as error:
             reason = Reason.NOT_AUTHORIZED if "certificate" in str(error) else Reason.QUOTA
             self.complain(reason, f"{client.client_id} may not publish on {topic[:80]}: {error}")
             return reason
-        if receipt.reason.startswith(NOT_PERMANENT):
+        if any(one.reason.startswith(NOT_PERMANENT) for one in (receipt, kept)):
             return Reason.QUOTA  # The disk is full: it is not durable, so it is not taken.
         wanted = self._node.topics.id_of(topic) in self._node.node.subscriptions
         nobody = not receipt.neighbours and not wanted
@@ -341,17 +354,19 @@ class Door:
             self._complaints[reason] = now
             log.warning("mqtt: %s", text)
 
-    def _check_room(self, topic: str) -> None:
+    def _check_value(self, topic: str) -> None:
+        """Whether a value can be kept here, before anything is published."""
+        self._node.check_permission(RETAINED + topic)
         if topic not in self._values.keeping and self._values.kept >= MOST_RETAINED:
             raise TopicweaveError(f"{MOST_RETAINED} values are retained at this door")
 
-    async def _retain(self, topic: str, value: bytes, wait_for: int, timeout: float) -> None:
+    async def _retain(self, topic: str, value: bytes, wait_for: int, timeout: float) -> Receipt:
         name = RETAINED + topic
         if topic not in self._values.keeping:
             self._values.keeping.add(topic)
             self._folder.retain(topic)
             await self._node.wanting.more([name], last=1)
-        await self._node.publish_any(name, value, wait_for, timeout, retain=True)
+        return await self._node.publish_any(name, value, wait_for, timeout, retain=True)
 
     async def _let_go(self) -> None:
         """Of topics that were cleared."""
@@ -388,7 +403,7 @@ class Door:
         try:
             await self._want(Wishes.of(new))
         except TopicweaveError as error:
-            log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
+            self.complain(Reason.QUOTA, f"{client.client_id} may not subscribe: {error}")
             self._strike(session, new)
             return [
                 int(Reason.QUOTA) if wish.filter in new else reason
@@ -396,7 +411,8 @@ class Door:
             ]
         self._save(session)
         if session.expiry and not await self._folder.permanent():
-            log.warning("mqtt: %s may not subscribe: its session cannot be kept on disk", client.client_id)
+            why = "its session cannot be kept on disk"
+            self.complain(Reason.QUOTA, f"{client.client_id} may not subscribe: {why}")
             await self.unsubscribe(session, new)
             return [
                 int(Reason.QUOTA) if wish.filter in new else reason
@@ -437,11 +453,12 @@ class Door:
         """A pattern is refused if there is nothing below it that the client may read; each message is looked
         at when it comes.
         """
-        try:
-            self._node.check_permission(named)
-        except TopicweaveError as error:
-            log.warning("mqtt: %s may not subscribe: %s", client.client_id, error)
-            return named.startswith(SYSTEM)
+        if not named.startswith(SYSTEM):
+            try:
+                self._node.check_permission(named)
+            except TopicweaveError as error:
+                self.complain(Reason.NOT_AUTHORIZED, f"{client.client_id} may not subscribe: {error}")
+                return False
         if is_pattern(named):
             return self.accounts.may_read_some(client.username, client.client_id, named)
         return self.accounts.may(client.username, client.client_id, named, write=False)
@@ -468,15 +485,18 @@ class Door:
     # What comes out of the mesh.
 
     async def _read(self) -> None:
-        gate = self._node.world.gate
         while events := await self._feed.get_all():
-            for event in events:
-                if event.again and not gate.awaits(self._node.event_id(event)):
-                    continue  # It was acknowledged while this copy waited here.
-                taken = self._take(event)
-                # What none of its clients got is the application's, if that wants the topic.
-                if gate.at_least_once and (taken or not self._node.wanting.of_its_own(event.topic)):
-                    await self._node.acknowledge(event)
+            self._take_all(events)
+
+    def _take_all(self, events: Iterable[Received]) -> None:
+        gate = self._node.world.gate
+        for event in events:
+            if event.again and not gate.awaits(self._node.event_id(event)):
+                continue  # It was acknowledged while this copy waited here.
+            taken = self._take(event)
+            # What none of its clients got is the application's, if that wants the topic.
+            if gate.at_least_once and (taken or not self._node.wanting.of_its_own(event.topic)):
+                gate.acknowledge(self._node.event_id(event))
 
     def _take(self, event: Received) -> bool:
         """Whether any client got it."""
@@ -499,26 +519,27 @@ class Door:
         self, topic: str, payload: bytes, head: MqttHead, origin: str = "", born: float = math.inf
     ) -> bool:
         recipients = self._listeners.recipients(topic, origin, born)
-        for recipient in recipients:
-            self._give(recipient, topic, payload, head.properties, False)
-        return bool(recipients)
+        taken = [self._give(one, topic, payload, head.properties, False) for one in recipients]
+        return any(taken)
 
     def _give(
         self, to: Recipient, topic: str, payload: bytes, properties: Properties, retained: bool
-    ) -> None:
+    ) -> bool:
+        """Whether its session takes it."""
         session = self.sessions.get(to.client_id)
         if session is None:
-            return
+            return False
         expires = None
         if (seconds := properties.get("message_expiry")) is not None:
             expires = self._node.clock.now + seconds
         if to.numbers:
             properties = {**properties, "subscription_id": list(to.numbers)}
-        session.put(Parcel(topic, payload, to.qos, retained, properties, expires, to.share))
-        self.counts["sent"] += 1
+        taken = session.put(Parcel(topic, payload, to.qos, retained, properties, expires, to.share))
+        self.counts["sent"] += taken
         client = self.clients.get(to.client_id)
         if client is not None:
             client.wake()
+        return taken
 
     async def give_values(self, packet: Subscribe) -> None:
         """Retained values of all topics that new subscriptions name."""

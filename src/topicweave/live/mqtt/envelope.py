@@ -74,7 +74,7 @@ def unwrap(data: bytes) -> tuple[bytes, MqttHead]:
     try:
         head = _decode(data[start:end])
         properties = {name: _sane(name, value) for name, value in head.properties.items() if name in _TYPES}
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return data, MqttHead()
     return data[end:], MqttHead(properties, head.retained_at, head.origin)
 

@@ -29,7 +29,7 @@ PATIENCE = 5.0
 class KeptSession(msgspec.Struct, frozen=True, array_like=True):
     session: SavedSession
     at: float
-    """When it was written, by the wall clock."""
+    """When it was written, by the wall clock: what came later is not in it."""
     connected: bool
 
 

@@ -6,13 +6,14 @@ import asyncio
 import logging
 import ssl
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from topicweave.errors import BadInput
 from topicweave.live.admission import HalfOpen
 from topicweave.live.mqtt.accounts import Accounts
 from topicweave.live.mqtt.codec import Reader, encode
-from topicweave.live.mqtt.door import Door, new_client_id
+from topicweave.live.mqtt.door import Door, MqttClient, new_client_id
 from topicweave.live.mqtt.envelope import ROOM
 from topicweave.live.mqtt.packets import (
     V5,
@@ -61,6 +62,8 @@ MOST_HELLO = 128 * 1024
 """Bytes of a first packet: nobody knows yet who sends it."""
 GOODBYE = 2.0
 """Seconds for which a client may take what was sent to it last, before it is cut off."""
+LAST_WORDS = 30.0
+"""Seconds for which the door goes on with what a client said before it left."""
 LEAST_PACKET = 1024
 """Bytes that a packet may have, however small an event may be."""
 MOST_UNSENT = 1024 * 1024
@@ -141,6 +144,8 @@ class MqttConnection(asyncio.Protocol):
         self._door = port.door
         self._reader = Reader(min(MOST_HELLO, port.most_bytes))
         self._session: Session | None = None
+        self._introducing = False
+        """Whether the first packet came and is not answered yet."""
         self.will: Will | None = None
         self._waiting: deque[Packet] = deque()
         self._unserved = 0
@@ -154,6 +159,8 @@ class MqttConnection(asyncio.Protocol):
         """Bytes of messages that are on their way into the mesh."""
         self._aliases: dict[int, str] = {}
         self._ended = False
+        self._gone = False
+        """Whether the socket is closed. What was read from it may still be served."""
         self._alarm: asyncio.TimerHandle | None = None
         self._heard = 0.0
         self._patience = HELLO_TIMEOUT
@@ -168,6 +175,11 @@ class MqttConnection(asyncio.Protocol):
     @property
     def _address(self) -> str:
         return str((self._transport.get_extra_info("peername") or ("",))[0])
+
+    @property
+    def _leaves(self) -> bool:
+        """Whether its client has left, though not all is served that it said before."""
+        return self._gone or any(isinstance(packet, Disconnect) for packet in self._waiting)
 
     # Told by the event loop.
 
@@ -190,7 +202,7 @@ class MqttConnection(asyncio.Protocol):
             return
         self._heard = self._loop.time()
         try:
-            self._waiting.extend(self._reader.feed(data))
+            self._read(self._reader.feed(data))
         except MqttError as error:
             if self._session is None:
                 self._refuse(error.reason, str(error))
@@ -198,10 +210,19 @@ class MqttConnection(asyncio.Protocol):
                 self.end(error.reason, str(error))
             return
         self._unserved += len(data)
-        if not self._paused and (len(self._waiting) > MOST_PACKETS or self._unserved > MOST_UNSERVED):
+        much = len(self._waiting) > MOST_PACKETS or self._unserved > MOST_UNSERVED
+        if not self._paused and (much or self._introducing):
             self._paused = True
             self._transport.pause_reading()
         self._some.set()
+
+    def _read(self, packets: Iterator[Packet]) -> None:
+        """The first packet alone: those behind it may be larger, once it is known who sends them."""
+        if self._session is not None:
+            self._waiting.extend(packets)
+        elif not self._introducing and (first := next(packets, None)) is not None:
+            self._introducing = True
+            self._waiting.append(first)
 
     def pause_writing(self) -> None:
         self._room.clear()
@@ -211,21 +232,24 @@ class MqttConnection(asyncio.Protocol):
         self.wake()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._ended = True
+        self._gone = True
         if self._alarm is not None:
             self._alarm.cancel()
-        self._port.connections.discard(self)
         self._port.strangers.remove(self)
-        self._serving.cancel()
-        if self._session is not None:
-            self._door.left(self, self.will)
         self.lost.set_result(None)
+        if self._ended:
+            self._port.connections.discard(self)
+            self._serving.cancel()
+            return
+        self._alarm = self._loop.call_later(LAST_WORDS, self._close)
+        self._room.set()
+        self._some.set()
 
     # Time.
 
     def _watch(self) -> None:
         """Ends a connection on which nothing came for one and a half times its keep-alive."""
-        if self._patience:
+        if self._patience and not self._gone:
             unread = self._transport.get_write_buffer_size()
             if self._paused and (self._room.is_set() or unread != self._unread):
                 self._heard = self._loop.time()  # It may have said something: nobody looks.
@@ -243,6 +267,9 @@ class MqttConnection(asyncio.Protocol):
             while True:
                 while not self._waiting:
                     self._unserved = 0
+                    if self._gone:
+                        self._close()
+                        return
                     if self._paused and not self._ended:
                         self._paused = False
                         self._heard = self._loop.time()
@@ -302,6 +329,7 @@ class MqttConnection(asyncio.Protocol):
             if "auth_method" in packet.properties:
                 raise MqttError(Reason.BAD_AUTH_METHOD, "only user names and passwords are known")
             await self._identify(packet)
+            await self._let_finish(self._door.clients.get(self.client_id))
             if self._ended:
                 return
             session, present = self._door.enter(self, packet)
@@ -310,8 +338,9 @@ class MqttConnection(asyncio.Protocol):
             return
         self._session, self.will = session, packet.will
         self._reader.most_bytes = self._port.most_bytes
+        self._introducing = False
         self._patience = packet.keep_alive * 1.5
-        if self._alarm is not None:
+        if self._alarm is not None and not self._gone:
             self._alarm.cancel()
         self._watch()
         self._most_packet = packet.properties.get("maximum_packet", self._most_packet)
@@ -330,6 +359,12 @@ class MqttConnection(asyncio.Protocol):
         for again in session.connect(window, aliases, self._port.now):
             self._send(again)
         self.wake()
+        self._read(self._reader.feed(b""))
+
+    async def _let_finish(self, earlier: MqttClient | None) -> None:
+        """An earlier connection of this client that it left already has a moment for what it said before."""
+        if isinstance(earlier, MqttConnection) and earlier._leaves:
+            await asyncio.wait([earlier._serving], timeout=GOODBYE)
 
     async def _identify(self, packet: Connect) -> None:
         """Passwords take a while to check, on purpose; whoever guesses wrong many times waits before the next
@@ -436,14 +471,14 @@ class MqttConnection(asyncio.Protocol):
 
     def wake(self) -> None:
         """Send what the session has, as long as the client takes it."""
-        if self._session is None or self._ended:
+        if self._session is None or self._ended or self._gone:
             return
         while self._room.is_set() and (packets := self._session.take(self._port.now)):
             for packet in packets:
                 self._send(packet)
 
     def _send(self, packet: Packet) -> None:
-        if self._ended:
+        if self._ended or self._gone:
             return
         data = encode(packet, self._reader.version or V5)
         if len(data) > self._most_packet:
@@ -456,7 +491,7 @@ class MqttConnection(asyncio.Protocol):
         self._door.complain(reason, f"a client at {self._address} was sent away: {text}")
         if self._reader.version == V5:
             self._send(Connack(reason, False, {"reason_text": text}))
-        elif self._reader.version == V311 or reason is Reason.BAD_VERSION:
+        elif not self._gone and (self._reader.version == V311 or reason is Reason.BAD_VERSION):
             self._transport.write(bytes([0x20, 2, 0, _V311_REASONS.get(reason, 3)]))
         self._close()
 
@@ -473,12 +508,17 @@ class MqttConnection(asyncio.Protocol):
 
     def _close(self) -> None:
         """The connection ends here and at once. Its socket follows when the client has read what it was sent, or
-        does not.
+        does not, unless it is closed already.
         """
         self._ended = True
         if self._alarm is not None:
             self._alarm.cancel()
-        self._transport.close()
-        self._alarm = self._loop.call_later(GOODBYE, self._transport.abort)
+        if self._gone:
+            self._port.connections.discard(self)
+            if self._serving is not asyncio.current_task():
+                self._serving.cancel()
+        else:
+            self._transport.close()
+            self._alarm = self._loop.call_later(GOODBYE, self._transport.abort)
         if self._session is not None:
             self._door.left(self, self.will)

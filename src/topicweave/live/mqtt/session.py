@@ -193,15 +193,17 @@ class Session:
 
     # Messages to the client.
 
-    def put(self, parcel: Parcel) -> None:
+    def put(self, parcel: Parcel) -> bool:
+        """Whether it is for this client."""
         if not self.connected and not parcel.qos:
-            return  # QoS 0 is for those who are there.
+            return False  # QoS 0 is for those who are there.
         self._waiting.append(parcel)
         self._hold(parcel.size)
         while len(self._waiting) > self._most_waiting or (
             len(self._waiting) > 1 and (self.bytes > self._most_bytes or self._memory.excess("unread"))
         ):
             self._drop_one()
+        return True
 
     def _drop_one(self) -> None:
         self.dropped += 1
