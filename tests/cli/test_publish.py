@@ -41,3 +41,11 @@ def test_numbers_below_nothing_are_refused_before_a_node_is_asked(words: tuple[o
     ended = call(*words, "--node", "127.0.0.1:1")
     assert ended.exit_code == 2
     assert str(words[-2]) in ended.stderr
+
+
+def test_a_node_that_is_not_there_is_spoken_of_in_plain_words() -> None:
+    ended = call("publish", "news", "hello", "--node", "127.0.0.1:1")
+    assert ended.exit_code == 2
+    assert "node 127.0.0.1:1 cannot be used (" in ended.stderr
+    assert "refused" in ended.stderr
+    assert "urlopen" not in ended.stderr
