@@ -36,6 +36,17 @@ def test_what_is_missing_among_them_is_no_name(missing: Any) -> None:
     assert lists(read_workload(frame)) == {"a": ["x"], "2": ["x"]}
 
 
+def test_no_lists_at_all_are_said_to_be_empty() -> None:
+    with pytest.raises(BadInput, match="subscriptions: empty; need a node with its topics"):
+        read_workload({})
+
+
+def test_a_crosstab_is_not_taken_for_topics() -> None:
+    frame = pd.DataFrame({"user": ["a", "b", "b"], "topic": ["x", "x", "y"]})
+    with pytest.raises(BadInput, match=r"a column per topic \(x, y\), with 0 and 1"):
+        read_workload(pd.crosstab(frame["user"], frame["topic"]))
+
+
 def test_lists_of_several_types() -> None:
     frame = pd.DataFrame({"user": ["a", "b", "c"], "topics": [["x", 3], "x", None]})
     assert lists(read_workload(frame)) == {"a": ["3", "x"], "b": ["x"], "c": []}

@@ -51,6 +51,7 @@ def test_the_answer_comes_with_its_evidence_and_its_price(workload: Path, out: P
     assert "✗ random:random=2: hit ratio" in ended.stdout
     assert "What that gives up" in ended.stdout
     assert "topicweave node --config" in ended.stdout
+    assert "/report.html\n" in ended.stdout
 
 
 def test_if_none_fits_it_says_what_binds_and_fails(workload: Path, out: Path) -> None:

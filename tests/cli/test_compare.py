@@ -267,6 +267,13 @@ def test_a_budget_that_is_too_small_cuts_and_says_so(large: list[object]) -> Non
     assert told["workload"]["sampled_from"]["nodes"] == 500
     assert "subscribers per topic (" in ended.stderr
     assert "to keep within the budget" in ended.stderr
+    pilots = [line for line in ended.stderr.splitlines() if " pilot of " in line]
+    assert [line.split(",")[0] for line in pilots] == [
+        "1/4 pilot of random",
+        "2/4 pilot of broker",
+        "3/4 pilot of random",
+        "4/4 pilot of broker",
+    ]
 
 
 def test_the_same_budget_again_goes_on_with_the_same_sample(large: list[object], tmp_path: Path) -> None:

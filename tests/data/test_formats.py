@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from topicweave.data.formats import LineOptions
+from topicweave.data.formats import FORMATS, LineOptions
 from topicweave.data.reading import read_rows
 from topicweave.errors import BadInput
 
@@ -38,6 +38,29 @@ def test_quotes_that_are_not_around_a_cell_belong_to_the_name(tmp_path: Path) ->
     text = 'ann\t"Weird Al" Yankovic\nbob\t5" disk\n'
     found = pairs(tmp_path, "pairs", text, delimiter="tab")
     assert found == [("ann", '"Weird Al" Yankovic'), ("bob", '5" disk')]
+
+
+@pytest.mark.parametrize(
+    ("format_name", "text", "options", "said"),
+    [
+        ("pairs", "user,topic\nann,x\n", {}, "user,topic"),
+        ("pairs", '\ufeff"user","topic"\nann,x\n', {}, '"user","topic"'),
+        ("edges", "follower followed\nann bob\n", {}, "follower followed"),
+        ("edges", "source;target\nann;bob\n", {"delimiter": "semicolon"}, "source;target"),
+        ("pairs", "user,topic\nann,x\n", {"header": True}, ""),
+        ("pairs", "ann,x\nbob,x\n", {}, ""),
+        ("edges", "# from to\n1 2\n", {}, ""),
+        ("pairs", "user;topic\nann;x\n", {}, ""),
+        ("pairs", b"J\xf6rg,topic\n", {}, ""),
+        ("pairs", "", {}, ""),
+    ],
+)
+def test_a_first_line_that_looks_like_names_of_columns(
+    tmp_path: Path, format_name: str, text: str | bytes, options: dict[str, Any], said: str
+) -> None:
+    file = tmp_path / "my.csv"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert FORMATS[format_name].taken_for_data(LineOptions(**options), file) == said
 
 
 def test_adjacency_lists_may_have_a_header(tmp_path: Path) -> None:

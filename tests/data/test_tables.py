@@ -386,6 +386,34 @@ def test_what_is_wrong_is_said_in_a_line(
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("user,news,sport\nann,1,0\nbob,0,1\n", "with 0 and 1 in it"),
+        ("id,news,sport,go\n7,True,False,\n8,False,True,True\n", "with false and true in it"),
+        (",user,news,sport\n0,ann,yes,no\n1,bob,no,yes\n", "(news, sport), with no and yes in it"),
+    ],
+)
+def test_a_column_per_topic_is_not_taken_for_topics(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(BadInput, match="a column per topic") as error:
+        read(tmp_path, text)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("user,topic,active\nann,0,1\nbob,1,0\n", {}),
+        ("user,news,sport\nann,1,0\nbob,0,1\n", {"topic": "news"}),
+        ("user,zone,floor\nann,0,1\nbob,1,2\n", {}),
+        ("9,0,1\n8,1,0\n", {}),
+    ],
+)
+def test_topics_may_be_called_0_and_1(tmp_path: Path, text: str, options: dict[str, Any]) -> None:
+    found, _ = read(tmp_path, text, **options)
+    assert {topic for topics in found.values() for topic in topics} == {"0", "1"}
+
+
 def test_a_file_of_holes_is_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "huge.txt").open("wb") as file:
         file.truncate(3 << 30)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.cli.commands import call
 from tests.pipeline.folders import pairs, rows
 from topicweave.data.formats import LineOptions
 from topicweave.errors import BadInput, UnknownName
@@ -83,6 +84,17 @@ def test_pairs_have_named_columns_and_any_delimiter(bring: Bring) -> None:
     )
     assert (counts["nodes"], counts["topics"]) == (2, 1)
     assert pairs(bring.out) == [("ann", "x"), ("bob", "x")]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_header_that_nobody_spoke_of_is_pointed_at(tmp_path: Path) -> None:
+    (tmp_path / "my.csv").write_text("user,topic\nann,x\nbob,x\n")
+    words = ["workload", "import", "pairs", tmp_path / "my.csv"]
+    unsaid = call(*words, "--out", tmp_path / "unsaid")
+    assert "the first line, 'user,topic', is taken for data" in unsaid.stderr
+    assert "say --header" in unsaid.stderr
+    said = call(*words, "--header", "--out", tmp_path / "said")
+    assert "taken for data" not in said.stderr
 
 
 def test_an_edit_log_gives_rates(bring: Bring) -> None:

@@ -35,6 +35,43 @@ def test_the_leanest_of_those_that_deliver_everything_comes_first() -> None:
     )
 
 
+DEGREE = Constraint("degree_max", "at most", 20.0, "--max-degree 20")
+
+
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [
+        (
+            (29.0, 12.0, 14.0),
+            "All systems deliver every event to everybody who wants it; of those that keep to what was asked for, "
+            "fit does so with the fewest: 4.0 links per node on average.",
+        ),
+        (
+            (12.0, 12.0, 14.0),
+            "All systems deliver every event to everybody who wants it; "
+            "hub does so with the fewest: 2.0 links per node on average.",
+        ),
+        (
+            (29.0, 30.0, 31.0),
+            "All systems deliver every event to everybody who wants it; none of them keeps to what was asked for.",
+        ),
+    ],
+)
+def test_nobody_is_praised_who_breaks_what_was_asked_for(most: tuple[float, ...], said: str) -> None:
+    entries = [
+        entry(name, degree_mean=mean, degree_max=degree)
+        for name, mean, degree in zip(("hub", "fit", "rich"), (2.0, 4.0, 9.0), most, strict=True)
+    ]
+    first = findings(comparison(*entries, asked=(DEGREE,)))[0].text
+    assert first == said
+
+
+def test_the_only_one_that_delivers_may_break_what_was_asked_for() -> None:
+    entries = entry("good", degree_max=29.0), entry("bad", hit_ratio=0.9)
+    first = findings(comparison(*entries, asked=(DEGREE,)))[0].text
+    assert first.endswith("; it does not keep to what was asked for.")
+
+
 def test_only_one_delivers_everything() -> None:
     said = said_of(entry("good", degree_mean=8.0), entry("bad", hit_ratio=0.9, degree_mean=9.0))
     assert (

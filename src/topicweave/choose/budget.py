@@ -131,7 +131,8 @@ class Budget:
         assert self._seconds is not None
         assert self._until is not None
         try:
-            costs = costs_of(engine.seconds(pilots, self._store, self._until - PILOT_SHARE * self._seconds))
+            until = self._until - PILOT_SHARE * self._seconds
+            costs = costs_of(engine.seconds(pilots, self._store, until, self._channel.progress))
         except OutOfTime:
             self._channel.note(
                 f"pilots take more than {1 - PILOT_SHARE:.0%} of the budget: as few nodes as possible",

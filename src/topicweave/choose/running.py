@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from topicweave.model.workload import Workload
 from topicweave.runs.background import OutOfTime, interruptible
 from topicweave.runs.recorded import Recording
 from topicweave.runs.run import Result, Run
-from topicweave.runs.runner import Finished, Processes, run_all
+from topicweave.runs.runner import Finished, Processes, Progress, run_all
 from topicweave.runs.sources import StoredWorkload, fingerprint
 from topicweave.runs.store import ResultStore, key
 from topicweave.runs.trial import Trial
@@ -82,19 +83,27 @@ class Engine:
 
         return cores(self.session)
 
-    def seconds(self, runs: Sequence[Run], store: ResultStore, until: float) -> list[float]:
+    def seconds(
+        self, runs: Sequence[Run], store: ResultStore, until: float, progress: Progress
+    ) -> list[float]:
         """How long each takes, where all of them will be carried out; here, what comes out is kept.
 
-        until   when to give up, by `time.perf_counter`, with `OutOfTime`; on a cluster they are waited for
+        until      when to give up, by `time.perf_counter`, with `OutOfTime`; on a cluster they are waited for
+        progress   hears of each that is finished; on a cluster of none
         """
         if self.is_cluster:
             from topicweave.pipeline.executor import seconds_on
 
             return seconds_on(self.session, runs)
 
+        done = count(1)
+
         def keep(run: Run, result: Result) -> None:
             store.put(key(run), run, result)
+            assert isinstance(run, Trial)
+            progress(next(done), len(runs), f"pilot of {run.system}")
 
+        progress(0, len(runs), "")
         return interruptible(lambda: seconds_here(runs, self.workers, keep), until)
 
     def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:

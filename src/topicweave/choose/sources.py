@@ -115,6 +115,8 @@ def _of_lists(lists: Mapping[str, Any], note: Note) -> Workload:
     again = sum(len(lists[node]) - len(topics) for node, topics in once.items() if isinstance(topics, list))
     if again:
         note(f"subscriptions: {counted(again)} repeated: counted once")
+    if not once:
+        raise BadInput("subscriptions: empty; need a node with its topics")
     workload = Workload.from_lists(once)
     longest = max((len(name.encode()) for name in (*workload.node_names, *workload.topic_names)), default=0)
     if longest > LONGEST_NAME:

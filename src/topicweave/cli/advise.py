@@ -70,7 +70,7 @@ def advise(
         typer.echo()
         for line in advice.reasons:
             typer.echo(line)
-    trying.write_results(advice.comparison, out)
+    trying.say_where(trying.write_results(advice.comparison, out), err=format == "json")
     config = _write_config(advice, out)
     if config is None:
         raise typer.Exit(1)

@@ -21,20 +21,26 @@ def publish(
     text: Annotated[str, typer.Argument(help="The event's payload; '-' reads standard input.")],
     node: Node = "127.0.0.1:8000",
     token: Token = "",
-    wait_for: Annotated[int, typer.Option(help="Wait until so many neighbours accepted the event.")] = 0,
-    timeout: Annotated[float, typer.Option(help="Wait at most so many seconds.")] = 5.0,
+    wait_for: Annotated[
+        int, typer.Option(min=0, help="Wait until so many neighbours accepted the event.")
+    ] = 0,
+    timeout: Annotated[float, typer.Option(min=0, help="Wait at most so many seconds.")] = 5.0,
 ) -> None:
-    """Publish an event and print its receipt: how many neighbours took it.
+    """Publish an event and print its receipt: how many neighbours took it, and with --wait-for how many accepted it.
 
     \b
-    Example:
+    Examples:
       topicweave publish news "hello" --node 127.0.0.1:8000
+      topicweave publish news "hello" --node 127.0.0.1:8000 --wait-for 1
     """
     from topicweave.client.through import publish_through
 
     payload = sys.stdin.buffer.read() if text == "-" else text.encode()
     receipt = publish_through(node, token, topic, payload, wait_for, timeout)
-    typer.echo(f"taken by {receipt['neighbours']} neighbours, accepted by {receipt['accepted']}")
+    taken = receipt["neighbours"]
+    # Nobody is asked for a verdict without --wait-for: a 0 would look like a failure.
+    accepted = f", accepted by {receipt['accepted']}" if wait_for else ""
+    typer.echo(f"taken by {taken} {'neighbour' if taken == 1 else 'neighbours'}{accepted}")
     if receipt["reason"]:
         typer.echo(receipt["reason"], err=True)
     if receipt["accepted"] < wait_for:
@@ -45,7 +51,7 @@ def subscribe(
     topics: Annotated[list[str], typer.Argument(help="The topics, and patterns such as 'zone/+/door'.")],
     node: Node = "127.0.0.1:8000",
     token: Token = "",
-    count: Annotated[int, typer.Option(help="Stop after so many events; 0 runs until Ctrl-C.")] = 0,
+    count: Annotated[int, typer.Option(min=0, help="Stop after so many events; 0 runs until Ctrl-C.")] = 0,
     last: Annotated[int, typer.Option(min=0, help="Begin with the last so many events of each topic.")] = 0,
     since: Annotated[
         float | None, typer.Option(help="Begin with the events since then, in Unix time.")

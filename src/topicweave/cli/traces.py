@@ -96,9 +96,15 @@ def import_(
     names = tuple(name.strip() for name in columns.split(",") if name.strip())
     options = LineOptions(delimiter, header, names, node, topic, time, direction, max_rejects)
     # What can be seen at once should not have to wait for Spark.
-    find_format(format).refuse_unused(options)
-    source_files(path)
+    wanted = find_format(format)
+    wanted.refuse_unused(options)
+    files = source_files(path)
     refuse_losing(out, overwrite)
+    if line := wanted.taken_for_data(options, files[0]):
+        typer.echo(
+            f"note: {path}: the first line, {line[:60]!r}, is taken for data; if it names the columns, say --header",
+            err=True,
+        )
     with spark_for("import", master, conf, verbose, steps=True) as spark:
         counts = import_trace(spark, format, path, out, options, overwrite=overwrite)
         in_catalog(spark, out, table, overwrite)

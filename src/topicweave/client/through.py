@@ -105,6 +105,7 @@ def events_through(
 
 
 def unreachable(node: str, error: Exception) -> TopicweaveError:
+    reason = getattr(error, "reason", None) or error  # urllib wraps what happened in signs of its own
     return TopicweaveError(
-        f"node {node} cannot be used ({error}); start one with `topicweave node --http 127.0.0.1:8000`"
+        f"node {node} cannot be used ({reason}); start one with `topicweave node --http 127.0.0.1:8000`"
     )

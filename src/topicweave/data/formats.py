@@ -19,6 +19,7 @@ from topicweave.data.files import first_line
 from topicweave.data.lines import Parse
 from topicweave.data.parsing import WHITESPACE
 from topicweave.data.places import Place
+from topicweave.data.sniffing import names_a_column
 from topicweave.errors import BadInput, UnknownName
 
 Direction = Literal["follows", "followed", "both"]
@@ -61,6 +62,19 @@ class Format:
         for option in fields(options):
             if option.name not in free and getattr(options, option.name) != getattr(plain, option.name):
                 raise BadInput(f"--{option.name} says nothing about the format {self.name!r}; leave it out")
+
+    def taken_for_data(self, options: LineOptions, file: Path | Place) -> str:
+        """The first line, if it looks like the names of the columns and nobody said so; else nothing."""
+        if "header" not in self.uses or options.header or Place(str(file)).name.endswith(".parquet"):
+            return ""
+        try:
+            line = first_line(file)
+        except BadInput:
+            return ""  # whoever reads the lines says what is wrong
+        delimiter = delimiter_sign(options.delimiter or self.delimiter)
+        cells = line.split() if delimiter == WHITESPACE else parsing.cells(line, delimiter)
+        named = len(cells) > 1 and not line.startswith("#") and all(map(names_a_column, cells[:2]))
+        return line if named else ""
 
     def parse(self, options: LineOptions, file: Path | Place) -> Parse:
         """What reads the lines of files like this one."""

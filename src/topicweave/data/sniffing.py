@@ -377,10 +377,11 @@ def _names_lists(rows: list[list[str]]) -> bool:
     """
     first = [cell.strip() for cell in rows[0]]
     others = {cell.strip() for row in rows[1:] for cell in row}
-    return len(first) == 2 and not others & set(first) and all(map(_names_a_column, first))
+    return len(first) == 2 and not others & set(first) and all(map(names_a_column, first))
 
 
-def _names_a_column(cell: str) -> bool:
+def names_a_column(cell: str) -> bool:
+    """Whether a cell has a word that names columns."""
     return bool(words(cell) & {*NODE_WORDS, *TOPIC_WORDS, *_OTHER_WORDS})
 
 
@@ -390,7 +391,7 @@ def _has_header(rows: list[list[str]]) -> tuple[bool, bool]:
     others = rows[1:]
     if any(_is_number(cell) for cell in first) or not any(first):
         return False, True
-    named = list(map(_names_a_column, first))
+    named = list(map(names_a_column, first))
     recurs = [
         bool(cell) and any(place < len(row) and row[place].strip() == cell for row in others)
         for place, cell in enumerate(first)

@@ -210,11 +210,32 @@ def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) 
             likely = likely or [name for name in rest if name != node]
         if topic is None:
             topic = likely[0]
+            if rows.header:
+                _refuse_matrix(label, table, [name for name in likely if name != node])
         if len(names) > 2:
             notes.append(
                 f"of {len(names)} columns ({_list(names)}); say --node and --topic if others are meant"
             )
     return node, topic, notes
+
+
+_NO_AND_YES = ({"0", "1"}, {"false", "true"}, {"no", "yes"}, {"n", "y"})
+
+
+def _refuse_matrix(label: str, table: pa.Table, columns: Sequence[str]) -> None:
+    """Raise about a column per topic that says who wants it: what stands in its cells are no names of topics."""
+    found: set[str] = set()
+    for name in columns:
+        if pa.types.is_nested(table[name].type) or pa.types.is_binary(table[name].type):
+            return
+        found.update(pc.unique(pc.utf8_lower(_names(label, name, table[name]))).to_pylist())
+        if not any(found - {""} <= words for words in _NO_AND_YES):
+            return
+    if len(columns) > 1 and found - {""} in _NO_AND_YES:
+        raise BadInput(
+            f"{label}: a column per topic ({_list(columns)}), with {' and '.join(sorted(found - {''}))} in it; "
+            "need a row per subscription: node,topic (pandas makes it with melt), or say --topic"
+        )
 
 
 def _given(label: str, names: list[str], wanted: str, option: str) -> str:

@@ -34,7 +34,7 @@ def findings(comparison: Comparison) -> list[ReportFinding]:
     busiest = "The node with the most links has {low} with {lowest}, and {high} with {highest}."
     memory = "Least: {lowest}, {low} kB per node. Most: {highest} ({high} kB)."
     said = {
-        "Reach": _reach(entries),
+        "Reach": _reach(entries, comparison.constraints),
         "Missed": _missed(entries) if complete else iter(()),
         "Settling": _settling(entries),
         "Links": _fewest_links(entries),
@@ -65,24 +65,30 @@ def kept_to(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> list
     ]
 
 
-def _reach(entries: Sequence[Entry]) -> Iterator[str]:
-    """Who delivers, and at how many links: the question that a comparison is made for."""
+def _reach(entries: Sequence[Entry], constraints: Sequence[Constraint]) -> Iterator[str]:
+    """Who delivers, and at how many links: the question that a comparison is made for. Nobody is praised who breaks
+    what was asked for.
+    """
     measured = _with("hit_ratio", entries)
     if not measured:
         return
     complete = [entry for entry in measured if entry.reaches_everybody]
     if len(complete) > 1:
-        chosen = min(complete, key=_links)
+        fitting = [entry for entry in complete if fits(entry, constraints)]
         who = "All systems" if len(complete) == len(entries) else _labels(complete)
-        yield (
-            f"{who} deliver every event to everybody who wants it; "
-            f"{chosen.label} does so with the fewest: {_links_text(chosen)}."
-        )
+        among = "of those that keep to what was asked for, " if len(fitting) < len(complete) else ""
+        if fitting:
+            chosen = min(fitting, key=_links)
+            then = f"{among}{chosen.label} does so with the fewest: {_links_text(chosen)}."
+        else:
+            then = "none of them keeps to what was asked for."
+        yield f"{who} deliver every event to everybody who wants it; {then}"
     elif complete:
         only = "Only " if len(entries) > 1 else ""
+        but = "" if fits(complete[0], constraints) else "; it does not keep to what was asked for"
         yield (
             f"{only}{complete[0].label} delivers every event to everybody who wants it, "
-            f"with {_links_text(complete[0])}."
+            f"with {_links_text(complete[0])}{but}."
         )
     else:
         chosen = max(measured, key=lambda entry: entry.measure("hit_ratio"))
