@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.systems.overlays import asymmetric, graph_of, publish_everywhere, settle
+from topicweave.blocks.membership import Membership
 from topicweave.errors import BadInput
 from topicweave.model.event import Event
 from topicweave.model.workload import Workload
+from topicweave.sim.churn import Churn
 from topicweave.sim.faults import Loss, Partition
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.alternatives.gossipsub import GOSSIPSUB, GossipSubNode, rules
@@ -115,6 +117,24 @@ def test_islands_find_together_again() -> None:
     simulation.run(150.0)
     expected, got = publish_everywhere(simulation)
     assert got == expected
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.seeds) for seed in range(1, 6))])
+def test_who_joins_with_many_and_meets_full_meshes_goes_on_to_others(seed: int) -> None:
+    workload = Workload.from_lists({f"n{number}": ["news"] for number in range(300)})
+    settings = GOSSIPSUB.settings(**GOSSIPSUB.paced("lan", {}))
+    swarm = Simulation(
+        workload,
+        GOSSIPSUB,
+        settings,
+        seed=seed,
+        membership=Membership.parse("directory:100"),
+        churn=Churn(frozenset(range(300)), (), start_window=10.0),
+    )
+    swarm.seeds = (0, 1, 2)
+    swarm.run(20.0)
+    [topic] = workload.topic_ids
+    assert [index for index in swarm.up() if not gossipsub(swarm, index).mesh[topic]] == []
 
 
 def test_a_publisher_that_does_not_subscribe_reaches_all_through_its_fanout() -> None:

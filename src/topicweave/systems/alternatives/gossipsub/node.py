@@ -251,6 +251,15 @@ class GossipSubNode(ViewNode):
     def _connected(self, topic: TopicId) -> list[NodeId]:
         return [peer for peer, connection in self.connections.items() if topic in connection.interest]
 
+    def _usable(self, topic: TopicId) -> list[NodeId]:
+        """Connected subscribers that are in the mesh, or may be asked into it. Who joins together with many finds
+        the meshes of all that it meets full, and does not wait until they may be asked again.
+        """
+        members = self.mesh.get(topic, ())
+        return [
+            peer for peer in self._connected(topic) if peer in members or (topic, peer) not in self._backoff
+        ]
+
     def _dial(self, peer: NodeId) -> None:
         if peer != self.id and peer not in self.connections and peer not in self._dialling:
             self._dialling[peer] = self.world.now + self.parameters.connect_timeout
@@ -327,8 +336,8 @@ class GossipSubNode(ViewNode):
             self.world.send(sender, SubscriptionsQuery())
 
     def _discover(self, topic: TopicId) -> None:
-        """Connect to subscribers of a topic until it has `d` of them."""
-        lacking = self.parameters.d - len(self._connected(topic))
+        """Connect to subscribers of a topic until `d` of them are in the mesh or may be asked into it."""
+        lacking = self.parameters.d - len(self._usable(topic))
         lacking -= sum(topic in self.view.interest_of(peer) for peer in self._dialling)
         if lacking <= 0:
             return
@@ -404,11 +413,7 @@ class GossipSubNode(ViewNode):
     def _maintain(self, topic: TopicId, members: dict[NodeId, None]) -> None:
         settings, rng = self.parameters, self.world.random
         if len(members) < settings.d_low:
-            eligible = [
-                peer
-                for peer in self._connected(topic)
-                if peer not in members and (topic, peer) not in self._backoff
-            ]
+            eligible = [peer for peer in self._usable(topic) if peer not in members]
             for peer in rules.to_graft(members, eligible, settings.d, settings.d_low, rng):
                 members[peer] = None
                 self._to(peer).graft.append(topic)
@@ -483,7 +488,7 @@ class GossipSubNode(ViewNode):
         # Nobody keeps us away for longer than we would it.
         backoff = min(max(pruned.backoff, 0.0), self.parameters.prune_backoff)
         self._backoff[pruned.topic, sender] = self.world.now + backoff
-        lacking = self.parameters.d - len(self._connected(pruned.topic))
+        lacking = self.parameters.d - len(self._usable(pruned.topic))
         if lacking > 0:
             for peer in rules.sample(pruned.peers[: self.parameters.prune_peers], lacking, self.world.random):
                 self._dial(peer)
