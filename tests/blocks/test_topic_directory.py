@@ -157,7 +157,13 @@ def test_a_publisher_that_does_not_subscribe_learns_who_does() -> None:
     publisher.publish(TOPIC)
     swarm.run(5.0)
     assert publisher.view.audience(TOPIC) == 0
+    swarm.run(20.0)
     one.subscribe(TOPIC)
+    swarm.run(6.0)
+    assert publisher.view.audience(TOPIC) == 0, "the home's word of earlier"
+    publisher.publish(TOPIC)
+    swarm.run(2.0)
+    assert publisher.view.audience(TOPIC) == 1
     swarm.run(30.0)
     assert publisher.view.audience(TOPIC) == 1
     assert publisher.view.subscribers(TOPIC).tolist() == [one.id]

@@ -21,6 +21,7 @@ Rules kept
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from topicweave.blocks.topic_directory import rules
@@ -48,6 +49,10 @@ KNOWS_ALL = 4
 """Renewals between two questions of a node that knows all others, as far as the home does."""
 SOUGHT_FOR = 60.0
 """Seconds for which a topic that was published on is asked about."""
+SOUGHT_FRESH = 10.0
+"""Seconds for which it counts that nobody wants such a topic. Publishing asks again after half of them."""
+FEW_NODES = 24
+"""Among so many an announcement takes as many hops as the terms of nodes with many topics allow for."""
 PROVE_EVERY = 6300.0
 """Seconds after which a proof is made anew, at the latest."""
 PROVE_PAUSE, MOST_PROVE_PAUSE = 3.0, 60.0
@@ -64,6 +69,7 @@ class _Own:
         "audience",
         "doubts",
         "due",
+        "heard",
         "leads",
         "led_since",
         "needs_proofs",
@@ -84,6 +90,7 @@ class _Own:
         self.attempt = 0
         self.next_ask = 0.0
         self.pause = 0.0  # between the last question and the next
+        self.heard = -math.inf  # when the home answered last
         self.unreached = False  # somebody could not be reached since the last answer
         self.again = 0.0
         self.audience: int | None = None
@@ -156,11 +163,18 @@ class Announcer:
             now = self._world.now
             own, _ = self._sought.get(topic, (_Own(now), now))
             self._sought[topic] = (own, now + SOUGHT_FOR)
+            if own.audience == 0 and now - own.heard >= SOUGHT_FRESH / 2:
+                self.lacks(topic)
 
     def audience(self, topic: TopicId) -> int | None:
-        """How many others want a topic, as its home said; None before it did."""
+        """How many others want a topic, as its home said; None before it did, and some time after it said that there
+        are none. Of newcomers in a topic that this node wants, too, a home tells by itself.
+        """
         own = self._own(topic)
-        return own.audience if own is not None else None
+        if own is None:
+            return None
+        stale = topic in self._sought and self._world.now - own.heard > SOUGHT_FRESH
+        return None if stale and own.audience == 0 else own.audience
 
     def _own(self, topic: TopicId) -> _Own | None:
         own = self._topics.get(topic)
@@ -180,7 +194,14 @@ class Announcer:
 
     @property
     def renewal(self) -> float:
-        return max(self._parameters.renew, self._parameters.renew_per_topic * len(self._topics))
+        """How long a topic's term is. Beyond a number of topics it grows with them, and with the hops to a home, so
+        that a node's announcements cost as much in a large network.
+        """
+        least = self._parameters.renew
+        beyond = self._parameters.renew_per_topic * len(self._topics) - least
+        if beyond <= 0.0:
+            return least
+        return least + beyond * max(1.0, math.log(max(1, self.nodes()), FEW_NODES))
 
     # What goes out.
 
@@ -376,5 +397,5 @@ class Announcer:
                     own.next_ask = own.due
                 else:
                     own.next_ask = now + (KNOWS_ALL - 1) * self.renewal
-        own.audience = answer.audience
+        own.audience, own.heard = answer.audience, now
         return True

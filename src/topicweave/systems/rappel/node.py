@@ -36,6 +36,7 @@ from topicweave.systems.rappel.trees import FeedTrees
 from topicweave.systems.rappel.updates import Updates
 
 TICK, CHECK, STAGGER, AUDIT = "ra-tick", "ra-check", "ra-stagger", "ra-audit"
+NOBODY = "nobody else wants this feed, as far as its home knows"
 NOT_IN_TREE = "nobody else is in this feed's tree yet, or its publisher is not known yet"
 SUSPECT = 60.0
 """Seconds for which somebody who did not answer is not taken for a publisher."""
@@ -165,7 +166,7 @@ class RappelNode(ViewNode):
 
     def _reached_nobody(self, topic: TopicId) -> str:
         audience = self._others_wanting(topic)
-        return "nobody else wants this feed" if audience == 0 else NOT_IN_TREE
+        return NOBODY if audience == 0 else NOT_IN_TREE
 
     def peer_lost(self, peer: NodeId) -> None:
         self._suspects[peer] = self.world.now + SUSPECT
