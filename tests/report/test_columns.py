@@ -1,5 +1,6 @@
 """Formats and marks."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -96,3 +97,11 @@ def test_the_systems_own_traffic_stands_beside_that_of_membership() -> None:
     assert silent.measure("own_bytes") == 0.0
     earlier = replace(given, results=({"control_bytes": 5.0},))
     assert "own_bytes" not in earlier.measures
+
+
+def test_a_system_without_a_membership_of_its_own_is_not_the_cheapest_in_it() -> None:
+    alone = entry("alone", control_bytes=1_000.0, membership_bytes=math.nan)
+    assert alone.measure("own_bytes") == 1_000.0
+    membership = column("membership_bytes")
+    assert membership.cell(alone.measure("membership_bytes")) == "–"
+    assert column_marks(membership, [alone, entry("few"), entry("many", membership_bytes=900.0)])[0] == ""

@@ -68,6 +68,14 @@ def test_what_joining_took_is_told_apart_from_what_the_overlay_takes() -> None:
     assert number(late, "control_messages") == pytest.approx(number(soon, "control_messages"), rel=0.3)
 
 
+def test_what_finds_others_by_itself_has_no_membership_to_tell_apart() -> None:
+    alone = trial("rvr", crash=0.0, membership="directory")
+    assert math.isnan(number(alone, "membership_bytes"))
+    assert number(alone, "control_bytes") > 0.0
+    assert "membership_contacts" not in alone
+    assert number(trial("spidercast", crash=0.0, membership="directory"), "membership_bytes") > 0.0
+
+
 def test_a_node_that_knows_more_weighs_more() -> None:
     assert number(trial("broker", events=0), "memory_bytes") < number(trial("omen", events=0), "memory_bytes")
 

@@ -109,7 +109,8 @@ COLUMNS = (
         "membership_bytes",
         "membership",
         "B/s",
-        "bytes of them that membership takes: learning who is there and wants what",
+        "bytes of them that membership takes: learning who is there and wants what; none (–) of systems that do it "
+        "by themselves",
         whole,
     ),
     Column(

@@ -135,8 +135,8 @@ class Entry:
 
 
 def _without(total: float, part: float) -> float:
-    """A sum of parts may be a rounding error above the total."""
-    return 0.0 if part > total else total - part
+    """A sum of parts may be a rounding error above the total; where there is no such part, all is left."""
+    return 0.0 if part > total else total if math.isnan(part) else total - part
 
 
 def _is_number(value: object) -> bool:

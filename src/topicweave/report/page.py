@@ -116,7 +116,8 @@ def _table(comparison: Comparison) -> Iterator[str]:
             else f"{NOBODY_MARKED.capitalize()}. "
         )
         + "Means over the seeds, ± half of the 95% confidence interval where it can be seen. "
-        "Links, messages, bytes and memory are per node; times are virtual.</p>"
+        "Links, messages, bytes and memory are per node; times are virtual. "
+        f"Membership is {escape(membership_in_words(comparison.setting.membership))}.</p>"
     )
     yield "<details><summary>What the columns mean</summary>"
     yield from facts_markup({_plain_name(column): column.meaning for column in COLUMNS})

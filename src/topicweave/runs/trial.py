@@ -177,9 +177,12 @@ class Trial(Simulated, frozen=True, kw_only=True, tag="trial"):
         if uptime is not None:
             timed = of_those_there(receptions, everyone, uptime, grace)
             result |= latency_measures(timed)
+        # A system that finds others by itself has no membership to tell apart: that is not one that costs nothing.
+        by_itself = simulation.system.needs == "nothing"
         for sort in ("messages", "bytes"):
             kinds = (f"control_{sort}.{kind}" for kind in sorted(simulation.membership_kinds))
-            result[f"membership_{sort}"] = sum(result.get(kind, 0.0) for kind in kinds)
+            taken = sum(result.get(kind, 0.0) for kind in kinds)
+            result[f"membership_{sort}"] = math.nan if by_itself else taken
         if population and events:
             result["churn_curve"] = _churn_curve(tables, workload, changes, population, grace)
         if events:

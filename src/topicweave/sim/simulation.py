@@ -188,7 +188,7 @@ class Simulation:
         itself keeps in touch.
         """
         sums: dict[str, float] = {}
-        if self._membership.directory and self._up:
+        if self._membership.directory and self._up and self.system.needs != "nothing":
             contacts = [len(self._views[index].contacts()) for index in self._up]
             sums["membership_contacts"] = float(sum(contacts))
         for index in self._up:
