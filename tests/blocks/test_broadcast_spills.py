@@ -71,6 +71,21 @@ def test_of_many_events_of_a_topic_few_are_spilt() -> None:
     assert swarm.sent_of(Spill) == [(3, 2)]
 
 
+def test_of_copies_there_are_no_more_than_a_share_of_the_audience() -> None:
+    """3 has two neighbours outside of the tree, of nine others that want the topic."""
+    graph = nx.star_graph(9)
+    graph.add_edges_from([(3, 1), (3, 2)])
+    for share, copies in ((0.0, []), (0.1, []), (0.12, [1]), (0.25, [1, 2]), (1.0, [1, 2])):
+        swarm = spilling(graph, 1)
+        for tree in swarm.trees.values():
+            tree.spill(1, share, lambda _topic: 9)
+        event, _ = swarm.publish(3)
+        assert swarm.receivers(event) == dict.fromkeys(set(graph) - {3}, 1)
+        assert sorted(peer for sender, peer in swarm.sent_of(Spill) if sender == 3) == copies
+        told = {peer for sender, peer in swarm.sent_of(IHave) if sender == 3}
+        assert told >= {1, 2} - set(copies), "who gets no copy is told"
+
+
 def test_what_is_spilt_to_all_is_not_announced() -> None:
     swarm = spilling(nx.cycle_graph(4), 1)
     swarm.publish(3)

@@ -29,19 +29,33 @@ class Spills:
         self._ways = ways
         self.hops = 0
         """For so many links from its publisher on, an event goes over lazy links, too."""
+        self.share = 1.0
+        """A node sends at most so many copies for each other node that wants the topic."""
+        self.audience: Callable[[TopicId], int | None] = lambda _topic: None
+        """How many others want a topic; None if that is not known: then nothing limits copies."""
         self._last: dict[TopicId, float] = {}
         """When an event of the topic was last spilt."""
         self._came: OrderedDict[EventId, None] = OrderedDict()
         """Events that have come as spills only."""
 
-    def peers(self, push: EventMessage, source: NodeId | None) -> list[NodeId]:
-        """To whom an event is sent beside those whom it is pushed to."""
+    def peers(self, push: EventMessage, source: NodeId | None) -> tuple[list[NodeId], bool]:
+        """To whom an event is sent beside those whom it is pushed to; and whether these are all other neighbours, so
+        that nobody has to be told of it.
+        """
         topic, now = push.event.topic, self._world.now
         lazy = self._ways.lazy.get(topic) if push.hops <= self.hops else None
         if lazy is None or now - self._last.get(topic, -SPILL_EVERY) < SPILL_EVERY:
-            return []
-        self._last[topic] = now
-        return [peer for peer in self._links(topic) if peer in lazy and peer != source]
+            return [], False
+        peers = [peer for peer in self._links(topic) if peer in lazy and peer != source]
+        audience = self.audience(topic)
+        if audience is not None and len(peers) > self.share * audience:
+            # Lower neighbours pass it on to more others.
+            chosen = sorted(peers)[: int(self.share * audience)]
+        else:
+            chosen = peers
+        if chosen:
+            self._last[topic] = now
+        return chosen, bool(chosen) and len(chosen) == len(peers)
 
     def came(self, event: EventId) -> None:
         """An event came as a spill, and for the first time."""

@@ -194,11 +194,16 @@ class BroadcastTree:
         """
         self._prepared.prepare(choices)
 
-    def spill(self, hops: int) -> None:
+    def spill(
+        self, hops: int, share: float = 1.0, audience: Callable[[TopicId], int | None] | None = None
+    ) -> None:
         """For so many links from its publisher on, an event goes over lazy links, too: ways are shorter, and there
-        are more copies. None by default.
+        are more copies. None by default. A node sends at most `share` such copies for each of the `audience(topic)`
+        others that want the topic.
         """
-        self._spills.hops = hops
+        self._spills.hops, self._spills.share = hops, share
+        if audience is not None:
+            self._spills.audience = audience
 
     def _lose_parent(self, peer: NodeId, but: Collection[TopicId] = ()) -> None:
         parents = self._ways.parents
@@ -368,8 +373,8 @@ class BroadcastTree:
         over_tree: bool = True,
     ) -> int:
         event = push.event
-        beside = self._spills.peers(push, source)
-        peers = self._news.spread(event, event.sequence, source, now, spared, bool(beside))
+        beside, to_all = self._spills.peers(push, source)
+        peers = self._news.spread(event, event.sequence, source, now, spared, to_all)
         spill = Spill(event, push.hops)
         for peer in peers:
             self._world.send(peer, push if over_tree or not self._world.understands(peer, Spill) else spill)

@@ -51,7 +51,7 @@ class WeaveNode(OverlayNode):
         self._cover = self._make_cover(node_id, view, parameters)
         selections = self._selections(node_id, view, parameters)
         super().__init__(world, node_id, subscriptions, view, parameters, selections)
-        self._tree.spill(parameters.spill)
+        self._tree.spill(parameters.spill, parameters.spill_share, view.audience)
         self.use(self._nearness)
 
     def start(self, contacts: Sequence[NodeId]) -> None:
