@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Awaitable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
 from tests.live.together import eventually, linked, local, processes, run, taken, wall
 from topicweave.live import LiveNode
 from topicweave.live.mqtt import door, keeping, retaining
+from topicweave.live.mqtt.envelope import wrap
 from topicweave.live.mqtt.keeping import RETAINED_HERE, SESSION
 from topicweave.live.mqtt.packets import (
     V5,
@@ -31,6 +33,7 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
+from topicweave.live.names import RETAINED
 from topicweave.live.settings import Limits
 from topicweave.testing.full_disk import limit_pages
 
@@ -362,6 +365,23 @@ def test_a_value_is_cleared_at_a_door_that_was_away(tmp_path: Path) -> None:
                 values = other.mqtt.door._values
                 assert len(values) == 1
                 await eventually(lambda: not len(values))
+
+    run(test)
+
+
+@pytest.mark.parametrize("ahead", [math.inf, math.nan, 10_000_000.0])
+def test_a_value_whose_time_is_far_ahead_can_be_replaced_and_cleared(ahead: float) -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), at(node) as alice:
+            assert node.mqtt is not None
+            values = node.mqtt.door._values
+            await alice.subscribe("state")
+            for later in (b"off", b""):
+                wrong = wrap(b"wrong", retained_at=wall() + ahead)
+                await node.publish_any(RETAINED + "state", wrong)
+                await eventually(lambda: (value := values.get("state")) and value.payload == b"wrong")
+                await alice.publish("state", later, qos=1, retain=True)
+                await eventually(lambda: (value := values.get("state")) and value.payload == later)  # noqa: B023
 
     run(test)
 

@@ -104,7 +104,10 @@ class Door:
         self._complaints: dict[Reason, float] = {}
         self._listeners = Listeners(self.clients.__contains__, self._may_have)
         self._values = RetainedValues(
-            lambda: node.clock.now, self._listeners.plain, self._listeners.__contains__
+            lambda: node.clock.now,
+            self._listeners.plain,
+            self._listeners.__contains__,
+            node.clock.trusted,
         )
         self._feed = node.open_feed(())
         self._feed.topics = DoorTopics(self._listeners, self._values)
