@@ -424,15 +424,23 @@ class Door:
         return reasons
 
     async def _want(self, wishes: Wishes, since: float | None = None) -> None:
-        """All of it or nothing."""
+        """All of it or nothing. It is counted at once and begun whatever becomes of the client: the session may end,
+        or go on elsewhere, before all is begun.
+        """
         node = self._node
-        node.patterns.check_all([*wishes.patterns, *wishes.value_patterns])
-        for name in (*wishes.names, *wishes.values):
-            node.check_permission(name)
-        await node.wanting.more(wishes.names)
-        await node.wanting.more(wishes.values, last=1)
-        await node.patterns.more(wishes.patterns, since=since)
-        await node.patterns.more(wishes.value_patterns, last=1)
+        watched = [*wishes.patterns, *wishes.value_patterns]
+        node.patterns.check_all(watched)
+        topics = node.wanting.count([*wishes.names, *wishes.values])
+        patterns = node.patterns.count(watched)
+
+        async def begin() -> None:
+            names, filters = len(wishes.names), len(wishes.patterns)
+            await node.wanting.begin(topics[:names])
+            await node.wanting.begin(topics[names:], last=1)
+            await node.patterns.begin(patterns[:filters], since=since)
+            await node.patterns.begin(patterns[filters:], last=1)
+
+        await asyncio.shield(self._run(begin()))
 
     async def _want_less(self, wishes: Wishes) -> None:
         await self._node.wanting.less([*wishes.names, *wishes.values])
@@ -481,7 +489,8 @@ class Door:
 
     async def unsubscribe(self, session: Session, filters: list[str]) -> list[int]:
         known = [filter_ in session.subscriptions for filter_ in filters]
-        await self._want_less(Wishes.of(self._strike(session, filters)))
+        gone = self._strike(session, filters)
+        await asyncio.shield(self._run(self._want_less(Wishes.of(gone))))
         self._save(session)
         return [int(Reason.SUCCESS if one else Reason.NO_SUBSCRIPTION) for one in known]
 
