@@ -158,6 +158,26 @@ def test_a_session_that_a_clean_start_ended_is_not_kept(tmp_path: Path) -> None:
     run(test)
 
 
+def test_a_session_that_is_to_end_with_its_connection_is_not_kept(tmp_path: Path) -> None:
+    """Though it was to stay before."""
+
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT, data=str(tmp_path))
+        async with topicweave.connect(settings) as node, Raw(node) as first, Raw(node) as second:
+            assert node.disk is not None
+            await first.ask(Connect("bob", properties=STAYS))
+            await first.ask(Subscribe(1, (Wish("t", 1),)))
+            await first.say(Disconnect())
+            assert await first.hear() is None
+            answer = await second.ask(Connect("bob", clean_start=False))
+            assert isinstance(answer, Connack)
+            assert answer.session_present
+            await node.disk.committed()
+            assert await node.disk.read(node.disk.store.facts_below, SESSION) == {}
+
+    run(test)
+
+
 def test_without_a_data_folder_a_session_ends_with_the_node_and_the_client_is_told() -> None:
     async def test() -> None:
         settings = local(name="one", mqtt=MQTT)
