@@ -493,19 +493,23 @@ def test_a_lasting_subscription_that_the_disk_does_not_take_is_refused(
         async with doors(1, data=str(tmp_path)) as (node,), Raw(node, version) as client:
             properties = STAYS if version == V5 else {}
             await client.ask(Connect("c", version, clean_start=False, properties=properties))
+            await client.ask(Subscribe(1, (Wish("t", 0), Wish("same", 1))))
             assert node.disk is not None
             await node.disk.read(limit_pages, node.disk.store, 1)
             while not node.disk.error:  # A few pages may be free.
                 await node.publish("filler", bytes(8000), timeout=0.1)
-            answer = await client.ask(Subscribe(1, (Wish("late", 1),)))
+            answer = await client.ask(Subscribe(2, (Wish("late", 1), Wish("t", 1), Wish("same", 1))))
             assert isinstance(answer, Suback)
-            assert [reason >= Reason.UNSPECIFIED for reason in answer.reasons] == [True]
-            assert node.subscriptions == []
+            assert [reason >= Reason.UNSPECIFIED for reason in answer.reasons] == [True, True, False]
+            assert node.subscriptions == ["same", "t"]
+            assert node.mqtt is not None
+            kept = node.mqtt.door.sessions["c"].subscriptions
+            assert {name: one.wish.qos for name, one in kept.items()} == {"t": 0, "same": 1}
             await node.disk.read(limit_pages, node.disk.store, 0)
             await eventually(lambda: node.disk is not None and not node.disk.error)
-            answer = await client.ask(Subscribe(2, (Wish("late", 1),)))
+            answer = await client.ask(Subscribe(3, (Wish("late", 1), Wish("t", 1))))
             assert isinstance(answer, Suback)
-            assert answer.reasons == (1,)
+            assert answer.reasons == (1, 1)
 
     run(test)
 

@@ -385,7 +385,8 @@ class Door:
     async def subscribe(self, client: MqttClient, session: Session, packet: Subscribe) -> list[int]:
         """What is said to each wish. `give_values` follows."""
         numbers = packet.properties.get("subscription_id", [0])
-        reasons, new = [], []
+        reasons: list[int] = []
+        before: dict[str, Kept | None] = {}
         for wish in packet.wishes:
             refusal = self._refusal(client, session, wish)
             if refusal is not None:
@@ -393,35 +394,50 @@ class Door:
                 continue
             filter_ = wish.filter
             known = session.subscriptions.get(filter_)
+            before.setdefault(filter_, known)
             since = self._node.clock.now if known is None else known.since
-            session.subscriptions[filter_] = kept = Kept(wish, numbers[0], since)
-            self._listeners.put(session.client_id, kept)
-            if known is None:
-                new.append(filter_)
+            self._put(session, Kept(wish, numbers[0], since))
             shared = filter_.startswith(SHARE)
             if not shared and (wish.handling == 0 or (wish.handling == 1 and known is None)):
                 self._values.welcome(session.client_id, filter_)
             reasons.append(wish.qos)
         session.look_for_no_local()
+        refused = await self._begin(client, session, before)
+        return [
+            int(Reason.QUOTA) if wish.filter in refused and reason < Reason.UNSPECIFIED else reason
+            for wish, reason in zip(packet.wishes, reasons, strict=True)
+        ]
+
+    def _put(self, session: Session, kept: Kept) -> None:
+        session.subscriptions[kept.wish.filter] = kept
+        self._listeners.put(session.client_id, kept)
+
+    async def _begin(self, client: MqttClient, session: Session, before: dict[str, Kept | None]) -> set[str]:
+        """Of subscriptions that were put into a session, in the place of others or of none: those that cannot be had,
+        or not be kept. They are as before.
+        """
+        new = [filter_ for filter_, known in before.items() if known is None]
+        now = session.subscriptions
+        changed = {filter_: now[filter_] for filter_, known in before.items() if now[filter_] != known}
+        refused: set[str] = set()
         try:
             await self._want(Wishes.of(new))
         except TopicweaveError as error:
             self.complain(Reason.QUOTA, f"{client.client_id} may not subscribe: {error}")
             self._strike(session, new)
-            return [
-                int(Reason.QUOTA) if wish.filter in new else reason
-                for wish, reason in zip(packet.wishes, reasons, strict=True)
-            ]
+            refused.update(new)
         self._save(session)
         if session.expiry and not await self._folder.permanent():
             why = "its session cannot be kept on disk"
             self.complain(Reason.QUOTA, f"{client.client_id} may not subscribe: {why}")
+            for filter_, kept in changed.items():
+                known = before[filter_]
+                # The client may have ended or changed it from elsewhere since.
+                if known is not None and now.get(filter_) is kept:
+                    self._put(session, known)
             await self.unsubscribe(session, new)
-            return [
-                int(Reason.QUOTA) if wish.filter in new else reason
-                for wish, reason in zip(packet.wishes, reasons, strict=True)
-            ]
-        return reasons
+            refused.update(changed)
+        return refused
 
     async def _want(self, wishes: Wishes, since: float | None = None) -> None:
         """All of it or nothing. It is counted at once and begun whatever becomes of the client: the session may end,
