@@ -21,13 +21,15 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import topicweave
-from tests.live.together import local, run
+from tests.live.together import eventually, local, run
 from topicweave.errors import BadInput, TopicweaveError
+from topicweave.live import backup
 from topicweave.live.backup import PREFIX, Backups, backup_through
 from topicweave.live.checking import problems
 from topicweave.live.metrics import exposition
 from topicweave.live.reference import page, settings_of
 from topicweave.live.settings import Limits, Settings, load_settings
+from topicweave.testing.full_disk import limit_pages
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "topicweave.cli"]
@@ -114,6 +116,30 @@ def test_a_copy_that_nobody_reads_keeps_nobody_from_the_next_for_long(tmp_path: 
             await backups.copy(node.disk, str(tmp_path))
             size, chunks = await backups.copy(node.disk, str(tmp_path))
             assert size == len(b"".join([chunk async for chunk in chunks]))
+
+    run(test)
+
+
+def test_a_folder_that_takes_nothing_is_not_copied_and_the_next_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "DISK_PATIENCE", 0.1)
+
+    async def test() -> None:
+        async with topicweave.connect(local(data=str(tmp_path))) as node:
+            assert node.disk is not None
+            await node.disk.read(limit_pages, node.disk.store, 1)
+            while not node.disk.error:  # A few pages may be free.
+                await node.publish("filler", bytes(8000), timeout=0.1)
+            backups = Backups()
+            for _ in range(2):
+                async with asyncio.timeout(20):
+                    with pytest.raises(BadInput, match=r"takes nothing at the moment: .*full"):
+                        await backups.copy(node.disk, str(tmp_path))
+            await node.disk.read(limit_pages, node.disk.store, 0)
+            await eventually(lambda: node.disk is not None and not node.disk.error)
+            size, _ = await backups.copy(node.disk, str(tmp_path))
+            assert size
 
     run(test)
 
