@@ -215,7 +215,7 @@ def test_what_a_node_would_refuse_is_found_before_it_starts(given: dict[str, Any
 
 def test_a_configuration_is_checked_and_shown_by_command(tmp_path: Path) -> None:
     config = tmp_path / "node.toml"
-    config.write_text('insecure = true\nsystem = "vitis"\ntoken = "hush"\n')
+    config.write_text('insecure = true\nsystem = "vitis"\nhttp = "127.0.0.1:0"\ntoken = "hush"\n')
 
     def topicweave_says(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*COMMAND, "config", *words], capture_output=True, text=True, check=False)
@@ -252,6 +252,9 @@ def test_every_setting_can_come_from_a_variable() -> None:
     assert given.join == ("a:1", "b:2")
     other = load_settings(environment={"TOPICWEAVE_INSECURE": "1", "TOPICWEAVE_DATASETS": "/data"})
     assert other.data == "", "the folder of data sets is no node's"
+    client = {"TOPICWEAVE_INSECURE": "1", "TOPICWEAVE_TOKEN": "hush"}
+    assert load_settings(environment=client).token == "", "clients send it, too"
+    assert load_settings(environment={**client, "TOPICWEAVE_HTTP": "127.0.0.1:0"}).token == "hush"
     with pytest.raises(BadInput, match="did you mean TOPICWEAVE_SYSTEM"):
         load_settings(environment={"TOPICWEAVE_SYSTM": "vitis"})
 
