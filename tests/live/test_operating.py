@@ -21,13 +21,15 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import topicweave
-from tests.live.together import local, run
+from tests.live.together import eventually, local, run
 from topicweave.errors import BadInput, TopicweaveError
+from topicweave.live import backup
 from topicweave.live.backup import PREFIX, Backups, backup_through
 from topicweave.live.checking import problems
 from topicweave.live.metrics import exposition
 from topicweave.live.reference import page, settings_of
 from topicweave.live.settings import Limits, Settings, load_settings
+from topicweave.testing.full_disk import limit_pages
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "topicweave.cli"]
@@ -118,6 +120,30 @@ def test_a_copy_that_nobody_reads_keeps_nobody_from_the_next_for_long(tmp_path: 
     run(test)
 
 
+def test_a_folder_that_takes_nothing_is_not_copied_and_the_next_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "DISK_PATIENCE", 0.1)
+
+    async def test() -> None:
+        async with topicweave.connect(local(data=str(tmp_path))) as node:
+            assert node.disk is not None
+            await node.disk.read(limit_pages, node.disk.store, 1)
+            while not node.disk.error:  # A few pages may be free.
+                await node.publish("filler", bytes(8000), timeout=0.1)
+            backups = Backups()
+            for _ in range(2):
+                async with asyncio.timeout(20):
+                    with pytest.raises(BadInput, match=r"takes nothing at the moment: .*full"):
+                        await backups.copy(node.disk, str(tmp_path))
+            await node.disk.read(limit_pages, node.disk.store, 0)
+            await eventually(lambda: node.disk is not None and not node.disk.error)
+            size, _ = await backups.copy(node.disk, str(tmp_path))
+            assert size
+
+    run(test)
+
+
 def test_what_cannot_be_copied_is_said(tmp_path: Path) -> None:
     async def test() -> None:
         async with topicweave.connect(local(http="127.0.0.1:0")) as node:
@@ -189,7 +215,7 @@ def test_what_a_node_would_refuse_is_found_before_it_starts(given: dict[str, Any
 
 def test_a_configuration_is_checked_and_shown_by_command(tmp_path: Path) -> None:
     config = tmp_path / "node.toml"
-    config.write_text('insecure = true\nsystem = "vitis"\ntoken = "hush"\n')
+    config.write_text('insecure = true\nsystem = "vitis"\nhttp = "127.0.0.1:0"\ntoken = "hush"\n')
 
     def topicweave_says(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*COMMAND, "config", *words], capture_output=True, text=True, check=False)
@@ -226,6 +252,9 @@ def test_every_setting_can_come_from_a_variable() -> None:
     assert given.join == ("a:1", "b:2")
     other = load_settings(environment={"TOPICWEAVE_INSECURE": "1", "TOPICWEAVE_DATASETS": "/data"})
     assert other.data == "", "the folder of data sets is no node's"
+    client = {"TOPICWEAVE_INSECURE": "1", "TOPICWEAVE_TOKEN": "hush"}
+    assert load_settings(environment=client).token == "", "clients send it, too"
+    assert load_settings(environment={**client, "TOPICWEAVE_HTTP": "127.0.0.1:0"}).token == "hush"
     with pytest.raises(BadInput, match="did you mean TOPICWEAVE_SYSTEM"):
         load_settings(environment={"TOPICWEAVE_SYSTM": "vitis"})
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import topicweave
+from tests.live.test_http import asked
 from tests.live.together import eventually, linked, local, run, taken
 from tests.telemetry.recordings import NODES, TOPICS, record_much
 from topicweave.live import health, recorder
@@ -108,7 +109,11 @@ def test_a_folder_that_takes_nothing_is_reported_and_costs_no_event(
     async def test() -> None:
         async with topicweave.connect(local(subscribe=("a",))) as other:
             settings = local(
-                subscribe=("a",), join=(str(other.address),), telemetry=str(telemetry), data=str(tmp_path)
+                subscribe=("a",),
+                join=(str(other.address),),
+                telemetry=str(telemetry),
+                data=str(tmp_path),
+                http="127.0.0.1:0",
             )
             node = LiveNode(settings)
             await node.start()
@@ -117,6 +122,7 @@ def test_a_folder_that_takes_nothing_is_reported_and_costs_no_event(
             await node.publish("a", b"mine")
             await eventually(lambda: health.health(node)["status"] == "failing")
             assert "cannot write telemetry" in health.health(node)["reasons"][0]
+            assert [(await asked(node, path))[0] for path in ("/health", "/ready")] == [503, 200]
             await other.publish("a", b"theirs", wait_for=1)
             await eventually(lambda: {b"mine", b"theirs"} <= {payload for _, payload in taken(node)})
             make_writable(telemetry)

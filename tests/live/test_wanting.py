@@ -87,3 +87,22 @@ def test_what_is_wanted_again_while_many_topics_end_stays() -> None:
             assert node.subscriptions == topics[-1:]
 
     run(test)
+
+
+def test_what_ends_before_it_began_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wanting, "CHUNK", 1)
+
+    async def test() -> None:
+        async with topicweave.connect(local()) as node:
+            for number in range(9):
+                await node.publish(f"t/{number}", b"")
+            for wants in (node.wanting, node.patterns):
+                wanted = ["t/+", "+/#"] if wants is node.patterns else [f"t/{number}" for number in range(9)]
+                beginning = asyncio.create_task(wants.more(wanted))
+                while not node.subscriptions:
+                    await asyncio.sleep(0)
+                await wants.less(wanted)
+                await beginning
+                assert (node.wanting._counts, node.subscriptions, node.patterns.topics) == ({}, [], 0)
+
+    run(test)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import topicweave
-from tests.cli.commands import COMMAND
+from tests.cli.commands import COMMAND, call
 from tests.pipeline.folders import contents
 from tests.pipeline.grids import GRID
 from tests.runs.strangers import a_package
@@ -89,6 +90,24 @@ def test_a_failing_run_is_recorded_and_the_others_finish(
     assert "nonsense" in failure["error"]
     assert sweep(cells, out, store, executor) == Swept(3, 1), "kept until told otherwise"
     assert sweep(cells, out, store, executor, retry=True) == Swept(3, 0)
+
+
+def test_the_command_names_failed_runs_though_a_measure_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise UnknownName("measure", "repair_ms", ["degree_mean"])
+
+    who = {"system": "random", "parameters": "{}", "settings": "{}", "workload": "small", "seed": 2}
+    monkeypatch.setattr("topicweave.cli.spark.spark_for", lambda *_, **__: nullcontext())
+    monkeypatch.setattr("topicweave.pipeline.sweep.sweep", lambda *_, **__: Swept(3, 1))
+    monkeypatch.setattr("topicweave.pipeline.sweep.summary", unknown)
+    monkeypatch.setattr("topicweave.pipeline.sweep.failures", lambda _: [{**who, "error": "it broke"}])
+    (tmp_path / "grid.toml").write_text(GRID)
+    ended = call("sweep", tmp_path / "grid.toml", "--out", tmp_path / "out", "--measures", "repair_ms")
+    assert ended.exit_code == 2
+    assert "error: unknown measure 'repair_ms'" in ended.stderr
+    assert "failed: random {} {} on small, seed 2: it broke" in ended.stderr
 
 
 def _with(run: Any, **changes: object) -> Any:

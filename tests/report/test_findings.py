@@ -162,6 +162,10 @@ def test_one_system_alone_is_not_compared_with_anybody() -> None:
     ("nodes", "crash", "words"),
     [
         (300, 0.1, "10% of the nodes crash"),
+        (100, 0.07, "7% of the nodes crash"),
+        (8, 0.125, "12.5% of the nodes crash"),
+        (1000, 0.001, "0.1% of the nodes crash"),
+        (3, 1 / 3, "1 of 3 nodes crashes"),
         (4, 0.1, "1 of 4 nodes crashes"),
         (24, 0.004, "1 of 24 nodes crashes"),
         (25, 0.1, "2 of 25 nodes crash"),

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from topicweave.cli.options import Telemetry
 from topicweave.cli.spark import Conf, InCatalog, Master, Runs, Verbose
+from topicweave.errors import UnknownName
+
+if TYPE_CHECKING:
+    from topicweave.pipeline.sweep import Swept
 
 MEASURES = "degree_mean,degree_max,partitioned_topics,hit_ratio,noise,hops_mean,latency_p50,control_messages"
 
@@ -71,8 +75,13 @@ def sweep(
     with progress(file.stem) as report, spark_for("sweep", master, conf, verbose, light=True) as spark:
         executor = SparkExecutor(spark)
         done = sweeping.sweep(cells, out, store, executor, retry=retry, progress=report, telemetry=telemetry)
-        # Not every kind of run has all of the usual ones.
-        rows = sweeping.summary(spark, out, cells, wanted, all_of_them=measures != MEASURES)
+        try:
+            # Not every kind of run has all of the usual ones.
+            rows = sweeping.summary(spark, out, cells, wanted, all_of_them=measures != MEASURES)
+        except UnknownName:
+            # It may have none because runs failed.
+            _name_failed(out, done)
+            raise
         in_catalog(spark, out, table, overwrite=True)
     if format == "json":
         print_json({"runs": done.runs, "failures": done.failures, "rows": rows})
@@ -86,14 +95,20 @@ def sweep(
         )
     if telemetry is not None:
         typer.echo(f"telemetry: topicweave measure {telemetry}", err=True)
+    _name_failed(out, done)
+    if done.failures:
+        raise typer.Exit(1)
+
+
+def _name_failed(out: Path, done: Swept) -> None:
+    from topicweave.pipeline import sweep as sweeping
+
     for failure in sweeping.failures(out) if done.failures else []:
         typer.echo(
             f"failed: {failure['system']} {failure['parameters']} {failure['settings']} on {failure['workload']}, "
             f"seed {failure['seed']}: {failure['error']}",
             err=True,
         )
-    if done.failures:
-        raise typer.Exit(1)
 
 
 def _table(rows: list[dict[str, Any]]) -> Any:

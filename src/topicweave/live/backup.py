@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CHUNK = 256 * 1024
 PREFIX = "copy-"
 PATIENCE = 30.0
+DISK_PATIENCE = 5.0
+"""Seconds for which a copy waits for a disk that takes nothing."""
 
 
 class Backups:
@@ -48,7 +50,10 @@ class Backups:
             self._file.close()
         self._copying = True
         try:
-            await asyncio.wait([disk.committed()])
+            if not await disk.keeps(disk.committed(), DISK_PATIENCE):
+                raise BadInput(
+                    f"the data folder takes nothing at the moment: {disk.error or 'the node stops'}"
+                )
             self._file = await disk.read(_copy, disk, Path(folder))
         finally:
             self._copying = False

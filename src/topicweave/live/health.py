@@ -24,12 +24,12 @@ def health(node: LiveNode) -> dict[str, Any]:
     now = node.transport.loop.time()
     reasons = []
     status = "ok"
-    if not node.joined and (node.settings.join or node.counters.connections_opened):
+    if _alone(node):
         status = "alone"
         reasons.append("no other node is connected")
     elif node.joined and node.subscriptions and not any(True for _ in node.node.links()):
         reasons.append("connected, but without a link in the overlay yet")
-    broken = _broken(node, now)
+    broken = [*_broken(node, now), *_unrecorded(node)]
     if broken:
         status = "failing"
     lacking = [
@@ -52,8 +52,18 @@ def health(node: LiveNode) -> dict[str, Any]:
     }
 
 
+def readiness(node: LiveNode) -> str:
+    """The same word, of whether the node serves events."""
+    broken = _broken(node, node.transport.loop.time())
+    return "failing" if broken else "alone" if _alone(node) else "ok"
+
+
+def _alone(node: LiveNode) -> bool:
+    return not node.joined and bool(node.settings.join or node.counters.connections_opened)
+
+
 def _broken(node: LiveNode, now: float) -> list[str]:
-    """What does not work here at the moment."""
+    """What does not work here at the moment, and holds up events."""
     found = []
     world = node.world
     if world.last_error and now - world.last_error_at <= LATELY:
@@ -63,8 +73,6 @@ def _broken(node: LiveNode, now: float) -> list[str]:
     what, events = world.gate.full_of
     if what:
         found.append(f"events are refused as full: {len(events)} events {what}{_topics(node, events)}")
-    if node.recorder is not None and (problem := node.recorder.problem):
-        found.append(f"{problem} ({node.counters.telemetry_lost} rows are lost)")
     if node.keyring is not None:
         problem = node.keyring.problem(node.keyring.own, node.clock.trusted())
         if problem:
@@ -72,6 +80,12 @@ def _broken(node: LiveNode, now: float) -> list[str]:
                 f"this node's own certificate is {problem}: issue its keys anew, then send it a SIGHUP"
             )
     return found
+
+
+def _unrecorded(node: LiveNode) -> list[str]:
+    """What does not work and costs no event."""
+    problem = node.recorder.problem if node.recorder is not None else ""
+    return [f"{problem} ({node.counters.telemetry_lost} rows are lost)"] if problem else []
 
 
 def _topics(node: LiveNode, events: list[Event]) -> str:

@@ -113,8 +113,8 @@ class HttpPort:
         return json_response({"live": True})
 
     async def _ready(self, _request: Request) -> Response:
-        """Whether it is of use: 200 or 503, and one word why."""
-        status = health.health(self._node)["status"]
+        """Whether it serves events: 200 or 503, and one word why."""
+        status = health.readiness(self._node)
         return json_response({"ready": status == "ok", "status": status}, 200 if status == "ok" else 503)
 
     async def _health(self, _request: Request) -> Response:

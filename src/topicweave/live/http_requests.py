@@ -47,7 +47,7 @@ def openapi() -> dict[str, Any]:
             },
             "/ready": {
                 "get": {
-                    "summary": "Whether the node is of use; no token is asked for",
+                    "summary": "Whether the node serves events; no token is asked for",
                     "responses": {"200": _json("it is"), "503": _json("it is not, and a word why")},
                 }
             },

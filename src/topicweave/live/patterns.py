@@ -206,7 +206,7 @@ class LivePatterns:
         for _, _, watched in self._tree.matching(topic):
             # Before the event goes out, or the node itself would miss it.
             if self._add(watched, topic, topic_id, HERE):
-                self._node.wanting.more_now([topic])
+                self._node.wanting.begin_now([topic_id])
         self._names.publishes(topic)
 
     def _turn(self) -> None:
@@ -288,12 +288,24 @@ class LivePatterns:
         self, patterns: Iterable[str], *, last: int | None = None, since: float | None = None
     ) -> None:
         """One client more wants each of these; who names one twice wants it twice."""
+        await self.begin(self.count(patterns), last=last, since=since)
+
+    def count(self, patterns: Iterable[str]) -> list[_Watched]:
+        """The first half of `more`, at once: `less` may come from now on. `begin` follows."""
         patterns = list(patterns)
         self.check_all(patterns)
-        for pattern in patterns:
-            watched = self._begin(pattern)
+        counted = [self._begin(pattern) for pattern in patterns]
+        for watched in counted:
             watched.holders += 1
-            await self._ask(pattern, watched, last, since)
+        return counted
+
+    async def begin(
+        self, counted: Iterable[_Watched], *, last: int | None = None, since: float | None = None
+    ) -> None:
+        """The second half, of those that are wanted still."""
+        for watched in counted:
+            if self._patterns.get(watched.pattern) is watched:
+                await self._ask(watched.pattern, watched, last, since)
 
     async def less(self, patterns: Iterable[str]) -> None:
         for pattern in patterns:
@@ -320,17 +332,16 @@ class LivePatterns:
         if since is not None:
             watched.since = since if watched.since is None else min(watched.since, since)
         names = self._node.topics
-        fresh = [
-            name
-            for name in self._announced_names.matching(pattern)
-            if self._add(watched, name, names.id_of(name), HERE)
-        ]
+        fresh = []
+        for name in self._announced_names.matching(pattern):
+            topic = names.id_of(name)
+            fresh += [topic] if self._add(watched, name, topic, HERE) else []
         for name in self._earlier_names.matching(pattern):
             topic = self._earlier[name]
             if self._may_have(name):
                 known = names.learn(name, topic)
-                fresh += [known] if self._add(watched, known, topic, EARLIER) else []
-        await self._node.wanting.more(fresh)
+                fresh += [topic] if self._add(watched, known, topic, EARLIER) else []
+        await self._node.wanting.begin(fresh)
         if last or since is not None:
             for topic in list(watched.found):
                 self._node.world.catch_up.ask_history(topic, last or MOST_HISTORY, since or 0.0)
@@ -386,7 +397,7 @@ class LivePatterns:
         """Act upon what was told, many at once: neighbours are told of each change."""
         while self._news:
             news, self._news = self._news, []
-            begins: dict[tuple[int | None, float | None], list[str]] = {}
+            begins: dict[tuple[int | None, float | None], list[TopicId]] = {}
             ends: list[TopicId] = []
             asked: list[tuple[NodeId, TopicId, int, float]] = []
             for one in news:
@@ -394,13 +405,13 @@ class LivePatterns:
                 if isinstance(said, int):
                     ends.append(said)
                 elif said is not None:
-                    begins.setdefault((said.last, said.since), []).append(said.name)
+                    begins.setdefault((said.last, said.since), []).append(said.topic)
                     if said.publisher is not None and said.publisher != self._node.id:
                         asked.append(
                             (said.publisher, said.topic, said.last or MOST_HISTORY, said.since or 0.0)
                         )
-            for (last, since), names in begins.items():
-                await self._node.wanting.more(names, last=last, since=since)
+            for (last, since), topics in begins.items():
+                await self._node.wanting.begin(topics, last=last, since=since)
             for question in asked:
                 self._node.world.catch_up.ask_publisher(*question)
             await self._let_go(ends)
@@ -438,13 +449,16 @@ class LivePatterns:
         return topic
 
     def _add(self, watched: _Watched, name: str, topic: TopicId, by: str) -> bool:
-        """Whether a topic is new to a pattern, and there is room for it."""
+        """Whether a topic is new to a pattern, and there is room for it. Then it is counted as wanted, too; that it
+        is begun is the caller's matter.
+        """
         knowing = watched.found.get(topic)
         if knowing is not None:
             knowing.add(by)
             return False
         if not self._has_room(watched):
             return False
+        self._node.wanting.count([name])
         watched.found[topic] = {by}
         self.topics += 1
         if by is not EARLIER:

@@ -26,6 +26,7 @@ BESIDE = " with "
 """Between a system and what a swarm runs beside it."""
 MOST_BESIDE = 40
 """Characters of what a swarm runs beside it."""
+PATHS = ("keys", "data", "mqtt_passwords", "mqtt_permissions", "mqtt_certificate", "mqtt_key", "telemetry")
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -273,7 +274,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     http: str = ""
     """The address on which to serve HTTP; none if empty."""
     token: str = ""
-    """The token that HTTP clients must send. HTTP outside loopback needs one."""
+    """The token that HTTP clients must send, in printable ASCII; needs `http`. HTTP outside loopback needs one."""
     mqtt: str = ""
     """The address on which to serve MQTT clients; none if empty."""
     mqtt_passwords: str = ""
@@ -311,6 +312,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 check_topic(topic)
                 if is_pattern(topic):
                     raise BadInput(f"{setting}, {topic[:40]!r} is a pattern: name single topics")
+
+        for setting in PATHS:
+            if "\0" in getattr(self, setting):
+                raise BadInput(f"{setting} {getattr(self, setting)[:40]!r} is no path: it holds a NUL")
+        if not (self.token.isascii() and self.token.isprintable() and self.token == self.token.strip()):
+            raise BadInput("token: say printable ASCII with no blank at its ends, or no header can carry it")
 
     def _check_keys(self) -> None:
         if self.keys and self.insecure:
@@ -359,6 +366,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             (self.log != LogLimits(), "log", "data", "it says what the data folder keeps"),
             (self.logs, "logs", "data", "they say what the data folder keeps"),
             (self.when_disk_fails != "hold", "when_disk_fails", "data", "no disk is written to otherwise"),
+            (self.token, "token", "http", "HTTP clients send it"),
             (self.mqtt_passwords, "mqtt_passwords", "mqtt", "it is for MQTT clients"),
             (self.mqtt_permissions, "mqtt_permissions", "mqtt", "it is for MQTT clients"),
             (
@@ -440,6 +448,8 @@ def load_settings(
             else:
                 given[field.name] = value
     given.update(flags or {})
+    if not given.get("http") and given.get("token") == environment.get(f"{ENVIRONMENT}TOKEN"):
+        given.pop("token", None)  # The variable is for clients, too.
     return settings_from(given)
 
 

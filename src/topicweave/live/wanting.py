@@ -39,13 +39,14 @@ class Wanting:
     ) -> None:
         """The application wants these; what is `lasting` also after a restart with the same data folder."""
         topics = list(dict.fromkeys(topics))
-        ids = self._checked(topics, last)
+        _check_last(last)
+        ids = self._checked(topics)
         self._own.update(ids)
         disk = self._node.disk
         for topic in topics if disk is not None and lasting else ():
             assert disk is not None
             disk.do(disk.store.add_subscription, topic)
-        await self._begin_all(ids, last, since)
+        await self.begin(ids, last=last, since=since)
 
     async def drop(self, topics: Iterable[str]) -> None:
         """The application is done with these."""
@@ -70,15 +71,32 @@ class Wanting:
         """One more wants each of these; who names one twice wants it twice. After a restart that is over:
         clients come again by themselves.
         """
-        ids = self._checked(list(topics), last)
-        self._add(ids)
-        await self._begin_all(ids, last, since)
+        _check_last(last)
+        await self.begin(self.count(topics), last=last, since=since)
 
-    def more_now(self, topics: Iterable[str]) -> None:
+    def count(self, topics: Iterable[str]) -> list[TopicId]:
+        """The first half of `more`, at once: `less` may come from now on. `begin` or `begin_now` follows."""
+        ids = self._checked(list(topics))
+        for topic in ids:
+            self._counts[topic] = self._counts.get(topic, 0) + 1
+        return ids
+
+    async def begin(
+        self, topics: Sequence[TopicId], *, last: int | None = None, since: float | None = None
+    ) -> None:
+        """The second half: the node subscribes to what is wanted still."""
+        for start in range(0, len(topics), CHUNK):
+            some = topics[start : start + CHUNK]
+            wanted = [topic for topic in some if topic in self._own or topic in self._counts]
+            self._begin(wanted, last, since)
+            if start + CHUNK < len(topics):
+                await asyncio.sleep(0)
+        if self._node.disk is not None:
+            self._node.disk.committed()
+
+    def begin_now(self, topics: Sequence[TopicId]) -> None:
         """The same for a few topics, within this turn of the event loop."""
-        ids = self._checked(list(topics), None)
-        self._add(ids)
-        self._begin(ids, None, None)
+        self._begin(topics, None, None)
 
     async def less(self, topics: Iterable[str]) -> None:
         """One is done with each of these."""
@@ -92,27 +110,13 @@ class Wanting:
                         unwanted.append(topic)
         await self._end(unwanted)
 
-    def _add(self, topics: Iterable[TopicId]) -> None:
-        for topic in topics:
-            self._counts[topic] = self._counts.get(topic, 0) + 1
-
     # Subscribing.
 
-    def _checked(self, topics: Sequence[str], last: int | None) -> list[TopicId]:
+    def _checked(self, topics: Sequence[str]) -> list[TopicId]:
         """Before anything changes: all of them can be had."""
-        if last is not None and not 0 <= last <= MOST_HISTORY:
-            raise BadInput(f"last={last}: say 0 to {MOST_HISTORY} events")
         for topic in topics:
             self._node.check_permission(topic)
         return [self._node.topics.id_of(topic) for topic in topics]
-
-    async def _begin_all(self, topics: Sequence[TopicId], last: int | None, since: float | None) -> None:
-        for start in range(0, len(topics), CHUNK):
-            self._begin(topics[start : start + CHUNK], last, since)
-            if start + CHUNK < len(topics):
-                await asyncio.sleep(0)
-        if self._node.disk is not None:
-            self._node.disk.committed()
 
     def _begin(self, topics: Sequence[TopicId], last: int | None, since: float | None) -> None:
         node, catch_up = self._node, self._node.world.catch_up
@@ -136,6 +140,7 @@ class Wanting:
             some = topics[start : start + ENDED]
             gate.flush()  # What came in this moment is theirs still.
             ended = [topic for topic in some if topic not in self._own and topic not in self._counts]
+            ended = [topic for topic in ended if topic in node.node.subscriptions]  # They may not have begun.
             for topic in ended:
                 node.world.own.settle()
                 node.node.unsubscribe(topic)
@@ -148,3 +153,8 @@ class Wanting:
                 await asyncio.sleep(0)
         if node.disk is not None:
             node.disk.committed()
+
+
+def _check_last(last: int | None) -> None:
+    if last is not None and not 0 <= last <= MOST_HISTORY:
+        raise BadInput(f"last={last}: say 0 to {MOST_HISTORY} events")

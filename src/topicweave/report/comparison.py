@@ -228,11 +228,15 @@ class Comparison:
 
     @property
     def crashing(self) -> str:
-        """Who crashes in the end: a share of the nodes, or how many where it is no whole number of them."""
+        """Who crashes in the end: a share of the nodes, or how many where it is no whole number of them, or no share
+        in few digits.
+        """
         share, nodes = self.setting.crash, int(self.workload["nodes"])
         number = 1 + max(0, min(nodes - 2, round(share * nodes) - 1))
-        if self.setting.churn or math.isclose(number, share * nodes):
-            return f"{share:.0%} of the nodes crash"
+        percent = f"{100 * share:.4g}"
+        exact = math.isclose(number, share * nodes) and math.isclose(float(percent), 100 * share)
+        if self.setting.churn or exact:
+            return f"{percent}% of the nodes crash"
         return f"{number:,} of {nodes:,} nodes {'crashes' if number == 1 else 'crash'}"
 
     @property

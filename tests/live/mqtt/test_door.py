@@ -23,7 +23,7 @@ from tests.live.mqtt.test_accounts import hashed
 from tests.live.together import eventually, linked, local, run, secure, taken
 from topicweave.client import RemoteNode
 from topicweave.errors import TopicweaveError
-from topicweave.live import LiveNode
+from topicweave.live import LiveNode, wanting
 from topicweave.live.authority import issue, new_swarm
 from topicweave.live.keyring import Permissions
 from topicweave.live.mqtt import door
@@ -577,6 +577,39 @@ def test_a_topic_goes_with_the_last_client_that_wanted_it() -> None:
             await bob.unsubscribe("own")
             await alice.unsubscribe("own")
             assert one.subscriptions == ["own"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("wildcards", [False, True])
+@pytest.mark.parametrize("stays", [False, True])
+def test_who_goes_while_it_subscribes_leaves_nothing_uncounted(
+    monkeypatch: pytest.MonkeyPatch, stays: bool, wildcards: bool
+) -> None:
+    monkeypatch.setattr(wanting, "CHUNK", 1)
+    topics = [f"t/{number}" for number in range(30)]
+    filters = [f"t/+/{number}" for number in range(5)] if wildcards else topics
+
+    async def test() -> None:
+        async with doors(1) as (node,), Raw(node) as client:
+            assert node.mqtt is not None
+            for topic in topics if wildcards else ():
+                for last in range(5):
+                    await node.publish(f"{topic}/{last}", b"")
+            await client.ask(Connect("c", properties={"session_expiry": 1000 * stays}))
+            await client.say(Subscribe(1, tuple(Wish(one) for one in filters)))
+            while not node.subscriptions:
+                await asyncio.sleep(0)
+            assert len(node.subscriptions) < len(topics), "it goes on"
+            node.mqtt.door.clients["c"].end(Reason.QUOTA, "it goes")
+            if stays:
+                await eventually(lambda: len(node.subscriptions) == (150 if wildcards else 30))
+                async with Raw(node) as again:
+                    await again.ask(Connect("c", clean_start=True))
+            await eventually(lambda: not node.patterns.wanted and not node.subscriptions)
+            for _ in range(200):
+                await asyncio.sleep(0)  # For what may be begun still.
+            assert (node.wanting._counts, set(node.node.subscriptions)) == ({}, set())
 
     run(test)
 

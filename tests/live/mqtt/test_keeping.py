@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Awaitable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.live.mqtt.test_door import MQTT, Raw, at, doors, next_of, said
 from tests.live.together import eventually, linked, local, processes, run, taken, wall
 from topicweave.live import LiveNode
 from topicweave.live.mqtt import door, keeping, retaining
+from topicweave.live.mqtt.envelope import wrap
 from topicweave.live.mqtt.keeping import RETAINED_HERE, SESSION
 from topicweave.live.mqtt.packets import (
     V5,
@@ -31,6 +33,7 @@ from topicweave.live.mqtt.packets import (
     Will,
     Wish,
 )
+from topicweave.live.names import RETAINED
 from topicweave.live.settings import Limits
 from topicweave.testing.full_disk import limit_pages
 
@@ -151,6 +154,26 @@ def test_a_session_that_a_clean_start_ended_is_not_kept(tmp_path: Path) -> None:
             await node.disk.committed()
             assert await node.disk.read(node.disk.store.facts_below, SESSION) == {}
             assert "t" not in node.subscriptions
+
+    run(test)
+
+
+def test_a_session_that_is_to_end_with_its_connection_is_not_kept(tmp_path: Path) -> None:
+    """Though it was to stay before."""
+
+    async def test() -> None:
+        settings = local(name="one", mqtt=MQTT, data=str(tmp_path))
+        async with topicweave.connect(settings) as node, Raw(node) as first, Raw(node) as second:
+            assert node.disk is not None
+            await first.ask(Connect("bob", properties=STAYS))
+            await first.ask(Subscribe(1, (Wish("t", 1),)))
+            await first.say(Disconnect())
+            assert await first.hear() is None
+            answer = await second.ask(Connect("bob", clean_start=False))
+            assert isinstance(answer, Connack)
+            assert answer.session_present
+            await node.disk.committed()
+            assert await node.disk.read(node.disk.store.facts_below, SESSION) == {}
 
     run(test)
 
@@ -366,6 +389,23 @@ def test_a_value_is_cleared_at_a_door_that_was_away(tmp_path: Path) -> None:
     run(test)
 
 
+@pytest.mark.parametrize("ahead", [math.inf, math.nan, 10_000_000.0])
+def test_a_value_whose_time_is_far_ahead_can_be_replaced_and_cleared(ahead: float) -> None:
+    async def test() -> None:
+        async with doors(1) as (node,), at(node) as alice:
+            assert node.mqtt is not None
+            values = node.mqtt.door._values
+            await alice.subscribe("state")
+            for later in (b"off", b""):
+                wrong = wrap(b"wrong", retained_at=wall() + ahead)
+                await node.publish_any(RETAINED + "state", wrong)
+                await eventually(lambda: (value := values.get("state")) and value.payload == b"wrong")
+                await alice.publish("state", later, qos=1, retain=True)
+                await eventually(lambda: (value := values.get("state")) and value.payload == later)  # noqa: B023
+
+    run(test)
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 def test_what_a_client_said_before_it_left_counts(in_order: bool, tmp_path: Path) -> None:
     """However long the disk takes for it."""
@@ -453,19 +493,23 @@ def test_a_lasting_subscription_that_the_disk_does_not_take_is_refused(
         async with doors(1, data=str(tmp_path)) as (node,), Raw(node, version) as client:
             properties = STAYS if version == V5 else {}
             await client.ask(Connect("c", version, clean_start=False, properties=properties))
+            await client.ask(Subscribe(1, (Wish("t", 0), Wish("same", 1))))
             assert node.disk is not None
             await node.disk.read(limit_pages, node.disk.store, 1)
             while not node.disk.error:  # A few pages may be free.
                 await node.publish("filler", bytes(8000), timeout=0.1)
-            answer = await client.ask(Subscribe(1, (Wish("late", 1),)))
+            answer = await client.ask(Subscribe(2, (Wish("late", 1), Wish("t", 1), Wish("same", 1))))
             assert isinstance(answer, Suback)
-            assert [reason >= Reason.UNSPECIFIED for reason in answer.reasons] == [True]
-            assert node.subscriptions == []
+            assert [reason >= Reason.UNSPECIFIED for reason in answer.reasons] == [True, True, False]
+            assert node.subscriptions == ["same", "t"]
+            assert node.mqtt is not None
+            kept = node.mqtt.door.sessions["c"].subscriptions
+            assert {name: one.wish.qos for name, one in kept.items()} == {"t": 0, "same": 1}
             await node.disk.read(limit_pages, node.disk.store, 0)
             await eventually(lambda: node.disk is not None and not node.disk.error)
-            answer = await client.ask(Subscribe(2, (Wish("late", 1),)))
+            answer = await client.ask(Subscribe(3, (Wish("late", 1), Wish("t", 1))))
             assert isinstance(answer, Suback)
-            assert answer.reasons == (1,)
+            assert answer.reasons == (1, 1)
 
     run(test)
 

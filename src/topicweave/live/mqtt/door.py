@@ -104,7 +104,10 @@ class Door:
         self._complaints: dict[Reason, float] = {}
         self._listeners = Listeners(self.clients.__contains__, self._may_have)
         self._values = RetainedValues(
-            lambda: node.clock.now, self._listeners.plain, self._listeners.__contains__
+            lambda: node.clock.now,
+            self._listeners.plain,
+            self._listeners.__contains__,
+            node.clock.trusted,
         )
         self._feed = node.open_feed(())
         self._feed.topics = DoorTopics(self._listeners, self._values)
@@ -382,7 +385,8 @@ class Door:
     async def subscribe(self, client: MqttClient, session: Session, packet: Subscribe) -> list[int]:
         """What is said to each wish. `give_values` follows."""
         numbers = packet.properties.get("subscription_id", [0])
-        reasons, new = [], []
+        reasons: list[int] = []
+        before: dict[str, Kept | None] = {}
         for wish in packet.wishes:
             refusal = self._refusal(client, session, wish)
             if refusal is not None:
@@ -390,46 +394,69 @@ class Door:
                 continue
             filter_ = wish.filter
             known = session.subscriptions.get(filter_)
+            before.setdefault(filter_, known)
             since = self._node.clock.now if known is None else known.since
-            session.subscriptions[filter_] = kept = Kept(wish, numbers[0], since)
-            self._listeners.put(session.client_id, kept)
-            if known is None:
-                new.append(filter_)
+            self._put(session, Kept(wish, numbers[0], since))
             shared = filter_.startswith(SHARE)
             if not shared and (wish.handling == 0 or (wish.handling == 1 and known is None)):
                 self._values.welcome(session.client_id, filter_)
             reasons.append(wish.qos)
         session.look_for_no_local()
+        refused = await self._begin(client, session, before)
+        return [
+            int(Reason.QUOTA) if wish.filter in refused and reason < Reason.UNSPECIFIED else reason
+            for wish, reason in zip(packet.wishes, reasons, strict=True)
+        ]
+
+    def _put(self, session: Session, kept: Kept) -> None:
+        session.subscriptions[kept.wish.filter] = kept
+        self._listeners.put(session.client_id, kept)
+
+    async def _begin(self, client: MqttClient, session: Session, before: dict[str, Kept | None]) -> set[str]:
+        """Of subscriptions that were put into a session, in the place of others or of none: those that cannot be had,
+        or not be kept. They are as before.
+        """
+        new = [filter_ for filter_, known in before.items() if known is None]
+        now = session.subscriptions
+        changed = {filter_: now[filter_] for filter_, known in before.items() if now[filter_] != known}
+        refused: set[str] = set()
         try:
             await self._want(Wishes.of(new))
         except TopicweaveError as error:
             self.complain(Reason.QUOTA, f"{client.client_id} may not subscribe: {error}")
             self._strike(session, new)
-            return [
-                int(Reason.QUOTA) if wish.filter in new else reason
-                for wish, reason in zip(packet.wishes, reasons, strict=True)
-            ]
+            refused.update(new)
         self._save(session)
         if session.expiry and not await self._folder.permanent():
             why = "its session cannot be kept on disk"
             self.complain(Reason.QUOTA, f"{client.client_id} may not subscribe: {why}")
+            for filter_, kept in changed.items():
+                known = before[filter_]
+                # The client may have ended or changed it from elsewhere since.
+                if known is not None and now.get(filter_) is kept:
+                    self._put(session, known)
             await self.unsubscribe(session, new)
-            return [
-                int(Reason.QUOTA) if wish.filter in new else reason
-                for wish, reason in zip(packet.wishes, reasons, strict=True)
-            ]
-        return reasons
+            refused.update(changed)
+        return refused
 
     async def _want(self, wishes: Wishes, since: float | None = None) -> None:
-        """All of it or nothing."""
+        """All of it or nothing. It is counted at once and begun whatever becomes of the client: the session may end,
+        or go on elsewhere, before all is begun.
+        """
         node = self._node
-        node.patterns.check_all([*wishes.patterns, *wishes.value_patterns])
-        for name in (*wishes.names, *wishes.values):
-            node.check_permission(name)
-        await node.wanting.more(wishes.names)
-        await node.wanting.more(wishes.values, last=1)
-        await node.patterns.more(wishes.patterns, since=since)
-        await node.patterns.more(wishes.value_patterns, last=1)
+        watched = [*wishes.patterns, *wishes.value_patterns]
+        node.patterns.check_all(watched)
+        topics = node.wanting.count([*wishes.names, *wishes.values])
+        patterns = node.patterns.count(watched)
+
+        async def begin() -> None:
+            names, filters = len(wishes.names), len(wishes.patterns)
+            await node.wanting.begin(topics[:names])
+            await node.wanting.begin(topics[names:], last=1)
+            await node.patterns.begin(patterns[:filters], since=since)
+            await node.patterns.begin(patterns[filters:], last=1)
+
+        await asyncio.shield(self._run(begin()))
 
     async def _want_less(self, wishes: Wishes) -> None:
         await self._node.wanting.less([*wishes.names, *wishes.values])
@@ -478,7 +505,8 @@ class Door:
 
     async def unsubscribe(self, session: Session, filters: list[str]) -> list[int]:
         known = [filter_ in session.subscriptions for filter_ in filters]
-        await self._want_less(Wishes.of(self._strike(session, filters)))
+        gone = self._strike(session, filters)
+        await asyncio.shield(self._run(self._want_less(Wishes.of(gone))))
         self._save(session)
         return [int(Reason.SUCCESS if one else Reason.NO_SUBSCRIPTION) for one in known]
 

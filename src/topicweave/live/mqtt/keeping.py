@@ -60,7 +60,9 @@ class DoorFolder:
         return list(await self._disk.read(self._disk.store.facts_below, RETAINED_HERE))
 
     def save(self, session: Session, wall: float) -> None:
-        """If it is to outlive its connection."""
+        """If it is to outlive its connection; else it is not kept any more."""
+        if not session.expiry:
+            self.forget(session.client_id)
         if self._disk is None or not session.expiry:
             return
         self._written.add(session.client_id)

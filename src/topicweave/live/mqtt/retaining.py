@@ -3,7 +3,8 @@
 A retained value travels on a topic of its own (`names.RETAINED`), which keeps its last event. A door that has
 such a value keeps it for others. Of two values of one topic the later one stays, by the time that their
 publishers gave them; at the same time, that of the greater publisher's name. An empty value clears a topic. It is
-kept for a while, like any other, so that doors that were away learn of it; then the topic is let go.
+kept for a while, like any other, so that doors that were away learn of it; then the topic is let go. A time far
+ahead of the door's clock is not believed: no later value could take its place.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from topicweave.live.application import Received
+from topicweave.live.clock import SKEWED
 from topicweave.live.mqtt.envelope import unwrap
 from topicweave.live.mqtt.listeners import Listeners
 from topicweave.live.mqtt.packets import NO_PROPERTIES, Properties
@@ -56,7 +58,7 @@ class _Newcomer:
 
 class RetainedValues:
     """`listening(topic)` names the subscriptions to a topic, `wanted(topic)` tells whether there are any,
-    `now()` is the node's clock.
+    `now()` is the node's clock, `trusted()` the wall clock as far as it is believed.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class RetainedValues:
         now: Callable[[], float],
         listening: Callable[[str], Iterable[tuple[str, str, Kept]]],
         wanted: Callable[[str], bool],
+        trusted: Callable[[], float],
     ) -> None:
         self._now = now
+        self._trusted = trusted
         self._listening = listening
         self._wanted = wanted
         self._values: dict[str, RetainedValue] = {}
@@ -88,7 +92,10 @@ class RetainedValues:
         topic = event.topic.removeprefix(RETAINED)
         payload, head = unwrap(event.payload)
         born = self._now() - event.age
-        value = RetainedValue(head.retained_at, event.publisher, payload, head.properties, born)
+        at, trusted = head.retained_at, self._trusted()
+        if not at <= trusted + SKEWED:  # Or it is no number.
+            at = trusted - event.age
+        value = RetainedValue(at, event.publisher, payload, head.properties, born)
         known = self._values.get(topic)
         if known is not None and known.rank >= value.rank:
             return ""
