@@ -30,9 +30,9 @@ class Spills:
         self.hops = 0
         """For so many links from its publisher on, an event goes over lazy links, too."""
         self.share = 1.0
-        """A node sends at most so many copies for each other node that wants the topic."""
+        """A node sends at most so many copies for each other node that wants the topic; 1: nothing limits them."""
         self.audience: Callable[[TopicId], int | None] = lambda _topic: None
-        """How many others want a topic; None if that is not known: then nothing limits copies."""
+        """How many others want a topic; None if that is not known: then nothing limits copies, either."""
         self._last: dict[TopicId, float] = {}
         """When an event of the topic was last spilt."""
         self._came: OrderedDict[EventId, None] = OrderedDict()
@@ -46,16 +46,13 @@ class Spills:
         lazy = self._ways.lazy.get(topic) if push.hops <= self.hops else None
         if lazy is None or now - self._last.get(topic, -SPILL_EVERY) < SPILL_EVERY:
             return [], False
+        self._last[topic] = now
         peers = [peer for peer in self._links(topic) if peer in lazy and peer != source]
-        audience = self.audience(topic)
-        if audience is not None and len(peers) > self.share * audience:
-            # Lower neighbours pass it on to more others.
-            chosen = sorted(peers)[: int(self.share * audience)]
-        else:
-            chosen = peers
-        if chosen:
-            self._last[topic] = now
-        return chosen, bool(chosen) and len(chosen) == len(peers)
+        audience = self.audience(topic) if self.share < 1.0 else None
+        if audience is None or len(peers) <= self.share * audience:
+            return peers, bool(peers)
+        # Lower neighbours pass it on to more others.
+        return sorted(peers)[: int(self.share * audience)], False
 
     def came(self, event: EventId) -> None:
         """An event came as a spill, and for the first time."""
