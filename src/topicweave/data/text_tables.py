@@ -70,6 +70,8 @@ def whole(path: Path) -> bytes:
 
 def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
     text, notes = decoded(path, data)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
     _refuse_markup(path, text[:2000])
     excel = re.match(r'"?sep=([^\r\n\w])"?[ \t]*\r?\n', text, re.IGNORECASE)
     above = excel.end() if excel else 0
