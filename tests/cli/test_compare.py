@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.commands import call, interrupt_after, run
 from topicweave.model.workload import Workload
+from topicweave.runs.run import carry_out
 from topicweave.runs.trial import Trial
 from topicweave.workloads import generate
 
@@ -283,6 +284,30 @@ def test_the_same_budget_again_goes_on_with_the_same_sample(large: list[object],
     assert again.stdout == first.stdout
     assert stored(tmp_path / "out") == before
     assert "pilots" not in again.stderr
+
+
+def test_pilots_that_finished_before_an_interruption_are_not_run_again(
+    large: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Trial] = []
+
+    def twice(run: Trial) -> Any:
+        begun.append(run)
+        if len(begun) == 3:
+            raise RuntimeError("interrupted")
+        return carry_out(run)
+
+    monkeypatch.setattr("topicweave.choose.planning.carry_out", twice)
+    with pytest.raises(RuntimeError, match="interrupted"):
+        call(*large, "--budget", "10m")
+    ended = call(*large, "--budget", "10m")
+    assert [line for line in ended.stderr.splitlines() if "/4 " in line] == [
+        "2/4 finished in an earlier run",
+        "3/4 pilot of random",
+        "4/4 pilot of broker",
+    ]
+    assert len(begun) == 5
+    assert len(list((tmp_path / "out" / "plans").iterdir())) == 1, "only the plan is kept"
 
 
 def test_if_pilots_take_too_long_what_they_found_is_the_answer(
