@@ -28,9 +28,10 @@ def no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("asked", "complaint"),
     [
-        ({"seeds": 0}, "seeds 0: give a whole number from 1 on"),
-        ({"seeds": -1}, "seeds -1: give a whole number from 1 on"),
-        ({"seeds": 1.5}, "seeds 1.5: give a whole number from 1 on"),
+        ({"seeds": 0}, "seeds 0: give a whole number from 1 to 1000"),
+        ({"seeds": -1}, "seeds -1: give a whole number from 1 to 1000"),
+        ({"seeds": 1.5}, "seeds 1.5: give a whole number from 1 to 1000"),
+        ({"seeds": 99_999_999, "budget": "1s"}, "seeds 99999999: give a whole number from 1 to 1000"),
         ({"seed": -1}, "seed -1: give a whole number from 0 on"),
         ({"events": "many"}, "events 'many': give a whole number from 0 on"),
         ({"nodes": 1}, "nodes 1: give a whole number from 2 on"),

@@ -45,7 +45,7 @@ Lists = Annotated[
         "--lists/--columns", help="Whether a line is a node and all its topics, or a row of columns."
     ),
 ]
-Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Replications, each with a seed of its own.")]
+Seeds = Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Replications, each with a seed of its own.")]
 FirstSeed = Annotated[int, typer.Option(min=0, metavar="N", help="The first of the seeds.")]
 Events = Annotated[
     int, typer.Option(min=0, metavar="N", help="How many events to publish; 0 looks at links only.")
