@@ -58,6 +58,7 @@ def test_numbers_out_of_range_are_refused(
     ("asked", "complaint"),
     [
         ({"latency_unit": "us"}, "--latency-unit says nothing about --latency 50ms; leave it out"),
+        ({"latency": "100-10ms"}, "--latency 100-10ms: from more to less; say 10-100ms"),
         ({"churn_speed": 60}, "--churn-speed says nothing without a file or folder of --churn"),
         ({"node": "a"}, "subscriptions: --node says nothing about lists in memory; leave it out"),
     ],

@@ -366,6 +366,13 @@ def test_if_nothing_is_finished_in_time_that_is_said(
     assert "no run was finished within 1 s; give it more time (--budget)" in ended.stderr
 
 
+@pytest.mark.parametrize("typed", ["0", "-1", "inf", "nan"])
+def test_a_number_out_of_range_is_answered_by_the_name_of_its_option(workload: Path, typed: str) -> None:
+    ended = call("compare", workload, "--churn", "trace", "--churn-speed", typed)
+    assert ended.exit_code == 2
+    assert f"--churn-speed {float(typed)}: give a number above 0" in ended.stderr
+
+
 def test_constraints_mark_those_who_break_them(workload: Path, finished: Path) -> None:
     shown = call(*few(workload, finished, "--max-degree", 1, "--no-relays")).stdout
     assert "✗ random: links max" in shown
