@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from tests.pipeline.folders import contents, pairs, rows
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
-from topicweave.pipeline import sample, workers
+from topicweave.pipeline import parts, sample, workers
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_an_interrupted_sample_goes_on_and_says_where_it_is(
     )
     steps: list[str] = []
     monkeypatch.setattr(workers, "listeners", [steps.append])
-    written = sample.write_table
+    written = parts.write_table
 
     def only_one(*rows: Any, **more: Any) -> int:
         if steps[-1:] == [first]:

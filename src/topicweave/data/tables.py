@@ -245,7 +245,7 @@ def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) 
 def _passed_over(
     taken: str, rest: Sequence[str], vocabulary: Sequence[str], what: str, option: str
 ) -> list[str]:
-    """A note about columns that are named as the taken one is: `user_id` beside `user_name`."""
+    """A note about columns that are named as the taken one is: a user's number beside the name."""
     common = words(taken) & {*vocabulary}
     others = [name for name in rest if words(name) & common]
     if not others:
