@@ -28,9 +28,10 @@ def no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("asked", "complaint"),
     [
-        ({"seeds": 0}, "seeds 0: give a whole number from 1 on"),
-        ({"seeds": -1}, "seeds -1: give a whole number from 1 on"),
-        ({"seeds": 1.5}, "seeds 1.5: give a whole number from 1 on"),
+        ({"seeds": 0}, "seeds 0: give a whole number from 1 to 1000"),
+        ({"seeds": -1}, "seeds -1: give a whole number from 1 to 1000"),
+        ({"seeds": 1.5}, "seeds 1.5: give a whole number from 1 to 1000"),
+        ({"seeds": 99_999_999, "budget": "1s"}, "seeds 99999999: give a whole number from 1 to 1000"),
         ({"seed": -1}, "seed -1: give a whole number from 0 on"),
         ({"events": "many"}, "events 'many': give a whole number from 0 on"),
         ({"nodes": 1}, "nodes 1: give a whole number from 2 on"),
@@ -57,6 +58,7 @@ def test_numbers_out_of_range_are_refused(
     ("asked", "complaint"),
     [
         ({"latency_unit": "us"}, "--latency-unit says nothing about --latency 50ms; leave it out"),
+        ({"latency": "100-10ms"}, "--latency 100-10ms: from more to less; say 10-100ms"),
         ({"churn_speed": 60}, "--churn-speed says nothing without a file or folder of --churn"),
         ({"node": "a"}, "subscriptions: --node says nothing about lists in memory; leave it out"),
     ],

@@ -134,7 +134,7 @@ def test_lists_of_python_are_read_as_those_of_json() -> None:
     notes: list[str] = []
     workload = read_workload({"a": ["x", "x"], "b": ("x",)}, note=notes.append)
     assert (len(workload.topic_index), notes) == (2, ["subscriptions: 1 row repeated: counted once"])
-    with pytest.raises(BadInput, match="subscriptions: a name of 5,000 bytes"):
+    with pytest.raises(BadInput, match="subscriptions, row 1: a name of 5,000 bytes"):
         read_workload({"a" * 5000: ["x"]})
 
 

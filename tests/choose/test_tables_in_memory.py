@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,28 @@ def test_what_is_missing_among_them_is_no_name(missing: Any) -> None:
 def test_no_lists_at_all_are_said_to_be_empty() -> None:
     with pytest.raises(BadInput, match="subscriptions: empty; need a node with its topics"):
         read_workload({})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {" ann ": [" news", "news", "go"], "bob": ["news", None]},
+        {"ann": ["go", "news"], "": ["go"], "bob": ["news", ""], "cid": []},
+        {"ann": ["news"], " ann": ["go"], "bob": ["news", 5, 2.0, "NaN"]},
+        {"ann": ["news", None], None: ["go"]},
+    ],
+)
+def test_lists_are_read_as_those_of_a_json_file_are(tmp_path: Path, given: dict[Any, list[Any]]) -> None:
+    (tmp_path / "my.json").write_text(json.dumps({node or "": topics for node, topics in given.items()}))
+    told: list[list[str]] = [[], []]
+    found = read_workload(given, note=told[0].append)
+    assert found == read_workload(tmp_path / "my.json", note=told[1].append)
+    assert [note.split(": ", 1)[1] for note in told[0]] == [note.split(": ", 1)[1] for note in told[1][1:]]
+
+
+def test_lists_may_be_anything_that_is_gone_through_once() -> None:
+    given = {"ann": (name for name in ("x", "y")), "bob": {"x"}, "cid": pd.Series(["y", float("nan")])}
+    assert lists(read_workload(given)) == {"ann": ["x", "y"], "bob": ["x"], "cid": ["y"]}
 
 
 def test_a_crosstab_is_not_taken_for_topics() -> None:

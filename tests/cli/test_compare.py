@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.commands import call, interrupt_after, run
 from topicweave.model.workload import Workload
+from topicweave.runs.run import carry_out
 from topicweave.runs.trial import Trial
 from topicweave.workloads import generate
 
@@ -285,6 +286,30 @@ def test_the_same_budget_again_goes_on_with_the_same_sample(large: list[object],
     assert "pilots" not in again.stderr
 
 
+def test_pilots_that_finished_before_an_interruption_are_not_run_again(
+    large: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Trial] = []
+
+    def twice(run: Trial) -> Any:
+        begun.append(run)
+        if len(begun) == 3:
+            raise RuntimeError("interrupted")
+        return carry_out(run)
+
+    monkeypatch.setattr("topicweave.choose.planning.carry_out", twice)
+    with pytest.raises(RuntimeError, match="interrupted"):
+        call(*large, "--budget", "10m")
+    ended = call(*large, "--budget", "10m")
+    assert [line for line in ended.stderr.splitlines() if "/4 " in line] == [
+        "2/4 finished in an earlier run",
+        "3/4 pilot of random",
+        "4/4 pilot of broker",
+    ]
+    assert len(begun) == 5
+    assert len(list((tmp_path / "out" / "plans").iterdir())) == 1, "only the plan is kept"
+
+
 def test_if_pilots_take_too_long_what_they_found_is_the_answer(
     large: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +364,13 @@ def test_if_nothing_is_finished_in_time_that_is_said(
     ended = call(*few(workload, tmp_path), "--workers", 1, "--budget", "1s")
     assert ended.exit_code == 2
     assert "no run was finished within 1 s; give it more time (--budget)" in ended.stderr
+
+
+@pytest.mark.parametrize("typed", ["0", "-1", "inf", "nan"])
+def test_a_number_out_of_range_is_answered_by_the_name_of_its_option(workload: Path, typed: str) -> None:
+    ended = call("compare", workload, "--churn", "trace", "--churn-speed", typed)
+    assert ended.exit_code == 2
+    assert f"--churn-speed {float(typed)}: give a number above 0" in ended.stderr
 
 
 def test_constraints_mark_those_who_break_them(workload: Path, finished: Path) -> None:

@@ -45,6 +45,15 @@ def test_a_log_gets_a_line_per_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "2/4 finished in an earlier run\n3/4 alpha\n"
 
 
+def test_what_was_finished_as_a_pilot_is_not_of_an_earlier_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.progress("x") as report:
+        report(0, 4, "")
+        report(1, 4, "pilot of alpha")
+        report(2, 15, "")
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["1/4 pilot of alpha", "2/15 finished already, in this run or an earlier one"]
+
+
 def test_a_log_says_the_time_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

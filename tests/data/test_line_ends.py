@@ -56,3 +56,24 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     (tmp_path / "my.csv").write_bytes(b"\xef\xbb\xbfann,x\nbob,x\n")
     rows = read_rows("pairs", tmp_path / "my.csv", LineOptions(",")).rows
     assert rows["node"].to_pylist() == ["ann", "bob"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,topic\rann,a\rann,b\rbob,a\r",
+        "ann a\rann b\rbob a",
+        "who topics\rann a b\rbob a\r",
+        "\ufeffann: a, b\rbob: a\r",
+    ],
+)
+def test_lines_may_end_in_carriage_returns_alone(tmp_path: Path, text: str) -> None:
+    assert read(tmp_path, text)[0] == {"ann": ["a", "b"], "bob": ["a"]}
+
+
+def test_imported_lines_too(tmp_path: Path) -> None:
+    (tmp_path / "my.csv").write_bytes(b"\xef\xbb\xbfuser,topic,more\rann,x,1\rbob,x,2\rcid\r")
+    read_in = read_rows("pairs", tmp_path / "my.csv", LineOptions(",", header=True, max_rejects=0.5))
+    assert read_in.rows["node"].to_pylist() == ["ann", "bob"]
+    assert read_in.rows["line"].to_pylist() == [2, 3]
+    assert [wrong.line for wrong in read_in.wrong] == [4]

@@ -259,6 +259,57 @@ def test_no_lists(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "cell", "apart"),
+    [
+        ("user,topics\nu1,t1 t8\nu2,t1 t3\nu3,t8\n", "t1 t8", "t1|t8"),
+        ("user|topics\nu1|t1 t8\nu2|t1\n", "t1 t8", "t1|t8"),
+    ],
+)
+def test_cells_that_may_be_lists_are_told(tmp_path: Path, text: str, cell: str, apart: str) -> None:
+    found, understood = read(tmp_path, text)
+    assert found["u1"] == [cell]
+    assert understood.notes == (
+        f"cells of column 'topics' are taken whole: {cell!r} is one topic; if it is several, write {apart!r} and say --lists",
+    )
+    assert not read(tmp_path, text, lists=False)[1].notes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,topic\nu1,t1 t8\nu2,t1 t3\n",
+        "user,movies\nu1,The Birds\nu1,Taxi Driver\n",
+        "user,topics\nu1,t1\nu2,t2\n",
+    ],
+)
+def test_cells_that_are_names_need_no_note(tmp_path: Path, text: str) -> None:
+    assert not read(tmp_path, text)[1].notes
+
+
+def test_what_the_note_about_cells_says_works(tmp_path: Path) -> None:
+    text = "user,topics\nu1,t1|t8\nu2,t1|t3\nu3,t8\n"
+    lists = {"u1": ["t1", "t8"], "u2": ["t1", "t3"], "u3": ["t8"]}
+    assert read(tmp_path, text, lists=True)[0] == lists
+    assert read(tmp_path, text.replace(",", "|"), lists=True)[0] == lists
+    pq.write_table(pa.table({"user": ["a", "b"], "topics": ["x y", "y"]}), tmp_path / "my.parquet")
+    (note,) = read_subscriptions(tmp_path / "my.parquet")[1].notes
+    assert note.endswith("'x y' is one topic; if it is several, give a list, ['x', 'y']")
+
+
+def test_columns_named_alike_are_told(tmp_path: Path) -> None:
+    text = "user_name,user_id,topic_id,topic_name\nann,1,7,news\nbob,2,7,news\n"
+    found, understood = read(tmp_path, text)
+    assert found == {"ann": ["7"], "bob": ["7"]}
+    assert understood.notes == (
+        "nodes from column 'user_name', not from 'user_id'; say --node 'user_id' if it is meant",
+        "topics from column 'topic_id', not from 'topic_name'; say --topic 'topic_name' if it is meant",
+    )
+    found, understood = read(tmp_path, text, node="user_id", topic="topic_name")
+    assert found == {"1": ["news"], "2": ["news"]}
+    assert not understood.notes
+
+
+@pytest.mark.parametrize(
     ("text", "found"),
     [
         ("user\ttopic\n0\ta,b\n1\tc,d\n", {"0": ["a,b"], "1": ["c,d"]}),

@@ -68,6 +68,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
         (("node", "--keys", str(tmp_path)), "keys issue"),
         (("publish", "a", "b", "--node", "127.0.0.1:1"), "start one with"),
         (("subscribe", "a", "--node", "127.0.0.1:1"), "start one with"),
+        (("swarm", "--topics", "1", "--topics-per-node", "5"), "--topics-per-node 5: more than --topics 1"),
         (("swarm", "--record", "frames.jsonl"), "needs --dashboard"),
         (("swarm", "--dashboard", "--http"), "choose one"),
         (("swarm", "--dashboard", "--at", "192.0.2.1:1"), "loopback"),

@@ -66,6 +66,25 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+def test_progress_names_what_was_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "NODES_PER_PART", 2)
+    told: list[str] = []
+    generate(
+        "spidercast",
+        {"nodes": 3},
+        0,
+        tmp_path / "w",
+        progress=lambda *said: told.append("{}/{} {}".format(*said)),
+    )
+    assert told == [
+        "0/4 ",
+        "1/4 topics",
+        "2/4 hosts",
+        "3/4 subscriptions, part 1",
+        "4/4 subscriptions, part 2",
+    ]
+
+
 def test_parts_of_another_plan_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: Any) -> int:
         raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 from tests.pipeline.folders import contents, pairs, rows
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
-from topicweave.pipeline import sample
+from topicweave.pipeline import parts, sample, workers
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,38 @@ def test_only_a_graph_of_users_is_searched(spark: SparkSession, tmp_path: Path) 
         with pytest.raises(BadInput, match="topic '7' is no node"):
             search(spark, tmp_path / "places", tmp_path / "out", nodes=2)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("sampler", ["breadth_first", "neighbourhood"])
+def test_an_interrupted_sample_goes_on_and_says_where_it_is(
+    spark: SparkSession, ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
+) -> None:
+    """What is finished is not named again, and what is begun says how far it is."""
+    first, again = (
+        ("level 1, 0 of 9 nodes so far", "level 2, 3 of 9 nodes so far")
+        if sampler == "breadth_first"
+        else ("round 1 of 5", "round 2 of 5")
+    )
+    steps: list[str] = []
+    monkeypatch.setattr(workers, "listeners", [steps.append])
+    written = parts.write_table
+
+    def only_one(*rows: Any, **more: Any) -> int:
+        if steps[-1:] == [first]:
+            raise KeyboardInterrupt
+        return written(*rows, **more)
+
+    monkeypatch.setattr(sample, "write_table", only_one)
+    take = getattr(sample, sampler)
+    with pytest.raises(KeyboardInterrupt):
+        take(spark, ring, tmp_path / "out", nodes=9)
+    assert steps[-1] == first
+    steps.clear()
+    monkeypatch.setattr(sample, "write_table", written)
+    take(spark, ring, tmp_path / "out", nodes=9)
+    assert steps[0] == again
+    take(spark, ring, tmp_path / "whole", nodes=9)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def test_random_topics_come_with_everybody_who_wants_one(

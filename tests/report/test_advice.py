@@ -14,6 +14,8 @@ from topicweave.live.settings import Settings
 from topicweave.report import Entry
 from topicweave.report.advice import node_toml, weigh
 from topicweave.report.constraints import Constraint, complaints, fits
+from topicweave.report.kept import keep, kept_comparison
+from topicweave.report.page import comparison_page
 from topicweave.systems.parameters import flat
 from topicweave.systems.registry import find_system
 
@@ -162,7 +164,37 @@ def test_a_node_with_the_advice_runs_with_the_times_of_the_comparison(preset: st
 
 def test_advice_gives_its_evidence_as_a_comparison_does(tmp_path: Path) -> None:
     compared = comparison(entry("good"), entry("wide", degree_max=30.0), asked=(DEGREE,))
-    advice = weigh(compared, "degree_mean", "it")
+    advice = weigh(compared, "degree_mean", "links")
     assert repr(advice.table(80)) == str(compared.table(80))
     assert advice.to_pandas().equals(compared.to_pandas())
     assert "wide" in advice.report(tmp_path / "advice.html").read_text()
+
+
+def test_the_page_of_advice_names_the_one_to_take_and_why(tmp_path: Path) -> None:
+    """What it says first is the advice, also where another system has fewer links."""
+    lean = entry("lean", degree_mean=4.0, latency_p95=0.3)
+    quick = entry("quick", degree_mean=8.0, latency_p95=0.1)
+    advice = weigh(comparison(lean, quick, asked=(DEGREE,)), "latency_p95", "latency")
+    page = advice.report(tmp_path / "advice.html").read_text()
+    assert "<title>Advice on feeds: take quick</title>" in page
+    assert "<h1>Advice on feeds: take quick</h1>" in page
+    assert page.count('class="headline"') == 1
+    assert (
+        '<p class="headline">Take quick: of the 2 (of 2) that keep to all constraints with every seed, it is best in latency.</p>'
+        in page
+    )
+    assert "<p>What that gives up, against others that fit:</p>" in page
+    assert ", where lean has 4.0</li>" in page
+    assert "lean does so with the fewest" in page
+    again = "topicweave advise data/feeds --systems alpha,beta --seed 7 --min-hit 0 --prefer latency"
+    assert f"<pre><code>{again}</code></pre>" in page
+    keep(advice.comparison, tmp_path)
+    assert comparison_page(kept_comparison(tmp_path)) == page
+
+
+def test_the_page_of_advice_says_that_nobody_fits(tmp_path: Path) -> None:
+    advice = weigh(comparison(entry("wide", degree_max=30.0), asked=(DEGREE, HIT)), "degree_mean", "links")
+    page = advice.report(tmp_path / "advice.html").read_text()
+    assert "<title>Advice on feeds: no system fits</title>" in page
+    assert '<p class="headline">No system keeps to all of that on these subscriptions.</p>' in page
+    assert "<li>wide comes closest, but: links max 30, at most 20 asked for</li>" in page

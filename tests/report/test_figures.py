@@ -197,6 +197,15 @@ def test_a_workload_is_drawn_from_its_histograms() -> None:
     assert one.traces[0]["y"] == pytest.approx([0.75, 0.5])
 
 
+def test_logarithmic_axes_have_whole_numbers_at_their_ticks() -> None:
+    """Without a format plotly writes 5 between 10 and 100, where 50 is meant."""
+    drawn = figures(comparison(entry("a"), entry("b"))) + histogram_figures(comparison().workload)
+    axes = [figure.layout[axis] for figure in drawn for axis in ("xaxis", "yaxis") if axis in figure.layout]
+    logarithmic = [axis for axis in axes if axis.get("type") == "log"]
+    assert len(logarithmic) >= 5
+    assert all(axis["tickformat"] for axis in logarithmic)
+
+
 def test_a_name_cannot_break_out_of_a_hover_text() -> None:
     [trace] = links_against_hits([entry("a", {"note": "<b>%{x}"})]).traces
     assert "<b>" not in trace["hovertemplate"]

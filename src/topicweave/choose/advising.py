@@ -11,20 +11,11 @@ from topicweave.choose.comparing import compare
 from topicweave.choose.question import Options, Question, checked, refuse_unmeasured
 from topicweave.choose.sources import SubscriptionSource
 from topicweave.errors import UnknownName
-from topicweave.report.advice import Advice, weigh
+from topicweave.report.advice import PREFERENCES, Advice, weigh
 from topicweave.runs.runner import Progress
 from topicweave.systems.registry import SYSTEMS
 
 Preference = Literal["links", "latency", "control", "noise", "hops", "repair", "memory"]
-PREFERENCES: dict[Preference, str] = {
-    "links": "degree_mean",
-    "latency": "latency_p95",
-    "control": "control_bytes",
-    "noise": "noise",
-    "hops": "hops_mean",
-    "repair": "repair_time",
-    "memory": "memory_bytes",
-}
 
 
 def advise(

@@ -68,11 +68,13 @@ class Budget:
         if self._seconds is None or self.nodes <= WORTH_A_PILOT:
             return
         kept = out / "plans" / f"{_name(question, workload, engine)}.json"
+        times = kept.with_suffix(".pilots.json")
         known = _read(kept)
-        chosen = known or self._planned(workload, out, engine)
+        chosen = known or self._planned(workload, out, engine, times)
         self.nodes, self.seeds = chosen.nodes, chosen.seeds
         if known is None:
             write_whole(kept, msgspec.json.encode(chosen).decode())
+            times.unlink(missing_ok=True)
         for cut in self.cuts:
             channel.note(f"to keep within the budget: {cut} (see --budget, --nodes, --seeds)")
 
@@ -115,7 +117,7 @@ class Budget:
         )
         return there
 
-    def _planned(self, workload: Workload, out: Path, engine: Engine) -> RunPlan:
+    def _planned(self, workload: Workload, out: Path, engine: Engine, times: Path) -> RunPlan:
         question, workers = self._question, engine.at_once
         small, large = (store(neighbourhood(workload, nodes, question.seed), out) for nodes in PILOT_NODES)
         pilots = [
@@ -132,7 +134,7 @@ class Budget:
         assert self._until is not None
         try:
             until = self._until - PILOT_SHARE * self._seconds
-            costs = costs_of(engine.seconds(pilots, self._store, until, self._channel.progress))
+            costs = costs_of(engine.seconds(pilots, self._store, times, until, self._channel.progress))
         except OutOfTime:
             self._channel.note(
                 f"pilots take more than {1 - PILOT_SHARE:.0%} of the budget: as few nodes as possible",

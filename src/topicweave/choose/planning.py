@@ -126,19 +126,14 @@ def costs_of(seconds: Sequence[float]) -> list[Cost]:
     return [Cost.of(small, large) for small, large in zip(seconds[:systems], seconds[systems:], strict=True)]
 
 
-def seconds_here(
-    runs: Sequence[Run], workers: int | None, keep: Callable[[Run, Result], None]
-) -> list[float]:
-    """How long each run takes in a process of this machine; what comes out is kept."""
+def time_here(runs: Sequence[Run], workers: int | None, keep: Callable[[Run, Result, float], None]) -> None:
+    """Run each in a process of this machine; what comes out is kept, and how many seconds it took."""
     at_once = min(workers or os.cpu_count() or 1, len(runs))
-    seconds = {}
-    for (place, run), (result, took) in each(_timed, enumerate(runs), at_once):
-        keep(run, result)
-        seconds[place] = took
-    return [seconds[place] for place in range(len(runs))]
+    for run, (result, took) in each(_timed, runs, at_once):
+        keep(run, result, took)
 
 
-def _timed(numbered: tuple[int, Run]) -> tuple[Result, float]:
+def _timed(run: Run) -> tuple[Result, float]:
     started = time.perf_counter()
-    result = carry_out(numbered[1])
+    result = carry_out(run)
     return result, time.perf_counter() - started

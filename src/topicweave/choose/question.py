@@ -93,8 +93,10 @@ class Limit(NamedTuple):
         return int(value) if self.whole else float(value)
 
 
+MOST_SEEDS = 1000
+"""More make an interval narrower by nothing that can be seen, and would all be planned before the first run."""
 LIMITS = {
-    "seeds": Limit(1, whole=True),
+    "seeds": Limit(1, MOST_SEEDS, whole=True),
     "seed": Limit(0, whole=True),
     "events": Limit(0, whole=True),
     "nodes": Limit(2, whole=True),

@@ -9,11 +9,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from topicweave.choose.channel import Channel
-from topicweave.choose.planning import seconds_here
+from topicweave.choose.planning import time_here
 from topicweave.choose.question import LIMITS, Question
 from topicweave.choose.variants import Variant
 from topicweave.model.workload import Workload
+from topicweave.report.files import write_bytes
 from topicweave.runs.background import OutOfTime, interruptible
 from topicweave.runs.recorded import Recording
 from topicweave.runs.run import Result, Run
@@ -84,10 +87,12 @@ class Engine:
         return cores(self.session)
 
     def seconds(
-        self, runs: Sequence[Run], store: ResultStore, until: float, progress: Progress
+        self, runs: Sequence[Run], store: ResultStore, times: Path, until: float, progress: Progress
     ) -> list[float]:
         """How long each takes, where all of them will be carried out; here, what comes out is kept.
 
+        times      where the seconds of each are kept, so that after an interruption none is timed again; not those
+                   on a cluster
         until      when to give up, by `time.perf_counter`, with `OutOfTime`; on a cluster they are waited for
         progress   hears of each that is finished; on a cluster of none
         """
@@ -96,15 +101,21 @@ class Engine:
 
             return seconds_on(self.session, runs)
 
-        done = count(1)
+        known = _read_times(times)
+        todo = [run for run in runs if key(run) not in known]
+        done = count(len(runs) - len(todo) + 1)
 
-        def keep(run: Run, result: Result) -> None:
+        def keep(run: Run, result: Result, seconds: float) -> None:
             store.put(key(run), run, result)
+            known[key(run)] = seconds
+            write_bytes(times, msgspec.json.encode(known))
             assert isinstance(run, Trial)
             progress(next(done), len(runs), f"pilot of {run.system}")
 
-        progress(0, len(runs), "")
-        return interruptible(lambda: seconds_here(runs, self.workers, keep), until)
+        progress(len(runs) - len(todo), len(runs), "")
+        if todo:
+            interruptible(lambda: time_here(todo, self.workers, keep), until)
+        return [known[key(run)] for run in runs]
 
     def carry_out(self, todo: Mapping[str, Run], store: ResultStore, finished: Finished) -> None:
         """As an `Executor` does."""
@@ -115,6 +126,13 @@ class Engine:
         from topicweave.pipeline.executor import SparkExecutor
 
         SparkExecutor(self.session, self.until).carry_out(todo, store, finished)
+
+
+def _read_times(path: Path) -> dict[str, float]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, float])
+    except (OSError, msgspec.DecodeError):
+        return {}
 
 
 def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: int) -> Trial:

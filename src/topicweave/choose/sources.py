@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
+import numpy as np
+import pyarrow as pa
 
 from topicweave.choose.channel import Note
 from topicweave.choose.places import own_folder
 from topicweave.choose.question import checked
 from topicweave.data import reading
-from topicweave.data.parsing import LONGEST_NAME
-from topicweave.data.sniffing import too_long
+from topicweave.data.json_tables import column_of
 from topicweave.data.tables import Understood, read_subscriptions, refuse_options, subscriptions_in, table_of
-from topicweave.data.text_tables import TableOptions, counted
+from topicweave.data.text_tables import TableOptions, TextRows
 from topicweave.errors import BadInput
 from topicweave.model.workload import Workload
 from topicweave.runs.sources import fingerprint
@@ -110,27 +111,32 @@ def _read(source: SubscriptionSource, options: TableOptions, note: Note) -> Work
 
 
 def _of_lists(lists: Mapping[str, Any], note: Note) -> Workload:
-    """As the same lists in a JSON file are read: what is repeated counts once."""
-    once = {node: _once(topics) for node, topics in lists.items()}
-    again = sum(len(lists[node]) - len(topics) for node, topics in once.items() if isinstance(topics, list))
-    if again:
-        note(f"subscriptions: {counted(again)} repeated: counted once")
-    if not once:
+    """As the same lists in a JSON file are read: names trimmed, missing ones left out, repeated ones counted once."""
+    kept = {node: _kept(topics) for node, topics in lists.items()}
+    if not kept:
         raise BadInput("subscriptions: empty; need a node with its topics")
-    workload = Workload.from_lists(once)
-    longest = max((len(name.encode()) for name in (*workload.node_names, *workload.topic_names)), default=0)
-    if longest > LONGEST_NAME:
-        raise too_long("subscriptions", longest)
+    if not all(_may_be_names([node]) and _may_be_names(topics) for node, topics in kept.items()):
+        return Workload.from_lists(kept)  # It says which is none.
+    pairs = [(node, topic) for node, topics in kept.items() for topic in topics or [None]]
+    nodes, topics = (column_of(column) for column in zip(*pairs, strict=True))
+    table = pa.table({"key": nodes, "values": topics})
+    workload, understood = subscriptions_in("subscriptions", table, rows=TextRows("lists", table))
+    for sentence in understood.notes:
+        note(f"subscriptions: {sentence}")
     return workload
 
 
-def _once(topics: Any) -> Any:
-    if not isinstance(topics, list | tuple):
-        return topics
-    try:
-        return list(dict.fromkeys(topics))
-    except TypeError:  # No names, and so said of the workload.
-        return topics
+def _kept(topics: Any) -> Any:
+    """Topics that may be gone through again."""
+    several = isinstance(topics, Iterable) and not isinstance(topics, str | bytes | Mapping)
+    return list(topics) if several else topics
+
+
+def _may_be_names(names: Any) -> bool:
+    kinds = (str, int, float, np.integer, type(None))
+    return isinstance(names, list) and all(
+        isinstance(name, kinds) and not isinstance(name, bool) for name in names
+    )
 
 
 def _read_path(path: Path, options: TableOptions, note: Note) -> Workload:

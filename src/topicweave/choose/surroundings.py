@@ -26,6 +26,9 @@ def own_latency(text: str, unit: Unit | None, workload: Workload, note: Note) ->
     if text == "hosts" or re.fullmatch(r"[\d.]+(-[\d.]+)?ms", text.strip()) or text.endswith(STORED):
         if unit is not None:
             raise BadInput(f"--latency-unit says nothing about --latency {text}; leave it out")
+        low, _, high = text.strip().removesuffix("ms").partition("-")
+        if re.fullmatch(r"\d+(\.\d+)?-\d+(\.\d+)?", f"{low}-{high}") and float(low) > float(high):
+            raise BadInput(f"--latency {text}: from more to less; say {high}-{low}ms")
         return None
     network = read_network(Path(text), unit, note)
     kind = "coordinates" if network.rtt_ms is None else "round-trip times"

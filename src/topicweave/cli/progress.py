@@ -110,13 +110,17 @@ WORTH_SAYING = 10.0
 
 def _log(reckoning: Reckoning) -> Report:
     """A line per finished part; with the time left, where it is worth a word."""
+    here = 0
 
     def report(done: int, total: int, what: str) -> None:
+        nonlocal here
         if not what:
             reckoning.start(done)
             if done:
-                typer.echo(f"{done}/{total} finished in an earlier run", err=True)
+                when = "already, in this run or an earlier one" if here else "in an earlier run"
+                typer.echo(f"{done}/{total} finished {when}", err=True)
             return
+        here += 1
         reckoning.finished_one()
         left = reckoning.left(done, total) or 0.0
         said = f", about {_clock(left)} left" if left >= WORTH_SAYING else ""

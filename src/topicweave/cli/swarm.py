@@ -14,7 +14,14 @@ def swarm(
         str, typer.Option(help="Which system; `topicweave systems` lists them.")
     ] = "spidercast",
     topics: Annotated[int, typer.Option(min=1, help="How many topics there are.")] = 100,
-    topics_per_node: Annotated[int, typer.Option(min=1, help="How many each node wants.")] = 10,
+    topics_per_node: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many each node wants; by default 10, or all if there are fewer.",
+            show_default=False,
+        ),
+    ] = None,
     rate: Annotated[float, typer.Option(min=0, help="Events published per second, by all together.")] = 10.0,
     seconds: Annotated[
         float, typer.Option(min=0, help="Stop after so many seconds; 0 runs until Ctrl-C.")
@@ -58,6 +65,7 @@ def swarm(
       topicweave swarm --nodes 500 --simulate --seconds 60 --record many.jsonl
       topicweave swarm --play swarm.jsonl
     """
+    from topicweave.errors import BadInput
     from topicweave.live.running import run_shown_swarm
     from topicweave.live.settings import load_settings
     from topicweave.live.swarm import draw_interests, preset_for
@@ -68,11 +76,16 @@ def swarm(
 
         run_recording(play, seconds, at)
         return
+    if topics_per_node is not None and topics_per_node > topics:
+        raise BadInput(
+            f"--topics-per-node {topics_per_node}: more than --topics {topics}; ask for fewer, or for more topics"
+        )
+    each = topics_per_node or min(topics, 10)
     if simulate:
         from topicweave.runs.simulated_show import record_simulation
 
         assert record is not None
-        interests = draw_interests(nodes, topics, min(topics, topics_per_node), seed)
+        interests = draw_interests(nodes, topics, each, seed)
         frames = record_simulation(system, interests, rate, seconds, seed, record)
         typer.echo(f"{record}: {frames} frames; look at them with `topicweave swarm --play {record}`")
         return
@@ -81,10 +94,10 @@ def swarm(
     if dashboard:
         from topicweave.live.dashboard.running import run_dashboard_swarm
 
-        interests = draw_interests(nodes, topics, min(topics, topics_per_node), seed)
+        interests = draw_interests(nodes, topics, each, seed)
         run_dashboard_swarm(settings, interests, rate, seconds, seed, at, record)
         return
-    run_shown_swarm(settings, nodes, topics, min(topics, topics_per_node), rate, seconds, http, seed)
+    run_shown_swarm(settings, nodes, topics, each, rate, seconds, http, seed)
 
 
 def _refuse_contradictions(

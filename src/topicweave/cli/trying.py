@@ -45,7 +45,9 @@ Lists = Annotated[
         "--lists/--columns", help="Whether a line is a node and all its topics, or a row of columns."
     ),
 ]
-Seeds = Annotated[int, typer.Option(min=1, metavar="N", help="Replications, each with a seed of its own.")]
+Seeds = Annotated[
+    int, typer.Option(min=1, max=1000, metavar="N", help="Replications, each with a seed of its own.")
+]
 FirstSeed = Annotated[int, typer.Option(min=0, metavar="N", help="The first of the seeds.")]
 Events = Annotated[
     int, typer.Option(min=0, metavar="N", help="How many events to publish; 0 looks at links only.")
@@ -205,7 +207,13 @@ def _options(
     budget: Budget = "10m",
 ) -> dict[str, Any]:
     """The options of a question, as `topicweave.choose.question.Options` has them."""
-    return {**locals()}
+    given = {**locals()}
+    from topicweave.choose.question import LIMITS
+
+    for name, value in given.items():
+        if name in LIMITS and isinstance(value, float):  # Named here as it was typed.
+            LIMITS[name].checked(f"--{name.replace('_', '-')}", value)
+    return given
 
 
 def asking(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -81,7 +81,10 @@ def first_line(path: Path | Place) -> str:
 
 
 def _line_of(stream: IO[bytes]) -> str:
-    return stream.readline(LONGEST_LINE).decode("utf-8-sig").rstrip("\r\n")
+    line = stream.readline(LONGEST_LINE)
+    if not line.endswith(b"\n"):  # It may be all lines, which end in CRs.
+        line = line.split(b"\r", 1)[0]
+    return line.decode("utf-8-sig").rstrip("\r\n")
 
 
 def contents(file: Path) -> list[Any]:

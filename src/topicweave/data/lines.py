@@ -107,7 +107,7 @@ def _blocks(label: str, number: int, piece: Piece, stream: IO[bytes], parse: Par
 
 def _line_blocks(piece: Piece, stream: IO[bytes]) -> Iterator[list[bytes]]:
     position = stream.tell() if piece.end >= 0 else 0
-    rest = b""
+    rest, begun = b"", False
     while piece.end < 0 or position < piece.end:
         wanted = BLOCK_BYTES if piece.end < 0 else min(BLOCK_BYTES, piece.end - position)
         block = stream.read(wanted)
@@ -118,12 +118,18 @@ def _line_blocks(piece: Piece, stream: IO[bytes]) -> Iterator[list[bytes]]:
             block += stream.readline()  # the piece's last line ends in the next piece
         rest += block
         if len(rest) > LONGEST_LINE and b"\n" not in block:
-            raise BadInput(f"{piece.file}: a line of more than 64 MiB: not a text file; give lines of text")
+            what = "do lines end in CR alone?" if b"\r" in block else "not a text file;"
+            raise BadInput(
+                f"{piece.file}: a line of more than 64 MiB: {what} give lines of text that end in LF"
+            )
         *lines, rest = rest.split(b"\n")
         if lines:
+            begun = True
             yield lines
-    if rest:
+    if rest and (begun or piece.start):
         yield [rest]
+    elif rest:  # No line ends in LF: where there are CRs, lines end in these.
+        yield rest.rstrip(b"\r").split(b"\r")
 
 
 def _decoded(lines: list[bytes]) -> tuple[pa.Array, list[int]]:

@@ -310,7 +310,7 @@ def _lists(rows: list[list[str]], delimiter: str, header: bool) -> tuple[str, bo
         return delimiter, False
     if (
         len(below[0]) != 2
-        or (header and _is_singular(rows[0][-1]))
+        or (header and is_singular(rows[0][-1]))
         or len({row[0] for row in below}) < len(below)
     ):
         return "", False
@@ -366,7 +366,7 @@ def _is_list(cell: str, sign: str, *, sure: bool, decimals: bool) -> bool:
     return sure or not (", " in cell or (decimals and re.fullmatch(r"\s*\d+,\d+\s*", cell)))
 
 
-def _is_singular(name: str) -> bool:
+def is_singular(name: str) -> bool:
     """Whether a column's name says that each cell is one thing: `topic` is one, `topics` are several."""
     return not name.strip().lower().endswith("s")
 

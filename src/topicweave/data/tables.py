@@ -7,6 +7,7 @@ taken for what stands in `Understood`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from topicweave.data.sniffing import (
     NODE_WORDS,
     TOPIC_WORDS,
     is_plain_number,
+    is_singular,
     too_long,
     words,
 )
@@ -149,6 +151,8 @@ def subscriptions_in(
         pairs = _spread(pairs.set_column(1, "topic", pa.chunked_array([found])))
         pairs = pairs.set_column(1, "topic", _names(label, topic, pairs["topic"]))
         notes.append(f"lists in brackets in {_column_word(topic)}: each of their items is a topic")
+    elif rows.header and not listed and options.lists is None:
+        notes += _taken_whole(topic, pairs, rows.first_line > 0)
     count = pairs.num_rows
     _refuse_long_names(label, pairs, rows.first_line)
     nameless = pc.equal(pairs["node"], "")
@@ -170,6 +174,21 @@ def subscriptions_in(
     workload = Workload.from_tables(distinct, hosts=pa.table({"node": nodes}))
     understood = Understood(label, rows.shape, _column_word(node), _column_word(topic), count, tuple(notes))
     return workload, understood
+
+
+def _taken_whole(topic: str, pairs: pa.Table, text: bool) -> list[str]:
+    """A note about cells that may hold several topics: their column's name is a plural, a node stands once."""
+    if is_singular(topic) or topic == "others" or len(pc.unique(pairs["node"])) < pairs.num_rows:
+        return []
+    several = pairs["topic"].filter(pc.match_substring_regex(pairs["topic"], r"\S[\s,;|]+\S"))
+    if 3 * len(several) < pairs.num_rows:
+        return []
+    cell = several[0].as_py()[:60]
+    apart = re.split(r"[\s,;|]+", cell)
+    instead = f"write {'|'.join(apart)!r} and say --lists" if text else f"give a list, {apart}"
+    return [
+        f"cells of {_column_word(topic)} are taken whole: {cell!r} is one topic; if it is several, {instead}"
+    ]
 
 
 def _column_word(name: str) -> str:
@@ -196,8 +215,12 @@ def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) 
     free = [name for name in names if name not in (node, topic)]
     node = node or _named(free, NODE_WORDS)
     topic = topic or _named([name for name in free if name != node], TOPIC_WORDS)
-    notes = []
     rest = [name for name in free if name not in (node, topic)]
+    notes = []
+    if options.node is None and node is not None:
+        notes += _passed_over(node, rest, NODE_WORDS, "nodes", "--node")
+    if options.topic is None and topic is not None:
+        notes += _passed_over(topic, rest, TOPIC_WORDS, "topics", "--topic")
     likely = [name for name in rest if not _unlikely(table, name, names.index(name), rows)] or rest
     if node is None or topic is None:
         wanted = (node is None) + (topic is None)
@@ -217,6 +240,19 @@ def _chosen(label: str, table: pa.Table, options: TableOptions, rows: TextRows) 
                 f"of {len(names)} columns ({_list(names)}); say --node and --topic if others are meant"
             )
     return node, topic, notes
+
+
+def _passed_over(
+    taken: str, rest: Sequence[str], vocabulary: Sequence[str], what: str, option: str
+) -> list[str]:
+    """A note about columns that are named as the taken one is: a user's number beside the name."""
+    common = words(taken) & {*vocabulary}
+    others = [name for name in rest if words(name) & common]
+    if not others:
+        return []
+    which = "if it is meant" if len(others) == 1 else "if another one is meant"
+    left_out = ", ".join(map(repr, others))
+    return [f"{what} from column {taken!r}, not from {left_out}; say {option} {others[0]!r} {which}"]
 
 
 _NO_AND_YES = ({"0", "1"}, {"false", "true"}, {"no", "yes"}, {"n", "y"})

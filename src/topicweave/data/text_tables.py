@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from topicweave.data.bracketed import is_list
 from topicweave.data.files import COMPRESSIONS, UNREADABLE, opened, unreadable
 from topicweave.data.formats import delimiter_sign
+from topicweave.data.languages import markdown_table, refuse_other_languages
 from topicweave.data.parsing import WHITESPACE, fields_of, meant
 from topicweave.data.sniffing import SAMPLE_LINES, SEPARATORS, Dialect, joined, sniff, split
 from topicweave.errors import BadInput
@@ -70,6 +71,8 @@ def whole(path: Path) -> bytes:
 
 def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
     text, notes = decoded(path, data)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
     _refuse_markup(path, text[:2000])
     excel = re.match(r'"?sep=([^\r\n\w])"?[ \t]*\r?\n', text, re.IGNORECASE)
     above = excel.end() if excel else 0
@@ -83,9 +86,14 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
         given = given or excel[1]
         notes += (f"the first line, {excel[0].strip()!r}, names the separator",)
     line = text.count("\n", 0, start) + 1
-    dialect = sniff(path, lines, line, given, options.header, options.lists)
+    body, header = text[start:], options.header
+    if given in (None, "|") and (bare := markdown_table(path, body, lines)):
+        body, lines, given, line = bare, _first_lines(bare), "|", line + 1
+        header = True if header is None else header
+    elif given is None:
+        refuse_other_languages(path, lines)
+    dialect = sniff(path, lines, line, given, header, options.lists)
     between = SEPARATORS.get(dialect.delimiter, repr(dialect.delimiter))
-    body = text[start:]
     _refuse_open_quotes(path, body, dialect, line)
     if not dialect.sure and dialect.header:
         notes += ("the first line is taken for the names of the columns; if it is data, say --no-header",)
@@ -97,22 +105,22 @@ def read_text(path: Path, data: bytes, options: TableOptions) -> TextRows:
         )
     if dialect.lists:
         inner = SEPARATORS.get(dialect.lists, repr(dialect.lists))
-        header = ", with a header" if dialect.header else ""
+        named = ", with a header" if dialect.header else ""
         return TextRows(
-            f"a node and its topics per line, between {inner}{header}",
+            f"a node and its topics per line, between {inner}{named}",
             _lists(body, dialect),
             notes=notes,
         )
     table, left_out = _columns_of(path, body, dialect, line)
     if not dialect.header and comment:
-        named = split(comment, dialect.delimiter, dialect.quote)
-        if len(named) == table.num_columns and len(set(named)) == len(named):
-            table = table.rename_columns([name.strip() for name in named])
-    header = "with a header" if dialect.header else "without a header"
+        names = split(comment, dialect.delimiter, dialect.quote)
+        if len(names) == table.num_columns and len(set(names)) == len(names):
+            table = table.rename_columns([name.strip() for name in names])
+    named = "with a header" if dialect.header else "without a header"
     guessed = not dialect.header and (options.lists, options.node, options.topic) == (None, None, None)
     if guessed and table.num_columns > 2 and table.column_names[0] == "column 1":
         notes += ("if a line is a node and all its topics, say --lists",)
-    shape = f"columns between {between}, {header}"
+    shape = f"columns between {between}, {named}"
     return TextRows(shape, table, dialect.types, dialect.header, line + dialect.header, notes + left_out)
 
 

@@ -175,7 +175,8 @@ def _make_all(
     if spark is None:
         for done, (table, number) in enumerate(work, start=1):
             made[table].append(make_part(draw, tables[table], table, number))
-            progress(done, len(work), f"{table} {number}")
+            several = sum(name == table for name, _ in work) > 1
+            progress(done, len(work), f"{table}, part {number + 1}" if several else table)
         return made
 
     from topicweave.pipeline.watching import watched

@@ -157,17 +157,18 @@ def write_table(
     key: str,
     order: Sequence[str],
     at_most: int | None = None,
+    step: str = "",
 ) -> int:
     """Write a DataFrame as a table of parts of about a million rows; returns the number of rows.
 
     Rows go to parts by a hash of their `key` column and are sorted by `order` within one, names by length, then by
     code point (the order of `topicweave.model.validation`). How many parts there are follows from the number of
     rows; where there are known to be `at_most` so many, and that is one part, they need not be counted first. A
-    table that is finished is kept.
+    table that is finished is kept. `step` is what the work goes by, if not by the table's name.
     """
     if (done := finished(target)) is not None:
         return done
-    with described(rows.sparkSession, f"write {target.folder.name}"):
+    with described(rows.sparkSession, step or f"write {target.folder.name}"):
         if at_most is not None and at_most <= ROWS_PER_PART:
             return _write(rows.select(*schema.names), target, schema, key, order, 1)
         # What it takes to make the rows is done once, though they are first counted and then written.

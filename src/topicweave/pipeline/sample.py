@@ -155,7 +155,8 @@ def _search(
                 starts = 1
             rows = found.selectExpr("node", f"{level} level")
             rows = rows.select("node", rows["level"].cast("long").alias("level"))
-            size = write_table(rows, path, VISITED, "node", ("node",))
+            step = f"level {level + 1}, {count:,} of {wanted:,} nodes so far"
+            size = write_table(rows, path, VISITED, "node", ("node",), at_most=wanted - count, step=step)
         elif not frontier_size:
             starts = 1
         frontier_size = size
@@ -221,6 +222,8 @@ def neighbourhood(
     """Nodes chosen by what they have in common, with all their topics: a job for each round (a dozen for
     thousands of nodes).
     """
+    from pyspark.sql import functions as sf
+
     check_search(nodes, 1)
     tables = _tables(spark, source)
     plan = _plan(source, "neighbourhood", nodes=nodes, seed=seed)
@@ -230,20 +233,22 @@ def neighbourhood(
             raise too_few_nodes(str(source), population, nodes)
         everyone = _banded(tables, population, nodes, seed, staging)
         folder = staging.scratch("rounds")
-        for number, needed in enumerate(rounds(nodes, seed)):
+        all_rounds = list(rounds(nodes, seed))  # a dozen, each of as many numbers as there are bands
+        for number, needed in enumerate(all_rounds):
             path = folder / f"level-{number:05d}"
             if finished(path) is None:
                 kept = _levels(spark, folder, number).select("node")
                 found = _most_in_common(tables["subscriptions"], everyone, kept, needed.tolist())
                 write_table(
-                    found.selectExpr("node", f"cast({number} as long) level"),
+                    found.withColumn("level", sf.lit(number).cast("long")),
                     path,
                     VISITED,
                     "node",
                     ("node",),
+                    at_most=int(needed.sum()),
+                    step=f"round {number + 1} of {len(all_rounds)}",
                 )
-            last = number
-        chosen = _levels(spark, folder, last + 1).select("node")
+        chosen = _levels(spark, folder, len(all_rounds)).select("node")
         wishes = tables["subscriptions"].join(chosen, "node", "left_semi")
         return _write(staging, plan, tables, chosen, wishes)
 
@@ -254,6 +259,9 @@ def _banded(
     """Every node with its place in the order of list lengths, the length, and the band of lengths that it is in."""
     from pyspark.sql import functions as sf
 
+    kept = staging.scratch("bands")
+    if kept.exists():
+        return read(tables["nodes"].sparkSession, kept)
     sizes = tables["subscriptions"].groupBy("node").agg(sf.count("*").alias("size"))
     sized = tables["nodes"].join(sizes, "node", "left").fillna(0, ["size"])
     key = sf.concat(sf.lpad(sf.col("size").cast("string"), 20, "0"), chance(seed, sf.col("node")))
@@ -263,7 +271,8 @@ def _banded(
         f"case when number < {longer * (width + 1)} then number div {width + 1} "
         f"else {longer} + (number - {longer * (width + 1)}) div {max(1, width)} end"
     )
-    return numbered.join(sized, "node").selectExpr("node", "number", "size", f"{band} band")
+    banded = numbered.join(sized, "node").selectExpr("node", "number", "size", f"{band} band")
+    return spill(banded, kept)  # every round looks at all of it
 
 
 def _most_in_common(wishes: DataFrame, everyone: DataFrame, kept: DataFrame, needed: list[int]) -> DataFrame:

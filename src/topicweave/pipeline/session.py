@@ -124,6 +124,17 @@ def _refuse_connect(master: str | None) -> None:
         )
 
 
+def why_not_started(reason: str) -> str:
+    """What Spark says of a start that failed, where that is no word of the cause.
+
+    >>> why_not_started("Cannot call methods on a stopped SparkContext.")
+    'nothing answers at that URL; is the master running, and are host and port right?'
+    """
+    if reason.startswith("Cannot call methods on a stopped SparkContext"):
+        return "nothing answers at that URL; is the master running, and are host and port right?"
+    return reason
+
+
 @contextmanager
 def _started(master: str | None, app: str, wanted: Mapping[str, str]) -> "Iterator[SparkSession]":
     from py4j.protocol import Py4JError, Py4JJavaError
@@ -153,7 +164,7 @@ def _started(master: str | None, app: str, wanted: Mapping[str, str]) -> "Iterat
             spark = SparkSession(SparkContext(conf=_conf(settings), gateway=java.gateway))
         except Py4JJavaError as error:
             reason = str(error.java_exception.getMessage()).splitlines()[0]
-            raise TopicweaveError(f"Spark did not start at {master}: {reason}") from error
+            raise TopicweaveError(f"Spark did not start at {master}: {why_not_started(reason)}") from error
         with _interruptible(before) as interrupted:
             try:
                 yield spark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,16 @@ from topicweave.systems.parameters import flat
 from topicweave.systems.presets import DEFAULT, PAPER
 from topicweave.systems.registry import find_system
 
+PREFERENCES = {
+    "links": "degree_mean",
+    "latency": "latency_p95",
+    "control": "control_bytes",
+    "noise": "noise",
+    "hops": "hops_mean",
+    "repair": "repair_time",
+    "memory": "memory_bytes",
+}
+"""In what a system may be best, as the user says it, and the measure that tells."""
 NOTABLE = 0.1
 """Being worse than another by less than this share is not worth a word."""
 
@@ -90,7 +100,7 @@ class Advice:
         return self.comparison.to_pandas()
 
     def report(self, path: str | Path) -> Path:
-        """Write the evidence as a page, with what breaks which constraint; see `Comparison.report`."""
+        """Write the answer and the evidence as a page, with what breaks which constraint; see `Comparison.report`."""
         return self.comparison.report(path)
 
     def __repr__(self) -> str:
@@ -128,6 +138,7 @@ def weigh(comparison: Comparison, measure: str, prefer: str) -> Advice:
 
     Among equals the one with fewer links, then the one named first.
     """
+    comparison = replace(comparison, prefer=prefer, command=_advising(comparison, prefer))
     constraints = comparison.constraints
     fitting = tuple(entry for entry in comparison.entries if fits(entry, constraints))
     if not fitting:
@@ -145,6 +156,16 @@ def weigh(comparison: Comparison, measure: str, prefer: str) -> Advice:
     decided = math.isfinite(chosen.measure(measure))
     given_up = tuple(_given_up(chosen, fitting))
     return Advice(comparison, prefer, chosen, fitting, given_up, decided=decided)
+
+
+def _advising(comparison: Comparison, prefer: str) -> str:
+    """The command that gives the advice again."""
+    words = comparison.command.split(" ")
+    if comparison.prefer or words[:2] != ["topicweave", "compare"]:
+        return comparison.command
+    if not any(constraint.measure == "hit_ratio" for constraint in comparison.constraints):
+        words += ["--min-hit", "0"]  # Advice asks for every delivery unless told otherwise.
+    return " ".join(["topicweave", "advise", *words[2:], "--prefer", prefer])
 
 
 def _given_up(chosen: Entry, fitting: Sequence[Entry]) -> list[str]:

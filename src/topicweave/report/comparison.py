@@ -212,6 +212,8 @@ class Comparison:
     """What the user holds systems to."""
     notes: tuple[str, ...] = ()
     """What the user should know of how it went, in words."""
+    prefer: str = ""
+    """If it was made for advice: in what the one to be taken is best, as the user says it."""
 
     def __post_init__(self) -> None:
         """What one system has, the others may be asked for: they have no value."""

@@ -124,7 +124,7 @@ def degree_ccdf(entries: Sequence[Entry]) -> Figure:
         ),
         # From 1 on, since a node without links is seen by where its line starts.
         {
-            "xaxis": {"title": {"text": "links"}, "type": "log", "dtick": "D2"},
+            "xaxis": {"title": {"text": "links"}, "type": "log", "dtick": "D2", "tickformat": ","},
             "yaxis": share_axis("nodes"),
         },
         LOAD,

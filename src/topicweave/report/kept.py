@@ -35,6 +35,7 @@ def kept_comparison(folder: Path) -> Comparison:
             cuts=tuple(told["cuts"]),
             constraints=tuple(msgspec.convert(one, Constraint) for one in told["constraints"]),
             notes=tuple(told["notes"]),
+            prefer=told.get("prefer", ""),
         )
     except OSError as error:
         raise BadInput(

@@ -10,6 +10,7 @@ from html import escape
 from itertools import groupby
 
 import topicweave
+from topicweave.report.advice import PREFERENCES, Advice, weigh
 from topicweave.report.columns import COLUMNS, NOBODY_MARKED, Column, column_marks, who_is_marked
 from topicweave.report.comparison import Comparison, Entry, as_text, membership_in_words, times_in_words
 from topicweave.report.figure import Figure, colour_of, dash_of
@@ -35,16 +36,19 @@ _BORDER = {"solid": "solid", "dash": "dashed", "dot": "dotted"}
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """The whole page. Raises `PlotlyMissing`."""
+    """The whole page, with the advice on top if it was made for that. Raises `PlotlyMissing`."""
+    prefer = comparison.prefer
+    advice = weigh(comparison, PREFERENCES[prefer], prefer) if prefer else None
     drawn = figures(comparison)
     of_workload = histogram_figures(comparison.workload)
     pictures = _pictures(comparison.entries)
     name = comparison.workload["name"]
+    title = f"Systems compared on {name}" if advice is None else _advice_title(advice, name)
     return whole_page(
-        f"Systems compared on {name}",
+        title,
         file_name(name),
         [
-            *_summary(comparison),
+            *_summary(comparison, title, advice),
             *_table(comparison),
             *_figures(comparison, drawn),
             *_overlays(comparison, pictures),
@@ -57,22 +61,41 @@ def comparison_page(comparison: Comparison) -> str:
     )
 
 
-def _summary(comparison: Comparison) -> Iterator[str]:
-    yield f"<h1>Systems compared on {escape(comparison.workload['name'])}</h1>"
+def _advice_title(advice: Advice, name: str) -> str:
+    return f"Advice on {name}: {'no system fits' if advice.chosen is None else f'take {advice.chosen.label}'}"
+
+
+def _summary(comparison: Comparison, title: str, advice: Advice | None) -> Iterator[str]:
+    yield f"<h1>{escape(title)}</h1>"
     yield f'<p class="about">{escape(_in_a_line(comparison))}</p>'
     sections = ("Comparison", "Figures", "Overlays", "Workload", "Run", "The same again")
     links = (f'<li><a href="#{file_name(section)}">{section}</a></li>' for section in sections)
     yield f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>'
     said = findings(comparison)
-    yield f'<p class="headline">{escape(said[0].text)}</p>'
+    if advice is None:
+        headline, *said = said
+        yield f'<p class="headline">{escape(headline.text)}</p>'
+    else:
+        yield from _answer(advice)
     yield '<dl class="findings">'
-    for finding in said[1:]:
+    for finding in said:
         yield f"<div><dt>{escape(finding.about)}</dt><dd>{escape(finding.text)}</dd></div>"
     yield "</dl>"
     if asked := kept_to(comparison.entries, comparison.constraints):
         yield f'<ul class="asked">{"".join(f"<li>{escape(sentence)}</li>" for sentence in asked)}</ul>'
     if comparison.cuts:
         yield f'<p class="caution">To keep within the budget of time, this is {escape("; ".join(comparison.cuts))}.</p>'
+
+
+def _answer(advice: Advice) -> Iterator[str]:
+    """What to take, and why; what belongs to a sentence is a list below it."""
+    headline, *reasons = advice.reasons
+    yield f'<p class="headline">{escape(headline)}</p>'
+    for listed, lines in groupby(reasons, key=lambda line: line.startswith(" ")):
+        if listed:
+            yield f'<ul class="asked">{"".join(f"<li>{escape(line.strip())}</li>" for line in lines)}</ul>'
+        else:
+            yield from (f"<p>{escape(line)}</p>" for line in lines)
 
 
 def _in_a_line(comparison: Comparison) -> str:

@@ -73,7 +73,8 @@ def _ccdf_figure(
         source,
         traces,
         {
-            "xaxis": {"title": {"text": of}, "type": "log", "dtick": "D2"},
+            # With a format, what is between powers of ten is written out: 50 and not 5.
+            "xaxis": {"title": {"text": of}, "type": "log", "dtick": "D2", "tickformat": ","},
             "yaxis": {
                 "title": {"text": f"share of {share_of}"},
                 "type": "log",
