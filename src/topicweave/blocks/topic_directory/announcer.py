@@ -51,8 +51,6 @@ SOUGHT_FOR = 60.0
 """Seconds for which a topic that was published on is asked about."""
 SOUGHT_FRESH = 10.0
 """Seconds for which it counts that nobody wants such a topic. Publishing asks again after half of them."""
-FEW_NODES = 24
-"""Among so many an announcement takes as many hops as the terms of nodes with many topics allow for."""
 PROVE_EVERY = 6300.0
 """Seconds after which a proof is made anew, at the latest."""
 PROVE_PAUSE, MOST_PROVE_PAUSE = 3.0, 60.0
@@ -194,14 +192,7 @@ class Announcer:
 
     @property
     def renewal(self) -> float:
-        """How long a topic's term is. Beyond a number of topics it grows with them, and with the hops to a home, so
-        that a node's announcements cost as much in a large network.
-        """
-        least = self._parameters.renew
-        beyond = self._parameters.renew_per_topic * len(self._topics) - least
-        if beyond <= 0.0:
-            return least
-        return least + beyond * max(1.0, math.log(max(1, self.nodes()), FEW_NODES))
+        return max(self._parameters.renew, self._parameters.renew_per_topic * len(self._topics))
 
     # What goes out.
 
