@@ -14,7 +14,7 @@ from collections.abc import Callable
 import atheris
 
 with atheris.instrument_imports(include=["topicweave"]):
-    from topicweave.blocks.broadcast_tree import Graft, IHave, Prune, Push
+    from topicweave.blocks.broadcast_tree import Graft, IHave, Prepare, Prune, Push, Spill
     from topicweave.blocks.notify_pull import Notify, NotifyInline, Pull, Pulled
     from topicweave.blocks.peer_sampling import Answer, Offer
     from topicweave.live import catch_up_messages
@@ -24,10 +24,11 @@ with atheris.instrument_imports(include=["topicweave"]):
     from topicweave.port import EventMessage
     from topicweave.systems.spidercast.messages import Connect, Heartbeat, InterestUpdate, Redirect
     from topicweave.systems.weave.messages import Carries, Meet
+    from topicweave.systems.weave.nearness import HowFar, SoFar
 
-TREE = (Push, IHave, Graft, Prune)
+TREE = (Push, IHave, Graft, Prune, Prepare, Spill)
 PULL = (Notify, NotifyInline, Pull, Pulled)
-OVERLAY = (Offer, Answer, Connect, Heartbeat, InterestUpdate, Redirect, Meet, Carries)
+OVERLAY = (Offer, Answer, Connect, Heartbeat, InterestUpdate, Redirect, Meet, Carries, HowFar, SoFar)
 MOST_TOPICS, MOST_PAYLOAD = 100, 1000
 CODEC = Codec([*TREE, *PULL, *OVERLAY, *catch_up_messages.TYPES], MOST_TOPICS, MOST_PAYLOAD)
 
