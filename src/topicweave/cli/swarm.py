@@ -65,7 +65,6 @@ def swarm(
       topicweave swarm --nodes 500 --simulate --seconds 60 --record many.jsonl
       topicweave swarm --play swarm.jsonl
     """
-    from topicweave.errors import BadInput
     from topicweave.live.running import run_shown_swarm
     from topicweave.live.settings import load_settings
     from topicweave.live.swarm import draw_interests, preset_for
@@ -76,11 +75,7 @@ def swarm(
 
         run_recording(play, seconds, at)
         return
-    if topics_per_node is not None and topics_per_node > topics:
-        raise BadInput(
-            f"--topics-per-node {topics_per_node}: more than --topics {topics}; ask for fewer, or for more topics"
-        )
-    each = topics_per_node or min(topics, 10)
+    each = _topics_each(topics, topics_per_node)
     if simulate:
         from topicweave.runs.simulated_show import record_simulation
 
@@ -98,6 +93,17 @@ def swarm(
         run_dashboard_swarm(settings, interests, rate, seconds, seed, at, record)
         return
     run_shown_swarm(settings, nodes, topics, each, rate, seconds, http, seed)
+
+
+def _topics_each(topics: int, asked: int | None) -> int:
+    """How many topics each node wants."""
+    from topicweave.errors import BadInput
+
+    if asked is not None and asked > topics:
+        raise BadInput(
+            f"--topics-per-node {asked}: more than --topics {topics}; ask for fewer, or for more topics"
+        )
+    return asked or min(topics, 10)
 
 
 def _refuse_contradictions(

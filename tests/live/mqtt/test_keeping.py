@@ -34,10 +34,21 @@ from topicweave.live.mqtt.packets import (
     Wish,
 )
 from topicweave.live.names import RETAINED
-from topicweave.live.settings import Limits
+from topicweave.live.settings import Limits, Settings
 from topicweave.testing.full_disk import limit_pages
 
 STAYS = {"session_expiry": 1000}
+
+
+def kept_until_acknowledged(folder: Path, redeliver_after: float, *topics: str) -> Settings:
+    """Of a node whose application gets events of these topics at least once."""
+    return local(
+        mqtt=MQTT,
+        data=str(folder),
+        delivery="at-least-once",
+        redeliver_after=redeliver_after,
+        subscribe=topics,
+    )
 
 
 async def present(node: LiveNode, name: str) -> bool:
@@ -115,13 +126,7 @@ def test_a_session_gets_once_what_waited_for_the_disk_when_the_node_stopped(
 
 def test_a_session_gets_at_once_and_once_what_came_when_its_door_was_closed(tmp_path: Path) -> None:
     async def test() -> None:
-        settings = local(
-            mqtt=MQTT,
-            data=str(tmp_path),
-            delivery="at-least-once",
-            redeliver_after=600.0,
-            subscribe=("t",),
-        )
+        settings = kept_until_acknowledged(tmp_path, 600.0, "t")
         async with topicweave.connect(settings) as node, Raw(node) as bob:
             await bob.ask(Connect("bob", properties=STAYS))
             await bob.ask(Subscribe(1, (Wish("t", 1),)))
@@ -291,13 +296,7 @@ def test_with_delivery_at_least_once_a_message_that_no_session_holds_is_the_appl
 
 def test_what_the_application_had_before_a_subscription_is_not_for_it_after_a_restart(tmp_path: Path) -> None:
     async def test() -> None:
-        settings = local(
-            mqtt=MQTT,
-            data=str(tmp_path),
-            delivery="at-least-once",
-            redeliver_after=0.05,
-            subscribe=("t",),
-        )
+        settings = kept_until_acknowledged(tmp_path, 0.05, "t")
         async with topicweave.connect(settings) as node, Raw(node) as bob:
             await node.publish("t", b"before")
             await eventually(lambda: node.counters.deliveries == 1)
