@@ -14,7 +14,7 @@ from tests.blocks.directory_swarm import DirectoryNode, Swarm
 from topicweave.blocks.interest_index import InterestIndex
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, TopicDirectory, carrier, rules
 from topicweave.blocks.topic_directory.announcer import Announcer
-from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, _Waiting, loads
+from topicweave.blocks.topic_directory.carrier import MOST_ITEMS, Waiting, loads
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
     LEADS,
@@ -242,7 +242,7 @@ def test_malformed_messages_change_nothing() -> None:
 
 
 def test_what_is_more_than_a_message_holds_goes_in_several_and_nothing_is_lost() -> None:
-    things = _Waiting()
+    things = Waiting()
     things.announcements = [
         Announcement(peer, 1, 60.0, tuple(range(peer, 50_000, 10)), bytes(len(range(peer, 50_000, 10))))
         for peer in (1, 2)
@@ -261,11 +261,11 @@ def test_what_is_more_than_a_message_holds_goes_in_several_and_nothing_is_lost()
     assert said[1] == list(range(1, 50_000, 10))
     assert said[2] == list(range(2, 50_000, 10))
     assert said[3] == said[4] == list(range(3000))
-    few = _Waiting()
+    few = Waiting()
     few.announcements = [Announcement(1, 1, 60.0, (5,), b"\x00")]
     few.records = things.records[:1]
     assert [load.number for load in loads(few, 1)] == [1]
-    assert loads(_Waiting(), 1) == []
+    assert loads(Waiting(), 1) == []
 
 
 def test_a_renewal_says_so_in_few_bytes_and_keeps_records_alive_at_the_successors() -> None:

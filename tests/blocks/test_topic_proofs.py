@@ -236,8 +236,9 @@ def test_a_proof_made_anew_reaches_keepers_with_the_renewal() -> None:
     for minute in range(1, 240):
         keys.network.run(until=60.0 * minute)
         keys.announce(5, *([keys.proof(5)] if minute % 80 == 0 else []))
-        renewals = keys.home.take_renewed(lambda _topic: True, keys.now)
-        keeper.learn_renewals(renewals, keys.now, keys.brought(*keys.home.take_reproven()))
+        changed = keys.home.take_changed(keys.now)
+        keeper.learn(changed, keys.now, keys.brought(*keys.home.proofs(changed)), lambda _topic: True)
+        keeper.learn_renewals(keys.home.take_renewed(lambda _topic: True, keys.now), keys.now, keys.brought())
         keeper.sweep(keys.now)
         assert keeper.subscribers(TOPIC) == [5], minute
     unknown = Renewal(6, 1, 100.0, (TOPIC,))

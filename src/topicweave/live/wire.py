@@ -28,7 +28,7 @@ from topicweave.model.ids import RING_SIZE, Interest, NodeId
 from topicweave.port import EventMessage, Message
 
 MAGIC = "topicweave"
-VERSIONS = (5, 6, 7, 8)
+VERSIONS = (5, 6, 7, 8, 9)
 """The versions of the wire format that this code speaks."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]

@@ -47,6 +47,8 @@ SLOTS = 8
 """Moments of a term in which a node renews its topics."""
 KNOWS_ALL = 4
 """Renewals between two questions of a node that knows all others, as far as the home does."""
+PATIENCE = 60.0
+"""Seconds after which such a question, which travels with renewals, counts as lost."""
 SOUGHT_FOR = 60.0
 """Seconds for which a topic that was published on is asked about."""
 SOUGHT_FRESH = 10.0
@@ -65,6 +67,7 @@ class _Own:
         "asked",
         "attempt",
         "audience",
+        "calm",
         "doubts",
         "due",
         "heard",
@@ -72,6 +75,7 @@ class _Own:
         "led_since",
         "needs_proofs",
         "next_ask",
+        "patient",
         "pause",
         "prove_pause",
         "proven",
@@ -84,6 +88,8 @@ class _Own:
     def __init__(self, due: float) -> None:
         self.due = due  # when to announce it
         self.renews = False  # it was announced
+        self.calm = False  # what is said next is a renewal, for which nobody waits
+        self.patient = False  # nor for the answer to the last question
         self.asked = -1.0  # when a question went out that was not answered yet
         self.attempt = 0
         self.next_ask = 0.0
@@ -132,6 +138,7 @@ class Announcer:
         self._wanted: Interest = frozenset()  # the same
         self._sought: dict[TopicId, tuple[_Own, float]] = {}
         self._dropped: dict[TopicId, None] = {}
+        self._calm: list[Announcement] = []
         self._next_look = 0.0
         self._phase, self._pace = world.random.random(), world.random.uniform(0.5, 1.5)
 
@@ -140,7 +147,7 @@ class Announcer:
         self._epoch = max(self._epoch + 1, int(now * 1e3))
         for own in self._topics.values():
             own.due, own.asked, own.attempt, own.next_ask, own.pause = now, -1.0, 0, 0.0, 0.0
-            own.leads, own.led_since, own.renews = False, -1.0, False
+            own.leads, own.led_since, own.renews, own.calm, own.patient = False, -1.0, False, False, False
             own.proven, own.proves, own.prove_pause = -PROVE_PAUSE, 0.0, PROVE_PAUSE
 
     def set_topics(self, topics: Interest) -> None:
@@ -186,7 +193,8 @@ class Announcer:
         if own is None:
             return
         own.unreached = own.unreached or unreached
-        if own.asked < 0:
+        if own.asked < 0 or own.patient:
+            own.asked, own.patient = -1.0, False
             own.next_ask = own.pause = 0.0
             self._next_look = 0.0
 
@@ -204,14 +212,16 @@ class Announcer:
             self._next_look = now + 2 * self._parameters.tick
             self._look_who_leads(now)
             self._look_at_key()
-        said: dict[tuple[int, float], dict[TopicId, int]] = {}
+        said: dict[tuple[int, float, bool], dict[TopicId, int]] = {}
+        self._calm.clear()
         for topic, own in self._topics.items():
             if own.asked < 0.0 and own.due > now and not (look and now >= own.next_ask):
                 continue  # Most of them, most of the time.
             asks = self._asks(topic, own, now, look or own.due <= now)
             if asks or own.due <= now:
                 flags = (self._asking(own) if asks else 0) | (LEADS if own.leads else 0)
-                said.setdefault((own.attempt if asks else 0, self._term(own)), {})[topic] = flags
+                calm = own.calm and (own.patient or not asks)
+                said.setdefault((own.attempt if asks else 0, self._term(own), calm), {})[topic] = flags
                 if own.due <= now:
                     own.due = self._next_due(own, now)
                     if now < own.proves:
@@ -220,11 +230,20 @@ class Announcer:
             if until <= now:
                 del self._sought[topic]
             elif self._asks(topic, own, now, look):
-                said.setdefault((own.attempt, self._term()), {})[topic] = SEEKS | self._asking(own)
+                said.setdefault((own.attempt, self._term(), False), {})[topic] = SEEKS | self._asking(own)
         for topic in self._dropped:
-            said.setdefault((0, self._term()), {})[topic] = WITHDRAWS
+            said.setdefault((0, self._term(), False), {})[topic] = WITHDRAWS
         self._dropped.clear()
-        return [self._announcement(topics, *alike) for alike, topics in said.items()]
+        announcements = []
+        for (attempt, term, calm), topics in said.items():
+            announcements.append(self._announcement(topics, attempt, term))
+            if calm:
+                self._calm.append(announcements[-1])
+        return announcements
+
+    def calm(self, announcement: Announcement) -> bool:
+        """Whether nobody waits for what was due just now: it is a renewal."""
+        return any(announcement is one for one in self._calm)
 
     def _term(self, own: _Own | None = None) -> float:
         """For how long it is good what is said of a topic."""
@@ -243,7 +262,9 @@ class Announcer:
         if own.leads:
             # On average no later for the moment that it shares.
             pause = self._until_next(own)
+            own.calm = pause >= self.renewal
             return self._in_slot(now + pause * (share - 0.5 / SLOTS), pause)
+        own.calm = True
         if not own.renews:
             own.renews, share = True, share * self._world.random.random()
         return self._in_slot(now + self._until_next(own) * share, self.renewal)
@@ -298,6 +319,7 @@ class Announcer:
             own = self._topics.get(topic)
             if own is not None and own.proves > now and now - own.proven >= own.prove_pause:
                 own.proves = own.due = now
+                own.calm = False
                 own.prove_pause = min(2 * own.prove_pause, MOST_PROVE_PAUSE)
 
     def proven(self, topic: TopicId, all_of_them: bool) -> None:
@@ -338,16 +360,19 @@ class Announcer:
         )
 
     def _asks(self, topic: TopicId, own: _Own, now: float, look: bool) -> bool:
-        timeout = self._parameters.ask_timeout
         if own.asked >= 0:
-            if now - own.asked < timeout:
+            if now - own.asked < (PATIENCE if own.patient else self._parameters.ask_timeout):
                 return False
-            own.attempt = min(own.attempt + 1, MOST_ATTEMPTS)
+            # A patient question may be under way still: its home need not be gone.
+            own.attempt = own.attempt if own.patient else min(own.attempt + 1, MOST_ATTEMPTS)
         elif not look or now < own.next_ask or (own.pause >= self.renewal and now < own.due):
             return False
         if self._known(topic) >= self._parameters.enough and self.suited(topic):
-            own.asked, own.attempt = -1.0, 0
+            own.asked, own.attempt, own.patient = -1.0, 0, False
             return False
+        audience = own.audience
+        knows_all = own.asked < 0 and audience is not None and self._known(topic) >= audience
+        own.patient = knows_all and own.calm and own.due <= now
         own.asked = now
         return True
 
@@ -357,12 +382,12 @@ class Announcer:
             if topic not in leading:
                 own.led_since = -1.0
                 if own.leads:
-                    own.leads = False
+                    own.leads = own.calm = False
                     own.due = now
             elif own.led_since < 0:
                 own.led_since = now
             elif not own.leads and now - own.led_since >= self.lifetime:
-                own.leads = True
+                own.leads, own.calm = True, False
                 own.due = now
                 own.said_pause = 0.0
 
@@ -378,8 +403,9 @@ class Announcer:
             own.again = min(answer.again, 3600.0)
             if own.leads and own.again < self._parameters.renew:
                 own.due = min(own.due, now + max(own.again, self._parameters.introduce_every))
+                own.calm = False
             if own.asked >= 0:
-                own.asked, own.attempt, own.unreached = -1.0, 0, False
+                own.asked, own.attempt, own.unreached, own.patient = -1.0, 0, False, False
                 # Few may be on their way to become more: ask again, ever more seldom.
                 own.pause = min(max(2 * own.pause, self._parameters.ask_timeout), self.renewal)
                 if own.pause < self.renewal:

@@ -58,7 +58,7 @@ class _Sent(NamedTuple):
     tries: int
 
 
-class _Waiting:
+class Waiting:
     """What goes to one hop next."""
 
     __slots__ = (
@@ -114,7 +114,7 @@ class Carrier:
         self._arrived = arrived
         self._dead = dead
         self.opened: Callable[[RingParcel], None] = lambda _parcel: None
-        self._waiting: dict[NodeId, _Waiting] = {}
+        self._waiting: dict[NodeId, Waiting] = {}
         self._urgent = False
         self._sent: dict[int, _Sent] = {}
         self._number = 0
@@ -143,6 +143,10 @@ class Carrier:
     def tell(self, answers: Iterable[Told], proofs: Iterable[Proof] = ()) -> None:
         told = tuple(answers)
         self._pass_on(self._ring.id, carrying(Carry(0, told=told), proofs), 0, any(map(waited_for, told)))
+
+    def pass_on(self, carry: Carry) -> None:
+        """What went another way so far."""
+        self._pass_on(self._ring.id, carry, 0, urgent=False)
 
     def lack(self, lacking: Iterable[Lacking]) -> None:
         """Ask subscribers for their proofs."""
@@ -192,11 +196,11 @@ class Carrier:
                     self._pass_on(self._ring.id, things.to_be_routed(), things.tries, urgent=False)
             contacts = self._ring.contacts()
 
-    def _to(self, hop: NodeId, tries: int = 0) -> _Waiting:
+    def _to(self, hop: NodeId, tries: int = 0) -> Waiting:
         """What goes to a hop next, which may be this node."""
         waiting = self._waiting.get(hop)
         if waiting is None:
-            waiting = self._waiting[hop] = _Waiting()
+            waiting = self._waiting[hop] = Waiting()
         if tries:
             waiting.tries = max(waiting.tries, tries)
         return waiting
@@ -234,7 +238,7 @@ class Carrier:
             self._urgent = True
             self._world.set_timer((SOON,), DELAY)
 
-    def _end(self, sender: NodeId, staying: _Waiting) -> None:
+    def _end(self, sender: NodeId, staying: Waiting) -> None:
         """What goes no further than this node."""
         if staying.announcements or staying.told or staying.reports or staying.lacking:
             ends = Carry(0, tuple(staying.announcements), tuple(staying.told), tuple(staying.reports))
@@ -295,7 +299,7 @@ class Carrier:
             self._world.set_timer(key, max(due - now, 1e-3))
 
 
-def loads(things: _Waiting, number: int) -> list[Carry]:
+def loads(things: Waiting, number: int) -> list[Carry]:
     """What waits for a hop, in messages of at most half of what the hop looks at: a node may want thousands
     of topics. They are numbered from `number` on.
     """
@@ -354,7 +358,7 @@ def carrying(carry: Carry, proofs: Iterable[Proof], lacking: Iterable[Lacking] =
     return ProvenCarry(carry.number, *parts, proven, lacked)
 
 
-def with_proofs(made: list[Carry], things: _Waiting) -> list[Carry]:
+def with_proofs(made: list[Carry], things: Waiting) -> list[Carry]:
     """Each message with the proofs for what it says; what is lacked goes with the first."""
     proofs, lacking = by_topic(things.proofs), things.lacking
     proven = []

@@ -14,14 +14,18 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from topicweave.blocks.topic_directory import copies
 from topicweave.blocks.topic_directory.announcer import Announcer
-from topicweave.blocks.topic_directory.carrier import Carrier
+from topicweave.blocks.topic_directory.carrier import Carrier, part_of
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
+    Announcement,
     Carry,
+    OtherRecords,
     ProvenCarry,
     Record,
     Renewal,
+    SameRecords,
     Told,
     TopicContact,
     Unanswered,
@@ -31,6 +35,7 @@ from topicweave.blocks.topic_directory.parameters import DirectoryParameters
 from topicweave.blocks.topic_directory.parts import Parts
 from topicweave.blocks.topic_directory.proofs import BroughtProofs, ProofChecks, ProvenContacts
 from topicweave.blocks.topic_directory.ring import HomesRing
+from topicweave.blocks.topic_directory.slow import SlowCarrier
 from topicweave.model.ids import RING_SIZE, Interest, NodeId, TopicId, clockwise, in_interval
 from topicweave.port import Receivers, TimerKey, Timers, World
 
@@ -38,9 +43,10 @@ TIMER = "dir-tick"
 RECORDS_AT_ONCE = 256
 SWEEP_EVERY, INTRODUCE_EVERY = 10, 3
 """Ticks."""
-RENEWALS_EVERY = 5
+RENEWALS_EVERY, SAME_EVERY = 5, 30
 """Ticks between two times that keepers are told who renewed: their records are good for at least one more
-term, and many renewals travel together.
+term, and many renewals travel together. And between two times that they are told what the home has, which is all
+that those get to know who understand it.
 """
 
 
@@ -74,6 +80,7 @@ class TopicDirectory:
         self._parts: Parts | None = None
         self.ring = HomesRing(world, node_id, self.parameters, sample, self._moved, self._dead)
         self.carrier = Carrier(world, self.ring, self.parameters, self._arrived, self._dead)
+        self.slow = SlowCarrier(world, self.ring, self.parameters, self._arrived_slowly, self.carrier.pass_on)
         self.home = Home(node_id, self.parameters, world.random, lifetime=30.0)
         self._announcer = Announcer(world, node_id, self.parameters, known)
         self._announcer.nodes = lambda: self.ring.nodes
@@ -83,6 +90,7 @@ class TopicDirectory:
         self._ticks = 0
         self._arc_start: int | None = None
         self._keepers: list[NodeId] = []  # successors that have our records
+        self._compared: set[NodeId] = set()  # those that may say that they have others
         self._has_moved = False
         self._backlog: dict[NodeId, dict[TopicId, None]] = {}  # records yet to be sent to a neighbour
 
@@ -98,7 +106,10 @@ class TopicDirectory:
         return {
             **self.ring.receivers(),
             **self.carrier.receivers(),
+            **self.slow.receivers(),
             WantRecords: self._receive_want,
+            SameRecords: self._receive_same,
+            OtherRecords: self._receive_other,
         }
 
     def timers(self) -> Timers:
@@ -108,6 +119,8 @@ class TopicDirectory:
 
     def start(self, contacts: Sequence[NodeId]) -> None:
         self.carrier.restart()
+        self.slow.restart()
+        self._compared.clear()
         self._announcer.restart()
         self._backlog.clear()
         self._keepers = []
@@ -147,7 +160,14 @@ class TopicDirectory:
         self.ring.leave()
 
     def known_peers(self) -> set[NodeId]:
-        return {*self.ring.known_peers(), *self.carrier.known_peers(), *self._keepers, *self._backlog}
+        return {
+            *self.ring.known_peers(),
+            *self.carrier.known_peers(),
+            *self.slow.known_peers(),
+            *self._keepers,
+            *self._backlog,
+            *self._compared,
+        }
 
     # Once per tick.
 
@@ -155,13 +175,14 @@ class TopicDirectory:
         self._world.set_timer(key, self.parameters.tick)
         self._ticks += 1
         now = self._world.now
+        self.slow.flush()
         self.ring.beat()
         if self.ring.ready:
             if self._has_moved:
                 self._has_moved = False
                 self._settle_in()
             for announcement in self._announcer.due():
-                self.carrier.announce(announcement, self._announcer.proofs(announcement))
+                self._announce(announcement)
             self._share_records(now)
             if self._ticks % SWEEP_EVERY == 0:
                 self.home.sweep(now)
@@ -171,6 +192,23 @@ class TopicDirectory:
                 if answers:
                     self.carrier.tell(answers, self.home.take_shown())
         self.carrier.flush()
+        if self._ticks % SAME_EVERY == self.id % SAME_EVERY:
+            self._say_what_there_is(now)
+
+    def _announce(self, announcement: Announcement) -> None:
+        """A renewal waits for others on its way, unless it brings a proof."""
+        calm, proofs = self._announcer.calm(announcement), self._announcer.proofs(announcement)
+        proven = {topic for proof in proofs for topic in proof.topics}
+        if not calm:
+            self.carrier.announce(announcement, proofs)
+            return
+        places: tuple[list[int], list[int]] = ([], [])
+        for place, topic in enumerate(announcement.topics):
+            places[topic in proven].append(place)
+        if places[0]:
+            self.slow.announce(part_of(announcement, places[0]))
+        if places[1]:
+            self.carrier.announce(part_of(announcement, places[1]), proofs)
 
     def _moved(self) -> None:
         self._has_moved = True
@@ -210,10 +248,11 @@ class TopicDirectory:
         renewed: list[Renewal] = []
         if self._ticks % RENEWALS_EVERY == 0:
             renewed = self.home.take_renewed(self.ring.owns, now)
-            proofs += self.home.take_reproven()
         if changed or renewed:
             for peer in self._keepers:
-                self.carrier.records(peer, changed, renewed, proofs)
+                said = () if self._world.understands(peer, SameRecords) else renewed
+                if changed or said:
+                    self.carrier.records(peer, changed, said, proofs)
         contacts = self.ring.contacts() if self._backlog else ()
         for peer, topics in list(self._backlog.items()):
             if peer not in contacts:
@@ -258,6 +297,26 @@ class TopicDirectory:
             if lack.to == self.id:
                 self._announcer.lacking(lack.topics)
 
+    def _arrived_slowly(
+        self, sender: NodeId, announcements: Sequence[Announcement], told: Sequence[Told]
+    ) -> None:
+        """What nobody waits for; nor does anybody for the answers to it."""
+        now, brought = self._world.now, self._checks.brought(sender, Carry(0))
+        answers, news = [], []
+        for announcement in announcements:
+            for answer in self.home.announced(announcement, now, brought):
+                (answers if answer.to == announcement.subscriber else news).append(answer)
+        self._hear([one for one in told if one.to == self.id and self._announcer.told(one)], brought)
+        if shown := self.home.take_shown():
+            self.carrier.tell((*answers, *news), shown)
+        else:
+            if answers:
+                self.slow.tell(answers)
+            if news:
+                self.carrier.tell(news)
+        if lacking := self.home.take_lacking():
+            self.carrier.lack(lacking)
+
     def _hear(self, told: Sequence[Told], brought: BroughtProofs) -> None:
         """What homes say to this node. All of it is learned at once: a node may want thousands of topics."""
         named = [
@@ -293,5 +352,44 @@ class TopicDirectory:
             mine = [topic for topic in self.home.topics() if in_interval(topic, message.start, sender)]
             self._hand_over((sender,), mine)
 
+    # Whether keepers have the same records.
+
+    def _say_what_there_is(self, now: float) -> None:
+        before = self.ring.before
+        keepers = [
+            peer
+            for peer in self._keepers
+            if peer not in self._backlog and self._world.understands(peer, SameRecords)
+        ]
+        if before and keepers and not self._has_moved:
+            same = SameRecords(before[0], self.home.marks(self.ring.owns, now))
+            for peer in keepers:
+                self._compared.add(peer)
+                self.ring.send(peer, same)
+
+    def _receive_same(self, sender: NodeId, message: SameRecords) -> None:
+        if sender not in self.ring.before:
+            return
+
+        def of_sender(topic: TopicId) -> bool:
+            return in_interval(topic, message.start, sender) and self.ring.home_before(topic) == sender
+
+        now = self._world.now
+        other = copies.differing(self.home.marks(of_sender, now, copied=True), message.marks)
+        self.home.compared(of_sender, other, now)
+        if other:
+            self.ring.send(sender, OtherRecords(other))
+
+    def _receive_other(self, sender: NodeId, message: OtherRecords) -> None:
+        if sender in self._compared and sender in self._keepers:
+            self._compared.discard(sender)  # Once for each time that it was told.
+            of_them = [
+                topic
+                for topic in self.home.topics()
+                if copies.slice_of(topic) in message.slices and self.ring.owns(topic)
+            ]
+            self._hand_over((sender,), of_them)
+
     def _dead(self, peer: NodeId) -> None:
         self._backlog.pop(peer, None)
+        self._compared.discard(peer)

@@ -26,15 +26,17 @@ Rules kept
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator
 
-from topicweave.blocks.topic_directory import rules
+from topicweave.blocks.topic_directory import copies, rules
 from topicweave.blocks.topic_directory.messages import (
     CALL_ME,
     LEADS,
     PROOFS,
     SEEKS,
+    SLICES,
     WANTS_CONTACTS,
     WITHDRAWS,
     Announcement,
@@ -68,11 +70,14 @@ MOST_ANSWERS = 25
 class _Kept:
     """One subscriber of a topic."""
 
-    __slots__ = ("epoch", "label", "led_since", "proof", "proof_ends", "until")
+    __slots__ = ("copied", "epoch", "label", "led_since", "proof", "proof_ends", "term", "until")
 
-    def __init__(self, epoch: int, until: float, label: NodeId | None, led_since: float | None) -> None:
-        self.epoch, self.until = epoch, until
+    def __init__(
+        self, epoch: int, until: float, term: float, label: NodeId | None, led_since: float | None
+    ) -> None:
+        self.epoch, self.until, self.term = epoch, until, term
         self.label, self.led_since = label, led_since
+        self.copied = False  # this is how the topic's home has it
         self.proof: Proof | None = None
         self.proof_ends = 0.0
 
@@ -88,8 +93,17 @@ class _Kept:
         return self.proof if self.epoch == epoch and now < self.proof_ends else None
 
     def says(self, later: _Kept) -> bool:
-        """Whether a later one says the same, but for its term."""
-        return (self.epoch, self.label, self.led_since) == (later.epoch, later.label, later.led_since)
+        """Whether a later one says the same, and for as long."""
+        return (self.epoch, self.term, self.label, self.led_since) == (
+            later.epoch,
+            later.term,
+            later.label,
+            later.led_since,
+        )
+
+    def mark(self, topic: TopicId, subscriber: NodeId) -> int:
+        leads = self.led_since is not None
+        return copies.mark_of(topic, subscriber, self.epoch, math.ceil(self.term), self.label, leads)
 
 
 def _contact(subscriber: NodeId, kept: _Kept, now: float) -> TopicContact:
@@ -126,7 +140,6 @@ class Home:
         self._calls = Bucket(parameters.budget, MOST_ANSWERS * parameters.budget, 0.0)
         self.changed: dict[tuple[TopicId, NodeId], None] = {}
         self.renewed: dict[NodeId, dict[TopicId, None]] = {}
-        self._reproven: dict[Proof, None] = {}
         self._to_be_shown: dict[Proof, None] = {}
         self._lacking: dict[NodeId, dict[TopicId, None]] = {}
 
@@ -236,16 +249,17 @@ class Home:
             return
         if old is None and not self._room(topic, known):
             return
-        until = now + min(announcement.term, MOST_TERM)
+        term = min(announcement.term, MOST_TERM)
         if leads:
             since = old.led_since if old is not None and old.led_since is not None else now
-        now_kept = kept[subscriber] = _Kept(announcement.epoch, until, leader, since if leads else None)
+        now_kept = kept[subscriber] = _Kept(
+            announcement.epoch, now + term, term, leader, since if leads else None
+        )
         now_kept.prove(proof, old, now)
         self._topics[topic] = known
-        if old is not None and old.says(now_kept):
+        if old is not None and old.says(now_kept) and proof in (None, old.proof):
+            now_kept.copied = old.copied
             self.renewed.setdefault(subscriber, {})[topic] = None
-            if proof is not None and proof != old.proof:
-                self._reproven[proof] = None
         else:
             self.changed[topic, subscriber] = None
 
@@ -307,6 +321,7 @@ class Home:
         for topic, known in list(self._topics.items()):
             for subscriber in [peer for peer, record in known.kept.items() if record.until <= now]:
                 del known.kept[subscriber]
+                self.changed[topic, subscriber] = None
             if not known.kept:
                 del self._topics[topic]
                 continue
@@ -375,11 +390,6 @@ class Home:
         """The proofs that go with what was answered since the last time."""
         shown, self._to_be_shown = self._to_be_shown, {}
         return list(shown)
-
-    def take_reproven(self) -> list[Proof]:
-        """Those that came with renewals since the last time."""
-        reproven, self._reproven = self._reproven, {}
-        return list(reproven)
 
     def proofs(self, records: Iterable[Record]) -> list[Proof]:
         """Those of records."""
@@ -466,7 +476,37 @@ class Home:
         if kept is None:
             return Record(topic, subscriber, 0, 0.0, None, -1.0)
         led = now - kept.led_since if kept.led_since is not None else -1.0
-        return Record(topic, subscriber, kept.epoch, max(0.0, kept.until - now), kept.label, led)
+        left, term = max(0.0, kept.until - now), math.ceil(kept.term)
+        return Record(topic, subscriber, kept.epoch, left, kept.label, led, term)
+
+    # Whether keepers have the same.
+
+    def marks(self, mine: Callable[[TopicId], bool], now: float, copied: bool = False) -> bytes:
+        """Of the records of some topics, or of those among them that are as the topic's home has them."""
+        sums = [0] * SLICES
+        for topic, known in self._topics.items():
+            if mine(topic):
+                sums[copies.slice_of(topic)] += sum(
+                    kept.mark(topic, peer)
+                    for peer, kept in known.kept.items()
+                    if kept.until > now and (kept.copied or not copied)
+                )
+        return copies.marks(sums)
+
+    def compared(self, mine: Callable[[TopicId], bool], other: bytes, now: float) -> None:
+        """The home of these topics has the same in all slices but the `other` ones: that counts for another term."""
+        for topic, known in self._topics.items():
+            if not mine(topic):
+                continue
+            differs = copies.slice_of(topic) in other
+            for kept in known.kept.values():
+                if differs:
+                    kept.copied = False  # Until the home says so again.
+                elif kept.copied and kept.until > now:
+                    until = now + kept.term / self._parameters.lasts + copies.SLACK
+                    if kept.proof is not None:
+                        until = min(until, kept.proof_ends)
+                    kept.until = max(kept.until, until)
 
     def learn(
         self,
@@ -495,6 +535,11 @@ class Home:
             led_since = now - record.led if record.led >= 0.0 else None
             if old is not None and (old.epoch, old.until) >= (record.epoch, until):
                 same = old.label == record.label and (old.led_since is None) == (led_since is None)
+                if old.epoch == record.epoch and same and is_home(record.topic):
+                    old.copied, old.term = True, min(record.term or old.term, MOST_TERM)
+                    old.prove(
+                        brought.of(record.subscriber, record.topic, record.epoch, trusted=old.proof), old, now
+                    )
                 if old.epoch > record.epoch or same or not is_home(record.topic):
                     continue
             full = known is not None and old is None and len(known.kept) >= self._parameters.records
@@ -512,6 +557,9 @@ class Home:
                 known = self._topics[record.topic] = _Topic(now, self._parameters.hot)
             if full and not self._room(record.topic, known):
                 continue
-            taken = known.kept[record.subscriber] = _Kept(record.epoch, until, record.label, led_since)
+            taken = known.kept[record.subscriber] = _Kept(
+                record.epoch, until, min(record.term or record.left, MOST_TERM), record.label, led_since
+            )
             taken.prove(proof, old, now)
+            taken.copied = is_home(record.topic)
             known.bits |= rules.audience_bit(record.subscriber)

@@ -21,6 +21,8 @@ WANTS_CONTACTS, WITHDRAWS, SEEKS, LEADS, PROOFS, CALL_ME = 1, 2, 4, 8, 16, 32
 publish on it; my part of it is named after me; tell me of others with their proofs; I could not reach one that
 was named, so tell those whom you name now of me. Homes of earlier versions read over the last one.
 """
+SLICES = 16
+"""A home's records are compared with those of its keepers in so many slices."""
 MOST_TOGETHER = 8
 """Topics that one proof speaks of."""
 
@@ -123,6 +125,10 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     label: NodeId | None
     led: float
     """For how long it has led its part; negative: it does not."""
+    term: int = 0
+    """Seconds for which the subscriber's last word was good; 0: that is not told. Nodes of earlier wire formats
+    read over it.
+    """
 
 
 class Renewal(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -207,10 +213,55 @@ class Got(Message, frozen=True, array_like=True, tag="dir-got"):
     number: int
 
 
+class SlowCarry(Message, frozen=True, array_like=True, tag="dir-slow"):
+    """What nobody waits for, on its way to one next hop, and which messages of this kind arrived from there."""
+
+    number: int
+    """0: there is nothing to acknowledge."""
+    got: tuple[int, ...] = ()
+    announcements: tuple[Announcement, ...] = ()
+    told: tuple[Told, ...] = ()
+
+    wire: ClassVar[int] = 9
+
+    def introduces(self) -> Iterator[NodeId]:
+        return Carry(0, self.announcements, self.told).introduces()
+
+
+class SameRecords(Message, frozen=True, array_like=True, tag="dir-same"):
+    """From a home to one that keeps its records: in each slice of them I have these."""
+
+    start: int
+    """I am home to what lies after it, up to me."""
+    marks: Annotated[bytes, msgspec.Meta(min_length=4 * SLICES, max_length=4 * SLICES)]
+
+    wire: ClassVar[int] = 9
+
+
+class OtherRecords(Message, frozen=True, array_like=True, tag="dir-other"):
+    """I have others in these slices."""
+
+    slices: Annotated[bytes, msgspec.Meta(max_length=SLICES)]
+
+    wire: ClassVar[int] = 9
+
+
 class WantRecords(Message, frozen=True, array_like=True, tag="dir-want"):
     """From now on I am the home of what lies after `start` and up to me: what do you know of it?"""
 
     start: int
 
 
-KINDS = ("dir-beat", "dir-look", "dir-found", "dir-release", "dir-carry", "dir-proven", "dir-got", "dir-want")
+KINDS = (
+    "dir-beat",
+    "dir-look",
+    "dir-found",
+    "dir-release",
+    "dir-carry",
+    "dir-proven",
+    "dir-got",
+    "dir-slow",
+    "dir-same",
+    "dir-other",
+    "dir-want",
+)

@@ -193,6 +193,15 @@ class HomesRing:
     def heard_since(self, peer: NodeId, moment: float) -> bool:
         return self._heard.get(peer, -1.0) >= moment
 
+    def sign_due(self, peer: NodeId, since: float) -> bool:
+        """Whether something for a contact that has waited since then may go now: it takes the place of a sign of life,
+        or has waited for as long as there is between two of them.
+        """
+        parameters = self._parameters
+        period = parameters.near_period if peer in self._near else parameters.finger_period
+        limit = self._world.now - period + parameters.tick / 2
+        return since < limit or self._sent.get(peer, -1e9) < limit
+
     # What the directory tells.
 
     def start(self, contacts: Sequence[NodeId]) -> None:
