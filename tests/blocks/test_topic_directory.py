@@ -20,8 +20,10 @@ from topicweave.blocks.topic_directory.messages import (
     LEADS,
     Announcement,
     Carry,
+    OtherRecords,
     Record,
     Renewal,
+    SameRecords,
     Told,
     TopicContact,
 )
@@ -287,9 +289,14 @@ def test_a_renewal_says_so_in_few_bytes_and_keeps_records_alive_at_the_successor
     assert [record.topic for record in first.take_changed(70.0)] == [5]
 
 
-def test_renewals_go_to_successors_together_and_their_records_do_not_end(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("earlier", [False, True])
+def test_successors_keep_records_alive_by_renewals_that_go_together_or_by_marks(
+    earlier: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Those of an earlier wire format are told of renewals; others that all is as it was."""
+    monkeypatch.setattr(
+        Host, "understands", lambda _host, _peer, kind: not earlier or kind.wire < SameRecords.wire
+    )
     topics = [f"t{number}" for number in range(100)]
     swarm = Swarm(Workload.from_lists({f"n{number}": topics for number in range(8)}))
     swarm.run(100.0)
@@ -297,15 +304,18 @@ def test_renewals_go_to_successors_together_and_their_records_do_not_end(
     send = Network.send
 
     def noting(network: Network, source: Host, peer: int, message: Message) -> None:
-        if isinstance(message, Carry) and message.renewals:
+        if (isinstance(message, Carry) and message.renewals) or isinstance(message, SameRecords):
+            assert isinstance(message, SameRecords) != earlier
             times.setdefault((source.name, peer), []).append(network.kernel.now)
+        assert not isinstance(message, OtherRecords)
         send(network, source, peer, message)
 
     monkeypatch.setattr(Network, "send", noting)
-    swarm.run(60.0)
+    swarm.run(160.0)
     assert times
     for moments in times.values():
-        assert min(later - earlier for earlier, later in pairwise(moments)) > 4.5 * PARAMETERS.tick
+        pauses = [later - first for first, later in pairwise(moments)]
+        assert min(pauses) > (4.5 if earlier else 29.5) * PARAMETERS.tick
     nodes = {node.id: node for node in swarm.nodes()}
     for node in nodes.values():
         keeper = nodes[node.directory.ring.after[-1]]

@@ -19,6 +19,7 @@ from topicweave.blocks.topic_directory.announcer import Announcer
 from topicweave.blocks.topic_directory.carrier import Carrier, part_of
 from topicweave.blocks.topic_directory.home import Home
 from topicweave.blocks.topic_directory.messages import (
+    SLICES,
     Announcement,
     Carry,
     OtherRecords,
@@ -230,6 +231,7 @@ class TopicDirectory:
         keepers = ring.after[: self.parameters.sides]
         fresh = [peer for peer in keepers if peer not in self._keepers]
         self._keepers = list(keepers)
+        self._compared.intersection_update(keepers)
         if fresh:
             owned = [topic for topic in self.home.topics() if ring.owns(topic)]
             self._hand_over(fresh, owned)
@@ -368,7 +370,7 @@ class TopicDirectory:
                 self.ring.send(peer, same)
 
     def _receive_same(self, sender: NodeId, message: SameRecords) -> None:
-        if sender not in self.ring.before:
+        if sender not in self.ring.before or len(message.marks) != 4 * SLICES:
             return
 
         def of_sender(topic: TopicId) -> bool:
@@ -392,4 +394,3 @@ class TopicDirectory:
 
     def _dead(self, peer: NodeId) -> None:
         self._backlog.pop(peer, None)
-        self._compared.discard(peer)

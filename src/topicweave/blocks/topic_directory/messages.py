@@ -233,7 +233,7 @@ class SameRecords(Message, frozen=True, array_like=True, tag="dir-same"):
 
     start: int
     """I am home to what lies after it, up to me."""
-    marks: Annotated[bytes, msgspec.Meta(min_length=4 * SLICES, max_length=4 * SLICES)]
+    marks: Annotated[bytes, msgspec.Meta(max_length=4 * SLICES)]
 
     wire: ClassVar[int] = 9
 
