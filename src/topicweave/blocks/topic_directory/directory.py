@@ -304,7 +304,8 @@ class TopicDirectory:
     ) -> None:
         """What nobody waits for; nor does anybody for the answers to it."""
         now, brought = self._world.now, self._checks.brought(sender, Carry(0))
-        answers, news = [], []
+        answers: list[Told] = []
+        news: list[Told] = []
         for announcement in announcements:
             for answer in self.home.announced(announcement, now, brought):
                 (answers if answer.to == announcement.subscriber else news).append(answer)

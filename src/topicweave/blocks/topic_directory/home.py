@@ -17,7 +17,7 @@ Rules kept
    time.
 5. Every asker has a budget, and so has every topic. Where nodes have keys, an asker that does not prove its
    name shares the budget of the peer that brought the question: names can be made up, peers cannot.
-6. The home's successors keep its records as well; see `directory`. Of others' records a home takes all
+6. The home's successors keep its records as well; see `directory` and `copies`. Of others' records a home takes all
    leaders, and other subscribers while there is room.
 7. If subscribers sign what they say, a home keeps none without a proof, removes none for a withdrawal without
    a proof, and keeps none for longer than the proof counts. A renewal needs no proof. The home tells a
