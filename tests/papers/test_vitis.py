@@ -67,7 +67,14 @@ def test_points_under_churn_are_the_same_with_every_seed(name: str) -> None:
     plan = study.plan("smoke", 0)
 
     def points(nodes: float) -> list[tuple[str, dict[str, Any]]]:
-        part = {"start": 40.0, "nodes": nodes, "hit_ratio": 1.0, "noise": 0.2, "noise_all": 0.2, "hops_mean": 3.0}
+        part = {
+            "start": 40.0,
+            "nodes": nodes,
+            "hit_ratio": 1.0,
+            "noise": 0.2,
+            "noise_all": 0.2,
+            "hops_mean": 3.0,
+        }
         rows = plan.rows_of({label: {"parts": [part]} for label in plan.runs})
         return [(row.measure, dict(row.where)) for row in rows]
 
