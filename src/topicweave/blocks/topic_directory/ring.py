@@ -268,7 +268,7 @@ class HomesRing:
             self._world.send(peer, Release())
 
     def spoke(self, peer: NodeId) -> None:
-        """The node's own heartbeats, pings and answers are signs of life, too, as long as there is nothing else to say."""
+        """The node's own heartbeats and pings are signs of life, too, as long as there is nothing else to say."""
         if peer in self._heard:
             self._spoke[peer] = self._world.now
 
