@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.rest import Sent, at_once, if_all_wait, on_a_beat, watched
 from topicweave.blocks.membership import DIRECTORY
 from topicweave.port import Message
@@ -34,8 +36,10 @@ def test_a_frame_leaves_so_long_after_its_first_message() -> None:
     assert if_all_wait([*sent, Sent(A, C, 2.1, False)], longest=0.5) == 3
 
 
-def test_all_that_nodes_send_is_seen_and_what_timers_send_is_known() -> None:
-    simulation = Simulation(generate(12, 6, "rss", min_size=3, max_size=3), find_system("spidercast"), membership=DIRECTORY)
+def test_all_that_nodes_send_is_seen_and_what_timers_send_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = Simulation(
+        generate(12, 6, "rss", min_size=3, max_size=3), find_system("spidercast"), membership=DIRECTORY
+    )
     simulation.run(5.0)
     seen: list[Message] = []
     send = Network.send
@@ -44,12 +48,9 @@ def test_all_that_nodes_send_is_seen_and_what_timers_send_is_known() -> None:
         seen.append(message)
         send(network, source, peer, message)
 
-    try:
-        Network.send = counting  # type: ignore[method-assign]
-        with watched() as sent:
-            simulation.run(10.0)
-    finally:
-        Network.send = send  # type: ignore[method-assign]
+    monkeypatch.setattr(Network, "send", counting)
+    with watched() as sent:
+        simulation.run(10.0)
     assert len(sent) == len(seen) > 100
     assert 0 < sum(one.timed for one in sent) < len(sent)
     assert if_all_wait(sent) <= on_a_beat(sent) <= at_once(sent) <= len(sent)
