@@ -23,7 +23,6 @@ SIGNS = {
     "ring-per-topic": {"sc-heartbeat"},
     "omen": {"omen-heartbeat"},
     "gossipsub": {"gs-ping"},
-    "rappel": {"ra-ping", "ra-ack"},
 }
 PERIOD = DirectoryParameters().near_period - DirectoryParameters().tick / 2
 SETTLED, END = 60.0, 90.0

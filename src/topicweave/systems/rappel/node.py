@@ -380,12 +380,11 @@ class RappelNode(ViewNode):
         self._check_roots()
         if self._contacts_stale:
             self._make_contacts()
-        send, spoke = self.world.send, self.view.spoke
+        send = self.world.send
         for peer, contact in self._contacts.items():
             contact.answered = False
             assert contact.ping is not None
             send(peer, contact.ping)
-            spoke(peer)
 
     def _make_contacts(self) -> None:
         """Whom to ping, and with what: the friends, and the parents of all trees."""
@@ -437,9 +436,7 @@ class RappelNode(ViewNode):
         if answer is not None and answer[0] is ping:
             self._heard[sender] = now
             self._hear(sender, ping.friends, now)
-            self.view.heard(sender)
             self.world.send(sender, answer[1])
-            self.view.spoke(sender)
             return
         if sender == self.id or not self.place.settled:
             return
@@ -449,9 +446,7 @@ class RappelNode(ViewNode):
             self._acks[sender] = (ping, ack)
             self._hear(sender, ping.friends, now)
         self.friendship.versions(sender, ping.coordinate_version, ping.bloom_version)
-        self.view.heard(sender)
         self.world.send(sender, ack)
-        self.view.spoke(sender)
 
     def _hear(self, neighbour: NodeId, friends: tuple[NodeId, ...], now: float) -> None:
         """Votes for a neighbour's friends and, if so asked, for the neighbour itself: §3.3 makes room for
@@ -496,7 +491,6 @@ class RappelNode(ViewNode):
         if contact is None:
             return
         contact.answered = True
-        self.view.heard(sender)
         self._hear(sender, ack.friends, self.world.now)
         if ack is contact.ack:
             return
