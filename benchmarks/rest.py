@@ -2,20 +2,25 @@
 docs/membership-measured.md.
 
 Per node: messages and bytes per second, and which part of them membership takes. What all parts of a node
-send to one peer at one moment leaves a live node in one frame, so frames are counted, too. Beside it how long
-it takes until everybody is served again after a tenth of the nodes crashed: slower detection would be no
-saving.
+send to one peer at one moment leaves a live node in one frame, so frames are counted, too. And how many there
+would be if parts waited for each other. Beside it how long it takes until everybody is served again after a
+tenth of the nodes crashed: slower detection would be no saving.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import random
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 from unittest.mock import patch
 
 from benchmarks.sheet import Column, Sheet
 from topicweave.systems.presets import Preset
+
+BEAT = 0.5
+"""Seconds for which parts might wait for each other."""
 
 SYSTEMS = (
     "spidercast",
@@ -61,8 +66,8 @@ QUICK = {"40 nodes, 10 of 100 topics": Rest(40, 100, "rss", 10, systems=SYSTEMS[
 
 
 def at_rest(system: str, rest: Rest, preset: Preset = "lan") -> tuple[float, ...]:
-    """Frames, messages and bytes per node and second, messages and bytes of membership, links per node,
-    seconds until repaired.
+    """Frames per node and second, the same if timers kept to a beat, and if all messages waited; messages and
+    bytes, messages and bytes of membership, links per node, seconds until repaired.
     """
     from topicweave.blocks.membership import DIRECTORY
     from topicweave.measures.control import control_measures
@@ -99,7 +104,7 @@ def at_rest(system: str, rest: Rest, preset: Preset = "lan") -> tuple[float, ...
         simulation.use_proofs(SimulatedProofs())
     simulation.run(rest.settled)
     simulation.flush_control()
-    with counted_frames() as frames:
+    with watched() as sent:
         simulation.run(end)
     simulation.flush_control()
     rates = control_measures(
@@ -111,26 +116,70 @@ def at_rest(system: str, rest: Rest, preset: Preset = "lan") -> tuple[float, ...
     membership = (
         sum(rates.get(f"control_{sort}.{kind}", 0.0) for kind in kinds) for sort in ("messages", "bytes")
     )
-    per_second = len(frames) / (nodes * rest.measured)
-    return per_second, rates["control_messages"], rates["control_bytes"], *membership, links, mended
+    frames = (
+        count / (nodes * rest.measured) for count in (at_once(sent), on_a_beat(sent), if_all_wait(sent))
+    )
+    return *frames, rates["control_messages"], rates["control_bytes"], *membership, links, mended
+
+
+class Sent(NamedTuple):
+    source: int
+    peer: int
+    time: float
+    timed: bool
+    """Whether a timer had it sent, and no message that came."""
 
 
 @contextmanager
-def counted_frames() -> Iterator[set[tuple[int, int, float]]]:
+def watched() -> Iterator[list[Sent]]:
     """Who sends something to whom, and when, as long as this lasts."""
-    from topicweave.port import Message
+    from topicweave.port import Message, Node, TimerKey
     from topicweave.sim.host import Host
     from topicweave.sim.network import Network
 
-    frames: set[tuple[int, int, float]] = set()
-    send = Network.send
+    sent: list[Sent] = []
+    send, timer = Network.send, Node.timer
+    timed = False
 
-    def counting(network: Network, source: Host, peer: int, message: Message) -> None:
-        frames.add((source.name, peer, network.kernel.now))
+    def noting(network: Network, source: Host, peer: int, message: Message) -> None:
+        sent.append(Sent(source.name, peer, network.kernel.now, timed))
         send(network, source, peer, message)
 
-    with patch.object(Network, "send", counting):
-        yield frames
+    def ringing(node: Node, key: TimerKey) -> None:
+        nonlocal timed
+        timed = True
+        timer(node, key)
+        timed = False
+
+    with patch.object(Network, "send", noting), patch.object(Node, "timer", ringing):
+        yield sent
+
+
+def at_once(sent: Sequence[Sent]) -> int:
+    """Frames if only messages of one moment share one, as they do."""
+    return len({one[:3] for one in sent})
+
+
+def on_a_beat(sent: Sequence[Sent], beat: float = BEAT) -> int:
+    """Frames if all that timers send left at the sender's next beat; each node's beats are its own."""
+    phases = {one.source: random.Random(one.source).random() * beat for one in sent}
+    frames: set[tuple[object, ...]] = set()
+    for one in sent:
+        moment = math.ceil((one.time - phases[one.source]) / beat) if one.timed else one.time
+        frames.add((one.source, one.peer, one.timed, moment))
+    return len(frames)
+
+
+def if_all_wait(sent: Sequence[Sent], longest: float = BEAT) -> int:
+    """Frames if each message, answers too, waited so long for others to the same peer. No rule saves more with
+    so short a wait.
+    """
+    frames, leaves = 0, dict[tuple[int, int], float]()
+    for one in sent:
+        if one.time > leaves.get((one.source, one.peer), -math.inf):
+            frames += 1
+            leaves[one.source, one.peer] = one.time + longest
+    return frames
 
 
 def run(quick: bool) -> list[Sheet]:
@@ -148,7 +197,19 @@ def run(quick: bool) -> list[Sheet]:
         Column("links", ".1f", "less"),
         Column("repair s", ".0f", "less"),
     )
+    waiting = Sheet(
+        "rest/waiting",
+        f"Frames per node and second, if parts waited up to {BEAT:g} s for each other",
+        2,
+        Column("workload"),
+        Column("system"),
+        Column("frames", ".1f", "less"),
+        Column("timers keep to a beat", ".1f"),
+        Column("all wait", ".1f"),
+    )
     for name, workload in (QUICK if quick else WORKLOADS).items():
         for system in workload.systems:
-            sheet.add(name, system, *at_rest(system, workload))
-    return [sheet]
+            frames, on_beat, all_wait, *others = at_rest(system, workload)
+            sheet.add(name, system, frames, *others)
+            waiting.add(name, system, frames, on_beat, all_wait)
+    return [sheet, waiting]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -86,3 +88,27 @@ def test_a_finger_that_is_next_to_a_node_after_a_death_becomes_its_neighbour() -
     assert asked == [finger]
     ring._receive_beat(finger, Beat((OWN,), answer=True))
     assert ring.after == [OWN + 1000, OWN + 3000, finger]
+
+
+def test_what_another_part_said_once_stands_for_one_sign_of_life_from_when_it_was_said() -> None:
+    """Else the next sign would come a whole period later, and the other side would have to ask."""
+    network = VirtualNetwork(1, record=True)
+    ring = HomesRing(network.world(OWN), OWN, PARAMETERS, lambda: None, lambda: None, lambda _peer: None)
+    peer = OWN + 1000
+    ring._receive_beat(peer, Beat(None, answer=True))
+    network.run(20.0)  # It has had these neighbours for a while.
+    words, said = [], 0
+    for tick in range(1, 121):
+        network.run(20.0 + tick)
+        ring.hear(peer)
+        before = len(network.log)
+        ring.beat()
+        words += [network.now] * (len(network.log) > before)
+        if tick % 7 == 0:
+            network.run_for(0.75)
+            ring.spoke(peer)
+            words.append(network.now)
+            said += 1
+    gaps = [later - earlier for earlier, later in pairwise(words)]
+    assert max(gaps) <= PARAMETERS.near_period + PARAMETERS.tick
+    assert len(words) - said < 120 / PARAMETERS.near_period

@@ -433,7 +433,7 @@ def test_topics_that_were_left_out_are_taken_when_there_is_room(monkeypatch: pyt
             assert two.patterns.lacking() == told
 
             for name in ("a/0", "a/1"):
-                one.patterns._end(name, one.topics.id_of(name))
+                one.patterns._end(name)
             await eventually(lambda: len(told) == 2, "all that there are were taken")
             await eventually(lambda: two.subscriptions == [f"a/{number}" for number in range(2, 6)])
             assert told[1] == Incomplete("a/#", "", "")
@@ -458,7 +458,7 @@ def test_a_pattern_is_complete_when_what_was_left_out_has_ended(monkeypatch: pyt
                 await one.publish(f"a/{number}", b"x")
             await eventually(lambda: told)
             assert one.subscriptions == ["a/0", "a/1"]
-            one.patterns._end("a/2", one.topics.id_of("a/2"))
+            one.patterns._end("a/2")
             await eventually(lambda: told[1:] == [Incomplete("a/#", "", "")])
             assert one.subscriptions == ["a/0", "a/1"]
 

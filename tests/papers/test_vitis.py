@@ -58,3 +58,24 @@ def test_levels_have_workloads_of_every_size(nodes: int) -> None:
         lists = np.diff(_smaller(nodes, pattern, 0).load().offsets)
         assert len(lists) == nodes
         assert lists.min() == lists.max() > 0
+
+
+@pytest.mark.parametrize("name", ["vitis/fig12", "vitis/fig12_4000"])
+def test_points_under_churn_are_the_same_with_every_seed(name: str) -> None:
+    # How many nodes are there differs with the seed: it is a number that came out, and no part of the point.
+    (study,) = [study for study in STUDIES if study.name == name]
+    plan = study.plan("smoke", 0)
+
+    def points(nodes: float) -> list[tuple[str, dict[str, Any]]]:
+        part = {
+            "start": 40.0,
+            "nodes": nodes,
+            "hit_ratio": 1.0,
+            "noise": 0.2,
+            "noise_all": 0.2,
+            "hops_mean": 3.0,
+        }
+        rows = plan.rows_of({label: {"parts": [part]} for label in plan.runs})
+        return [(row.measure, dict(row.where)) for row in rows]
+
+    assert points(60.0) == points(75.0)

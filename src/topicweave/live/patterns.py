@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topicweave.client.words import Incomplete
 from topicweave.errors import BadInput
+from topicweave.live.announced_names import KEPT, AnnouncedNames
 from topicweave.live.pattern_groups import PatternGroups
 from topicweave.live.wanting import MOST_HISTORY
 from topicweave.model.ids import NodeId, TopicId
 from topicweave.model.name_index import NameIndex
 from topicweave.model.pattern_tree import PatternTree
-from topicweave.model.patterns import BadPattern, check_name, check_pattern, is_pattern
+from topicweave.model.patterns import check_pattern, is_pattern
 
 if TYPE_CHECKING:
     from topicweave.blocks.topic_names import NameDirectory
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("topicweave.live")
 
-KEPT = 600.0
-"""Seconds for which a name is announced after the last event on it."""
-MOST_ANNOUNCED = 16_384
 MOST_PATTERNS = 50_000
 MOST_WATCHED = 4096
 """Patterns that are watched for these; many that are alike are watched as one (`pattern_groups`)."""
@@ -102,13 +100,7 @@ class LivePatterns:
         self._loop = asyncio.get_running_loop()
         self._patterns: dict[str, _Watched] = {}
         self._tree = PatternTree[str, _Watched]()
-        self._announced: dict[str, TopicId] = {}
-        self._announced_ids: set[TopicId] = set()
-        self._announced_names = NameIndex()
-        self._fresh: set[str] = set()
-        self._older: set[str] = set()
-        """Names that were published on in this period, and in the one before."""
-        self._unannounced = 0
+        self._announced = AnnouncedNames(node.name, node.topics.id_of)
         self._earlier: dict[str, TopicId] = {}
         self._earlier_names = NameIndex()
         self._doubted_at = math.inf
@@ -122,7 +114,7 @@ class LivePatterns:
         self._own = dict.fromkeys(own, since)
         self.topics = 0
         """Found by all patterns together; what several of them found counts as often."""
-        node.world.catch_up.announces = self.announces
+        node.world.catch_up.announces = self._announced.has_topic
         if self._names is not None:
             self._names.on_found, self._names.on_gone = self.found, self.gone
             self._names.on_incomplete, self._names.on_complete = self.incomplete, self.complete
@@ -167,13 +159,13 @@ class LivePatterns:
 
     def published(self, topic: str) -> None:
         """Told of every event, before it goes out."""
-        if topic not in self._fresh:
+        if not self._announced.is_fresh(topic):
             self._note_published(topic)
 
     def _note_published(self, topic: str) -> None:
         if is_pattern(topic):
             raise BadInput(f"{topic!r} is a pattern: publish on a single topic")
-        self._fresh.add(topic)
+        self._announced.note(topic)
         if topic not in self._announced and not topic.startswith("$"):
             self._announce(topic)
 
@@ -182,27 +174,12 @@ class LivePatterns:
         if topic not in self._announced:
             self._announce(topic)
 
-    def announces(self, topic: TopicId) -> bool:
-        return topic in self._announced_ids
-
     def _announce(self, topic: str) -> None:
         if self._names is None or not self.available:
             return
-        try:
-            check_name(topic)
-        except BadPattern:
+        topic_id = self._announced.add(topic)
+        if topic_id is None:
             return
-        if len(self._announced) >= MOST_ANNOUNCED:
-            if not self._unannounced:
-                log.warning(
-                    "%s: %d names are announced; patterns do not find more", self._node.name, MOST_ANNOUNCED
-                )
-            self._unannounced += 1
-            return
-        topic_id = self._node.topics.id_of(topic)
-        self._announced[topic] = topic_id
-        self._announced_ids.add(topic_id)
-        self._announced_names.add(topic)
         for _, _, watched in self._tree.matching(topic):
             # Before the event goes out, or the node itself would miss it.
             if self._add(watched, topic, topic_id, HERE):
@@ -212,15 +189,8 @@ class LivePatterns:
     def _turn(self) -> None:
         """A period is over: names without an event in this one and the one before are ended."""
         self._turning = self._loop.call_later(KEPT / 2, self._turn)
-        retained = self._node.world.retained
-        over = [
-            (name, topic)
-            for name, topic in self._announced.items()
-            if name not in self._fresh and name not in self._older and topic not in retained
-        ]
-        self._older, self._fresh = self._fresh, set()
-        for name, topic in over:
-            self._end(name, topic)
+        for name in self._announced.turn(self._node.world.retained):
+            self._end(name)
         if self._earlier and self._node.clock.now >= self._doubted_at:
             for name, topic in self._earlier.items():
                 mine = [pattern for pattern, watched in self._patterns.items() if topic in watched.found]
@@ -230,11 +200,9 @@ class LivePatterns:
                     self._keep_found(name, None)
             self._earlier, self._earlier_names = {}, NameIndex()
 
-    def _end(self, name: str, topic: TopicId) -> None:
+    def _end(self, name: str) -> None:
         assert self._names is not None
-        del self._announced[name]
-        self._announced_ids.discard(topic)
-        self._announced_names.discard(name)
+        topic = self._announced.end(name)
         self._names.ends(name)
         for pattern, _, _ in self._tree.matching(name):
             self._forget(pattern, topic, HERE)
@@ -331,15 +299,13 @@ class LivePatterns:
         watched.last = max(watched.last, last or 0)
         if since is not None:
             watched.since = since if watched.since is None else min(watched.since, since)
-        names = self._node.topics
         fresh = []
-        for name in self._announced_names.matching(pattern):
-            topic = names.id_of(name)
+        for name, topic in self._announced.matching(pattern):
             fresh += [topic] if self._add(watched, name, topic, HERE) else []
         for name in self._earlier_names.matching(pattern):
             topic = self._earlier[name]
             if self._may_have(name):
-                known = names.learn(name, topic)
+                known = self._node.topics.learn(name, topic)
                 fresh += [topic] if self._add(watched, known, topic, EARLIER) else []
         await self._node.wanting.begin(fresh)
         if last or since is not None:
@@ -366,7 +332,7 @@ class LivePatterns:
         for topic in topics:
             if topic not in node.node.subscriptions:
                 self._keep_found(names.of(topic), None)
-                if topic not in self._announced_ids:
+                if not self._announced.has_topic(topic):
                     names.forget(topic)
 
     @property
@@ -500,8 +466,7 @@ class LivePatterns:
     def _all_of(self, watched: _Watched) -> Iterator[_Begin | None]:
         """What is to be done about each topic that matches; nothing, if it was found."""
         assert self._names is not None
-        for name in self._announced_names.matching(watched.pattern):
-            topic = self._announced[name]
+        for name, topic in self._announced.matching(watched.pattern):
             yield _Begin(name, topic, None, None, None) if self._add(watched, name, topic, HERE) else None
         for name, topic, age, publisher in self._names.known(watched.pattern):
             if topic not in watched.found:
@@ -578,7 +543,7 @@ class LivePatterns:
         return {
             "available": self.available,
             "announced": len(self._announced),
-            "unannounced": self._unannounced,
+            "unannounced": self._announced.left_out,
             "patterns": [
                 {
                     "pattern": pattern,

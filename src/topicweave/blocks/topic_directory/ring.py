@@ -277,7 +277,7 @@ class HomesRing:
             self._world.send(peer, Release())
 
     def spoke(self, peer: NodeId) -> None:
-        """The node's own heartbeats are signs of life, too, as long as there is nothing else to say."""
+        """The node's own heartbeats and pings are signs of life, too, as long as there is nothing else to say."""
         if peer in self._heard:
             self._spoke[peer] = self._world.now
 
@@ -317,7 +317,7 @@ class HomesRing:
         version, since = self._told.get(peer, (-1, 0))
         same = version == self._version or not near
         if since < FULL_BEAT_EVERY and same and spoken:
-            self._sent[peer] = self._world.now
+            self._sent[peer] = self._spoke[peer]
         elif near:
             full = not same or since >= FULL_BEAT_EVERY
             self.send(peer, Beat(self._named() if full else None))

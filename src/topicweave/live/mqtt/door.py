@@ -9,18 +9,18 @@ value is published twice: to those who listen, and on a topic of its own that ke
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
 import secrets
 from collections import Counter
 from collections.abc import Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from topicweave import __version__
 from topicweave.errors import TopicweaveError
 from topicweave.live.application import Receipt, Received
 from topicweave.live.mqtt.accounts import Accounts
+from topicweave.live.mqtt.client import MqttClient
 from topicweave.live.mqtt.envelope import MqttHead, unwrap, wrap
 from topicweave.live.mqtt.keeping import DoorFolder, KeptSession
 from topicweave.live.mqtt.listeners import Listeners, Recipient
@@ -47,6 +47,7 @@ from topicweave.live.mqtt.topics import (
     speakable,
     too_long,
 )
+from topicweave.live.mqtt.wills import Wills
 from topicweave.live.names import RETAINED
 from topicweave.live.publisher import NOT_PERMANENT, SEAL_ROOM
 from topicweave.model.patterns import is_pattern
@@ -72,24 +73,8 @@ DISK_PATIENCE = 5.0
 """Seconds for which a message waits for a disk that takes nothing."""
 WILL_PATIENCE = 2.0
 """Seconds for which a node that stops looks for somebody who wants a will."""
-WILLS_PATIENCE = 5.0
-"""The same for all wills and all that they need."""
 TELL_EVERY = 10.0
 """Seconds between the values below $SYS."""
-
-
-class MqttClient(Protocol):
-    """A connection, as a door sees it."""
-
-    client_id: str
-    username: str | None
-    will: Will | None
-
-    def wake(self) -> None:
-        """Its session has something for it."""
-
-    def end(self, reason: Reason, text: str) -> None:
-        """It is sent away, and `Door.left` is told at once."""
 
 
 class Door:
@@ -113,8 +98,7 @@ class Door:
         self._feed.topics = DoorTopics(self._listeners, self._values)
         self._settling: set[str] = set()
         """Topics whose values are about to be given to newcomers."""
-        self._wills: dict[str, tuple[asyncio.TimerHandle, MqttClient, Will]] = {}
-        self._executing: set[asyncio.Task[object]] = set()
+        self._wills = Wills(self._publish_will)
         self._ends: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self.loop = asyncio.get_running_loop()
@@ -187,13 +171,7 @@ class Door:
             self._save(session)
         for end in self._ends.values():
             end.cancel()
-        for timer, client, will in list(self._wills.values()):
-            timer.cancel()
-            self._execute(client, will)
-        if self._executing:
-            _, late = await asyncio.wait(self._executing, timeout=WILLS_PATIENCE)
-            if late:
-                log.error("mqtt: %d wills are not published: the node stops", len(late))
+        await self._wills.stop()
         self._node.close_feed(self._feed)
         for task in list(self._tasks):
             task.cancel()
@@ -217,11 +195,7 @@ class Door:
             old.end(Reason.TAKEN_OVER, "another connection came with the same client id")
         if (end := self._ends.pop(client_id, None)) is not None:
             end.cancel()
-        if (pending := self._wills.pop(client_id, None)) is not None:
-            # It came back in time, unless its session ends with this.
-            pending[0].cancel()
-            if connect.clean_start:
-                self._execute(*pending[1:])
+        self._wills.back(client_id, connect.clean_start)
         session = self.sessions.get(client_id)
         if session is not None and connect.clean_start:
             self._forget(session)
@@ -262,12 +236,8 @@ class Door:
         session = self.sessions[client_id]
         session.disconnect(self._node.clock.now)
         if will is not None:
-            delay = min(will.properties.get("will_delay", 0), session.expiry)
-            if delay and not self._stopping:
-                timer = self.loop.call_later(delay, self._execute, client, will)
-                self._wills[client_id] = (timer, client, will)
-            else:
-                self._execute(client, will)
+            delay = 0 if self._stopping else min(will.properties.get("will_delay", 0), session.expiry)
+            self._wills.leave(client, will, delay)
         if not session.expiry:
             self._forget(session)
             return
@@ -289,22 +259,12 @@ class Door:
         gone = self._strike(session, list(session.subscriptions))
         self._run(self._want_less(Wishes.of(gone)))
 
-    def _execute(self, client: MqttClient, will: Will) -> None:
-        """Publish a will."""
-        self._wills.pop(client.client_id, None)
-        packet = Publish(will.topic, will.payload, will.qos, will.retain, properties=will.properties)
-
-        async def publish() -> None:
-            with contextlib.suppress(MqttError, TopicweaveError):
-                # A node that stops must not go before there is a link to somebody who wants it.
-                patience = WILL_PATIENCE if self._stopping and self._node.joined else 0.0
-                reason = await self.publish(client, packet, patience)
-                if reason >= Reason.UNSPECIFIED:
-                    self.lost(client, packet, reason)
-
-        task = self._run(publish())
-        self._executing.add(task)
-        task.add_done_callback(self._executing.discard)
+    async def _publish_will(self, client: MqttClient, packet: Publish) -> None:
+        # A node that stops must not go before there is a link to somebody who wants it.
+        patience = WILL_PATIENCE if self._stopping and self._node.joined else 0.0
+        reason = await self.publish(client, packet, patience)
+        if reason >= Reason.UNSPECIFIED:
+            self.lost(client, packet, reason)
 
     # Publishing.
 

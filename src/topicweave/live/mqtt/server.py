@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, cast
 from topicweave.errors import BadInput
 from topicweave.live.admission import HalfOpen
 from topicweave.live.mqtt.accounts import Accounts
+from topicweave.live.mqtt.client import MqttClient
 from topicweave.live.mqtt.codec import Reader, encode
-from topicweave.live.mqtt.door import Door, MqttClient, new_client_id
+from topicweave.live.mqtt.door import Door, new_client_id
 from topicweave.live.mqtt.envelope import ROOM
 from topicweave.live.mqtt.packets import (
     V5,

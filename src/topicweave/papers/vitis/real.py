@@ -221,10 +221,10 @@ def _over_trace(trace: TraceLists, seed: int) -> Plan:
         worst = {}
         for system, result in results.items():
             for part in result["parts"]:
-                where = {"system": system, "nodes": round(part["nodes"]), "from": round(part["start"])}
+                where = {"system": system, "from": round(part["start"])}
                 rows += [
                     Row(where, measure, None, part[measure])
-                    for measure in ("hit_ratio", "noise", "noise_all", "hops_mean")
+                    for measure in ("nodes", "hit_ratio", "noise", "noise_all", "hops_mean")
                 ]
             worst[system] = min(part["hit_ratio"] for part in result["parts"])
         rows += [

@@ -305,6 +305,7 @@ class GossipSubNode(ViewNode):
                 self.world.send(peer, Ping(self._interest_version, self._beacons.tell(interest)))
             else:
                 self.world.send(peer, ping)
+            self.view.spoke(peer)
 
     def _introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
         """A topic's home knows of another part of it: take one of its members into the mesh, which links in
@@ -324,6 +325,7 @@ class GossipSubNode(ViewNode):
             self._to(peer).graft.append(topic)
 
     def _receive_ping(self, sender: NodeId, message: Ping) -> None:
+        self.view.heard(sender)
         connection = self.connections.get(sender)
         if connection is None:
             # It takes us for connected, and we do not: it has to know.
