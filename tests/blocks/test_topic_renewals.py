@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import random
 
+import msgspec
 import pytest
 
 from tests.blocks.directory_swarm import Swarm
@@ -25,7 +26,7 @@ from topicweave.blocks.topic_directory.messages import (
 )
 from topicweave.blocks.topic_directory.ring import HomesRing
 from topicweave.blocks.topic_directory.slow import SlowCarrier
-from topicweave.model.ids import NodeId, TopicId
+from topicweave.model.ids import NodeId, TopicId, in_interval
 from topicweave.model.workload import Workload
 from topicweave.port import InFormat, Message
 from topicweave.sim.churn import Change
@@ -120,9 +121,9 @@ class Pair:
 
     def compare(self, now: float) -> list[int]:
         """Which slices differ."""
-        ours, theirs = self.keeper.marks(everything, now, copied=True), self.home.marks(everything, now)
-        other = copies.differing(ours, theirs)
-        self.keeper.compared(everything, other, now)
+        theirs = self.home.marks(self.home.topics(), now)
+        other = copies.differing(self.keeper.marks(self.keeper.topics(), now, copied=True), theirs)
+        self.keeper.compared(self.keeper.topics(), other, now)
         return list(other)
 
 
@@ -180,6 +181,33 @@ def test_records_that_end_at_the_home_end_at_its_keepers() -> None:
     pair.home.sweep(TERM)
     pair.copy(TERM)
     assert pair.keeper.topics() == []
+
+
+def test_a_mark_is_of_what_a_record_says_at_that_time() -> None:
+    """Records keep their marks; a home that has said nothing else has the same as one that was asked before."""
+    pair, other = Pair(), Pair()
+    for now, epoch, term in ((0.0, 1, TERM), (10.0, 1, TERM), (20.0, 1, 2 * TERM), (30.0, 2, TERM)):
+        for one in (pair, other):
+            one.home.announced(Announcement(7, epoch, term, (3,), bytes(1)), now)
+            one.copy(now)
+        assert pair.compare(now) == []
+    assert pair.home.marks([3], 30.0) == other.home.marks([3], 30.0)
+    assert pair.keeper.marks([3], 30.0) == other.keeper.marks([3], 30.0)
+    # The home says of what the keeper has already that it lasts for another term.
+    [record] = pair.home.records([3], 30.0)
+    longer = msgspec.structs.replace(record, left=1.0, term=500)
+    before = pair.keeper.marks([3], 30.0)
+    pair.keeper.learn([longer], 30.0, is_home=everything)
+    assert pair.keeper.marks([3], 30.0) != before
+
+
+def test_the_arc_of_a_neighbour_is_what_it_is_home_to() -> None:
+    network = VirtualNetwork(seed=1)
+    ring = HomesRing(network.world(50), 50, PARAMETERS, lambda: None, lambda: None, lambda _peer: None)
+    ring.before = [40, 30, 20]
+    for home in ring.before:
+        for point in range(100):
+            assert in_interval(point, ring.start_of(home), home) == (ring.home_before(point) == home)
 
 
 # Carrying.

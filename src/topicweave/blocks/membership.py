@@ -99,10 +99,13 @@ class Membership:
         return ShareView(world, owner, interest, oracle, self.share)
 
 
-DIRECTORY_SAMPLING = SamplingParams(view_size=30, shuffle_size=8, period=4.0, greet_every=15, max_topics=256)
+DIRECTORY_SAMPLING = SamplingParams(
+    view_size=30, shuffle_size=8, period=4.0, greet_every=15, max_topics=256, fewest_topics=32
+)
 """Of gossip beside a directory: rare topics are the directory's affair, so it may be slow. Of long profiles
 the topics of the lowest identifiers, which are hashes, are told: all nodes draw the same sample, so what two
-of them share shows.
+of them share shows. Of very long ones few are: in a network of more nodes than a node remembers, it asks about
+strangers for ever.
 """
 
 FULL = Membership(share=1.0)

@@ -62,7 +62,8 @@ class NamesAnswer(Names, frozen=True, array_like=True, tag="sampling.names-answe
 class SamplingParams(msgspec.Struct, frozen=True):
     """`shuffle_size` is Cyclon's alone. `greet_every` of 0 asks contacts only when there is nobody else to ask.
 
-    Profiles of more than `max_topics` topics are advertised in part.
+    Profiles of more than `max_topics` topics are advertised in part: the longer, the less of it, down to
+    `fewest_topics` if that is less. What strangers want then costs no more bytes the more topics they want.
     """
 
     view_size: int = 20
@@ -70,12 +71,25 @@ class SamplingParams(msgspec.Struct, frozen=True):
     period: float = 1.0
     greet_every: int = 60
     max_topics: int = 16_384
+    fewest_topics: int = 16_384
 
     def __post_init__(self) -> None:
         if self.view_size < 1 or not 1 <= self.shuffle_size <= self.view_size:
             raise ValueError(f"need 1 <= shuffle_size <= view_size, got {self}")
         if not self.period > 0 or self.greet_every < 0:
             raise ValueError(f"need period > 0 and greet_every >= 0, got {self}")
+
+    def advertised(self, topics: int) -> int:
+        """How many topics of a profile are told.
+
+        >>> params = SamplingParams(max_topics=256, fewest_topics=32)
+        >>> [params.advertised(topics) for topics in (50, 256, 257, 512, 1024, 5000)]
+        [50, 256, 255, 128, 64, 32]
+        >>> SamplingParams().advertised(20_000)
+        16384
+        """
+        most = self.max_topics
+        return topics if topics <= most else max(most * most // topics, min(self.fewest_topics, most))
 
     @property
     def max_age(self) -> float:
@@ -154,7 +168,7 @@ class PeerSampling(ABC):
     def _told(self) -> Interest:
         """What gossip tells of the profile: all of it, or the lowest topics. It is drawn up when it is told."""
         if self._advertised is None:
-            most = self.params.max_topics
+            most = self.params.advertised(len(self._profile))
             whole = len(self._profile) <= most
             self._advertised = self._profile if whole else frozenset(sorted(self._profile)[:most])
         return self._advertised

@@ -365,7 +365,8 @@ class TopicDirectory:
             if peer not in self._backlog and self._world.understands(peer, SameRecords)
         ]
         if before and keepers and not self._has_moved:
-            same = SameRecords(before[0], self.home.marks(self.ring.owns, now))
+            owned = filter(self.ring.owns, self.home.topics())
+            same = SameRecords(before[0], self.home.marks(owned, now))
             for peer in keepers:
                 self._compared.add(peer)
                 self.ring.send(peer, same)
@@ -373,13 +374,12 @@ class TopicDirectory:
     def _receive_same(self, sender: NodeId, message: SameRecords) -> None:
         if sender not in self.ring.before or len(message.marks) != 4 * SLICES:
             return
-
-        def of_sender(topic: TopicId) -> bool:
-            return in_interval(topic, message.start, sender) and self.ring.home_before(topic) == sender
-
-        now = self._world.now
-        other = copies.differing(self.home.marks(of_sender, now, copied=True), message.marks)
-        self.home.compared(of_sender, other, now)
+        # What the sender says is its own, and is that as far as this node knows: the shorter one of the two.
+        starts = (message.start, self.ring.start_of(sender))
+        start = min(starts, key=lambda one: clockwise(one, sender) or RING_SIZE)
+        now, its = self._world.now, [one for one in self.home.topics() if in_interval(one, start, sender)]
+        other = copies.differing(self.home.marks(its, now, copied=True), message.marks)
+        self.home.compared(its, other, now)
         if other:
             self.ring.send(sender, OtherRecords(other))
 

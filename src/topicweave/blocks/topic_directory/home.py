@@ -70,7 +70,7 @@ MOST_ANSWERS = 25
 class _Kept:
     """One subscriber of a topic."""
 
-    __slots__ = ("copied", "epoch", "label", "led_since", "proof", "proof_ends", "term", "until")
+    __slots__ = ("_mark", "copied", "epoch", "label", "led_since", "proof", "proof_ends", "term", "until")
 
     def __init__(
         self, epoch: int, until: float, term: float, label: NodeId | None, led_since: float | None
@@ -78,6 +78,7 @@ class _Kept:
         self.epoch, self.until, self.term = epoch, until, term
         self.label, self.led_since = label, led_since
         self.copied = False  # this is how the topic's home has it
+        self._mark = -1  # until somebody wants to know it
         self.proof: Proof | None = None
         self.proof_ends = 0.0
 
@@ -101,9 +102,19 @@ class _Kept:
             later.led_since,
         )
 
+    def renews(self, old: _Kept) -> None:
+        """It says the same as the old one did."""
+        self.copied, self._mark = old.copied, old._mark
+
+    def lasts(self, term: float) -> None:
+        """As long as its home says."""
+        self.copied, self.term, self._mark = True, term, -1
+
     def mark(self, topic: TopicId, subscriber: NodeId) -> int:
-        leads = self.led_since is not None
-        return copies.mark_of(topic, subscriber, self.epoch, math.ceil(self.term), self.label, leads)
+        if self._mark < 0:
+            leads, term = self.led_since is not None, math.ceil(self.term)
+            self._mark = copies.mark_of(topic, subscriber, self.epoch, term, self.label, leads)
+        return self._mark
 
 
 def _contact(subscriber: NodeId, kept: _Kept, now: float) -> TopicContact:
@@ -258,7 +269,7 @@ class Home:
         now_kept.prove(proof, old, now)
         self._topics[topic] = known
         if old is not None and old.says(now_kept) and proof in (None, old.proof):
-            now_kept.copied = old.copied
+            now_kept.renews(old)
             self.renewed.setdefault(subscriber, {})[topic] = None
         else:
             self.changed[topic, subscriber] = None
@@ -481,25 +492,22 @@ class Home:
 
     # Whether keepers have the same.
 
-    def marks(self, mine: Callable[[TopicId], bool], now: float, copied: bool = False) -> bytes:
-        """Of the records of some topics, or of those among them that are as the topic's home has them."""
+    def marks(self, topics: Iterable[TopicId], now: float, copied: bool = False) -> bytes:
+        """Of the records of some topics, or of those among them that are as the topic's home has them. Each record
+        keeps its own mark: a home may have tens of thousands.
+        """
         sums = [0] * SLICES
-        for topic, known in self._topics.items():
-            if mine(topic):
-                sums[copies.slice_of(topic)] += sum(
-                    kept.mark(topic, peer)
-                    for peer, kept in known.kept.items()
-                    if kept.until > now and (kept.copied or not copied)
-                )
+        for topic in topics:
+            for peer, kept in self._topics[topic].kept.items():
+                if kept.until > now and (kept.copied or not copied):
+                    sums[copies.slice_of(topic)] += kept.mark(topic, peer)
         return copies.marks(sums)
 
-    def compared(self, mine: Callable[[TopicId], bool], other: bytes, now: float) -> None:
+    def compared(self, topics: Iterable[TopicId], other: bytes, now: float) -> None:
         """The home of these topics has the same in all slices but the `other` ones: that counts for another term."""
-        for topic, known in self._topics.items():
-            if not mine(topic):
-                continue
+        for topic in topics:
             differs = copies.slice_of(topic) in other
-            for kept in known.kept.values():
+            for kept in self._topics[topic].kept.values():
                 if differs:
                     kept.copied = False  # Until the home says so again.
                 elif kept.copied and kept.until > now:
@@ -536,7 +544,7 @@ class Home:
             if old is not None and (old.epoch, old.until) >= (record.epoch, until):
                 same = old.label == record.label and (old.led_since is None) == (led_since is None)
                 if old.epoch == record.epoch and same and is_home(record.topic):
-                    old.copied, old.term = True, min(record.term or old.term, MOST_TERM)
+                    old.lasts(min(record.term or old.term, MOST_TERM))
                     old.prove(
                         brought.of(record.subscriber, record.topic, record.epoch, trusted=old.proof), old, now
                     )

@@ -122,6 +122,11 @@ class HomesRing:
                 return home
         return self.before[-1]
 
+    def start_of(self, home: NodeId) -> NodeId:
+        """Where the arc of one of the neighbours before this node begins: see `home_before`."""
+        further = self.before[self.before.index(home) + 1 :]
+        return further[0] if further else self.id
+
     def next_hop(self, point: int, attempt: int = 0) -> NodeId:
         table = self._table or self._sorted()
         if attempt:
