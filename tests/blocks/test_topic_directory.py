@@ -317,11 +317,14 @@ def test_successors_keep_records_alive_by_renewals_that_go_together_or_by_marks(
         pauses = [later - first for first, later in pairwise(moments)]
         assert min(pauses) > (4.5 if earlier else 29.5) * PARAMETERS.tick
     nodes = {node.id: node for node in swarm.nodes()}
+    homes = 0
     for node in nodes.values():
         keeper = nodes[node.directory.ring.after[-1]]
         for topic in filter(node.directory.ring.owns, node.directory.home.topics()):
+            homes += 1
             assert len(node.directory.home.subscribers(topic)) == 8
             assert len(keeper.directory.home.subscribers(topic)) == 8
+    assert homes == len(topics)
 
 
 def test_who_is_known_to_want_a_topic_is_introduced_however_often() -> None:

@@ -17,6 +17,13 @@ with atheris.instrument_imports(include=["topicweave"]):
     from topicweave.blocks.broadcast_tree import Graft, IHave, Prepare, Prune, Push, Spill
     from topicweave.blocks.notify_pull import Notify, NotifyInline, Pull, Pulled
     from topicweave.blocks.peer_sampling import Answer, Offer
+    from topicweave.blocks.topic_directory.messages import (
+        Carry,
+        OtherRecords,
+        ProvenCarry,
+        SameRecords,
+        SlowCarry,
+    )
     from topicweave.live import catch_up_messages
     from topicweave.live.frames import FrameSplitter, Kind, ProtocolError
     from topicweave.live.interests import LONG, HearingInterests, name_of
@@ -29,8 +36,9 @@ with atheris.instrument_imports(include=["topicweave"]):
 TREE = (Push, IHave, Graft, Prune, Prepare, Spill)
 PULL = (Notify, NotifyInline, Pull, Pulled)
 OVERLAY = (Offer, Answer, Connect, Heartbeat, InterestUpdate, Redirect, Meet, Carries, HowFar, SoFar)
+DIRECTORY = (Carry, ProvenCarry, SlowCarry, SameRecords, OtherRecords)
 MOST_TOPICS, MOST_PAYLOAD = 100, 1000
-CODEC = Codec([*TREE, *PULL, *OVERLAY, *catch_up_messages.TYPES], MOST_TOPICS, MOST_PAYLOAD)
+CODEC = Codec([*TREE, *PULL, *OVERLAY, *DIRECTORY, *catch_up_messages.TYPES], MOST_TOPICS, MOST_PAYLOAD)
 
 
 def hear_interests(body: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A system whose nodes do nothing but keep a view with a topic directory: membership alone, to be tested and measured."""
+"""A system whose nodes do nothing but keep a view with a topic directory: to test and measure membership alone."""
 
 from __future__ import annotations
 

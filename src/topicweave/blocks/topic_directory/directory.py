@@ -92,6 +92,7 @@ class TopicDirectory:
         self._arc_start: int | None = None
         self._keepers: list[NodeId] = []  # successors that have our records
         self._compared: set[NodeId] = set()  # those that may say that they have others
+        self._asked: set[NodeId] = set()  # the nearest ones, for the records of our arc
         self._has_moved = False
         self._backlog: dict[NodeId, dict[TopicId, None]] = {}  # records yet to be sent to a neighbour
 
@@ -125,6 +126,7 @@ class TopicDirectory:
         self._announcer.restart()
         self._backlog.clear()
         self._keepers = []
+        self._asked.clear()
         self.ring.start(contacts)
         self._world.set_timer((TIMER,), self._world.random.random() * self.parameters.tick)
 
@@ -168,6 +170,7 @@ class TopicDirectory:
             *self._keepers,
             *self._backlog,
             *self._compared,
+            *self._asked,
         }
 
     # Once per tick.
@@ -221,13 +224,18 @@ class TopicDirectory:
         grew = self._arc_start is None or clockwise(start, self.id) > clockwise(self._arc_start, self.id)
         if start != self._arc_start:
             if grew:
-                for peer in dict.fromkeys((*ring.after[:1], *ring.before[:1])):
-                    ring.send(peer, WantRecords(start))
+                self._asked.clear()
             elif ring.before:
                 # Somebody stands before this node now: what lies before that one is its to keep.
                 lost = [topic for topic in self.home.topics() if not ring.owns(topic)]
                 self._hand_over(ring.before[:1], lost)
             self._arc_start = start
+        nearest = {*ring.after[:1], *ring.before[:1]}
+        self._asked &= nearest
+        for peer in sorted(nearest - self._asked):
+            # Whoever finds its place learns bit by bit who is next to it. These may not have missed it.
+            self._asked.add(peer)
+            ring.send(peer, WantRecords(start))
         keepers = ring.after[: self.parameters.sides]
         fresh = [peer for peer in keepers if peer not in self._keepers]
         self._keepers = list(keepers)
