@@ -214,7 +214,7 @@ def test_after_a_trial_that_failed_there_is_a_pause() -> None:
 
 def test_a_link_that_is_tried_is_no_way_for_another() -> None:
     ways = OtherWays(9, LIFETIME)
-    ways.review(dict.fromkeys((7, 8), [NEWS]), news(1, 0.0), 0.0)
+    ways.review({7: [NEWS], 8: [NEWS]}, news(1, 0.0), 0.0)
     ways.told(8, [NEWS], 0.0)
     ways.told(7, [NEWS], 0.0)
     assert (list(ways.tried(7)), list(ways.tried(8))) == ([NEWS], [])
