@@ -86,7 +86,9 @@ def islands(parts: int, size: int, bridges: int, seed: int) -> tuple[nx.Graph, s
         graph.add_edges_from((one, draw.choice(part[:place])) for place, one in enumerate(part) if place)
         graph.add_edges_from(draw.sample(part, 2) for _ in range(size // 2))
     pairs = [(part, draw.randrange(part)) for part in range(1, parts)]
-    pairs += [tuple(draw.sample(range(parts), 2)) for _ in range(bridges)]
+    for _ in range(bridges):
+        one, other = draw.sample(range(parts), 2)
+        pairs.append((one, other))
     watched = {frozenset((draw.choice(members[one]), draw.choice(members[other]))) for one, other in pairs}
     graph.add_edges_from(tuple(edge) for edge in watched)
     return graph, watched

@@ -179,8 +179,9 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
 
 def test_a_full_mesh_takes_who_was_introduced_and_keeps_so_many() -> None:
     everybody = Workload.from_lists({f"n{number:02d}": ["all"] for number in range(24)})
-    meshes = {"d": 3, "d_low": 3, "d_high": 4, "d_out": 1}
-    simulation = settle("gossipsub", everybody, until=30.0, membership="directory", **meshes)
+    simulation = settle(
+        "gossipsub", everybody, until=30.0, membership="directory", d=3, d_low=3, d_high=4, d_out=1
+    )
     node, topic = gossipsub(simulation, 0), everybody.topic_ids[0]
     strangers = [host.name for host in simulation.hosts if host.name not in {node.id, *node.connections}]
     held = strangers[: node.parameters.d + 2]
