@@ -10,7 +10,7 @@ from tests.blocks.broadcast_swarm import NEWS, Swarm
 from tests.blocks.test_broadcast_first_events import lower_linked
 from tests.blocks.test_broadcast_prepared import eager, prepared
 from topicweave.blocks.broadcast_tree import Graft, IHave, Prune, Push, Spill
-from topicweave.blocks.broadcast_tree.spills import MOST_SPILT, SPILL_EVERY, spilt_to
+from topicweave.blocks.broadcast_tree.spills import MOST_SPILT, OTHERS_PER_SPILL, SPILL_EVERY, spilt_to
 
 
 def spilling(graph: nx.Graph, hops: int) -> Swarm:
@@ -47,12 +47,10 @@ def test_it_shortens_ways() -> None:
         assert min(came) == last
 
 
-def test_who_had_a_spill_passes_it_down_and_takes_the_way_of_the_tree() -> None:
-    graph = nx.cycle_graph(4)  # the tree: 3-0-1-2-4
-    graph.add_edge(2, 4)
-    swarm = spilling(graph, 1)
+def test_who_had_a_spill_passes_on_spills_and_takes_the_way_of_the_tree() -> None:
+    swarm = spilling(nx.cycle_graph(4), 1)  # the tree: 3-0-1-2
     swarm.tell(3, 2, Spill(event := swarm.event(3), 1))
-    assert swarm.sent_of(Spill) == [(2, 4)]
+    assert swarm.sent_of(Spill) == [(2, 1)]
     assert NEWS not in swarm.trees[2]._ways.of
     swarm.tell(1, 2, Push(event, 3))
     assert swarm.trees[2]._ways.of[NEWS].peer == 1
@@ -76,7 +74,7 @@ def test_of_many_events_of_a_topic_few_are_spilt() -> None:
 @given(st.sets(st.integers(0, 50)), st.integers(0, 100))
 def test_of_copies_there_are_no_more_than_a_share_of_the_audience(peers: set[int], audience: int) -> None:
     chosen = spilt_to(peers, audience)
-    assert len(chosen) == min(len(peers), audience // 10)
+    assert len(chosen) == min(len(peers), audience // OTHERS_PER_SPILL)
     assert chosen == sorted(peers)[: len(chosen)]
     assert spilt_to(peers, None) == sorted(peers)
 
@@ -85,7 +83,7 @@ def test_who_gets_no_copy_is_told() -> None:
     """3 has two neighbours outside of the tree."""
     graph = nx.star_graph(9)
     graph.add_edges_from([(3, 1), (3, 2)])
-    for audience, copies in ((9, []), (19, [1]), (20, [1, 2]), (None, [1, 2])):
+    for audience, copies in ((19, []), (20, [1]), (40, [1, 2]), (None, [1, 2])):
         swarm = spilling(graph, 1)
         for tree in swarm.trees.values():
             tree.spill(1, lambda _topic, known=audience: known)
@@ -96,37 +94,13 @@ def test_who_gets_no_copy_is_told() -> None:
 
 
 @given(lower_linked(), st.data())
-def test_each_copy_beside_the_tree_is_one_too_many_and_no_more(graph: nx.Graph, data: st.DataObject) -> None:
+def test_each_copy_beside_the_tree_makes_two_too_many_and_no_more(graph: nx.Graph, data: st.DataObject) -> None:
     swarm = spilling(graph, 1)
     publisher = data.draw(st.sampled_from(list(graph)))
     beside = len(graph[publisher]) - len(eager(swarm)[publisher])
     event, _ = swarm.publish(publisher)
     assert swarm.receivers(event) == dict.fromkeys(set(graph) - {publisher}, 1)
-    assert len(swarm.sent_of(Push)) + len(swarm.sent_of(Spill)) == len(graph) - 1 + beside
-
-
-def test_who_had_a_spill_tells_its_parent_which_asks_if_nothing_comes() -> None:
-    swarm = spilling(nx.cycle_graph(4), 1)  # the tree: 3-0-1-2
-    swarm.tell(3, 2, Spill(event := swarm.event(3), 1))
-    assert swarm.sent_of(Spill) == []
-    swarm.net.run(swarm.net.now + 5.0)
-    assert (2, 1) in swarm.sent_of(IHave)
-    assert (1, 2) in swarm.sent_of(Graft)
-    assert event in swarm.got[1]
-
-
-def test_what_comes_over_the_tree_from_below_goes_on_to_the_parent() -> None:
-    """0-1-2-3, and a link from 2 to 5 that the tree does not have."""
-    graph = nx.path_graph(4)
-    graph.add_edges_from([(2, 5), (0, 5)])
-    swarm = spilling(graph, 1)
-    event = swarm.event(5)
-    swarm.tell(5, 2, Spill(event, 1))
-    assert swarm.sent_of(Spill) == [(2, 3)]
-    swarm.tell(3, 2, Push(event, 4))
-    assert swarm.sent_of(Push) == [(2, 1)]
-    swarm.tell(1, 2, Push(event, 4))
-    assert swarm.sent_of(Push) == [(2, 1)]
+    assert len(swarm.sent_of(Push)) + len(swarm.sent_of(Spill)) <= len(graph) - 1 + 2 * beside
 
 
 def test_what_is_spilt_to_all_is_not_announced() -> None:
@@ -144,14 +118,12 @@ def test_a_burst_of_which_something_was_spilt_is_no_second_copy() -> None:
 
 
 def test_peers_that_run_an_earlier_version_get_pushes_only() -> None:
-    graph = nx.cycle_graph(4)
-    graph.add_edge(2, 4)
-    swarm = spilling(graph, 2)
-    swarm.net.earlier = {2, 4}
+    swarm = spilling(nx.cycle_graph(4), 2)
+    swarm.net.earlier = {1, 2}
     swarm.trees[3].publish(swarm.event(3))
     assert swarm.sent_of(Spill) == []
     swarm.tell(3, 2, Spill(swarm.event(3), 1))
-    assert swarm.sent_of(Push) == [(3, 0), (2, 4)]
+    assert swarm.sent_of(Push) == [(3, 0), (2, 1)]
 
 
 def test_a_hostile_neighbour_fills_no_table_beyond_its_bound() -> None:

@@ -68,7 +68,7 @@ class News:
             and way.publisher == event.publisher
         ):
             # It gets the event by itself, and would take this for a second way: it is only told of it.
-            spared = (*spared, way.peer)
+            spared = (way.peer,)
         peers = [peer for peer in self._links(topic) if peer != source and peer not in spared]
         if (lazy is None or spilt) and not spared:
             return peers if lazy is None else [peer for peer in peers if peer not in lazy]

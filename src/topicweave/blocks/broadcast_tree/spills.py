@@ -12,9 +12,10 @@ from topicweave.port import EventMessage, World
 
 SPILL_EVERY = 1.0
 """A node spills one event of a topic in so many seconds: of a burst copies would cost too much."""
-MOST_COPIES = 0.1
-"""A node spills an event to at most so many for each other node that wants the topic. Of a prepared tree each spill is
-one copy too many, so there are at most so many copies for each delivery.
+OTHERS_PER_SPILL = 20
+"""A node spills an event to one neighbour for each so many others that want the topic. Of a prepared tree a spill makes
+two copies too many: one at the neighbour, one where it meets what comes over the tree. So there is at most one copy
+too many for ten deliveries.
 """
 MOST_SPILT = 1024
 
@@ -23,11 +24,11 @@ def spilt_to(peers: Collection[NodeId], audience: int | None) -> list[NodeId]:
     """Which of those beside the tree get an event, of a topic that so many others want: the lowest, since they pass it
     on to more others. Nothing bounds copies where the audience is not known (None).
 
-    >>> spilt_to([7, 3, 5], audience=20), spilt_to([7, 3, 5], audience=9), spilt_to([7, 3, 5], audience=None)
+    >>> spilt_to([7, 3, 5], audience=40), spilt_to([7, 3, 5], audience=19), spilt_to([7, 3, 5], audience=None)
     ([3, 5], [], [3, 5, 7])
     """
     ordered = sorted(peers)
-    return ordered if audience is None else ordered[: int(MOST_COPIES * audience)]
+    return ordered if audience is None else ordered[: audience // OTHERS_PER_SPILL]
 
 
 class Spills:

@@ -35,8 +35,6 @@ Rules kept
      down push again, and what is announced it asks for at once.
    - Near its publisher an event may go over lazy links, too (`spills`). Copies that took such a link are marked.
      They cut no links and make no ways.
-   - Who has an event as a spill passes it on, but only announces it to its parent: that has it by the tree, and its
-     copy and this one would cross. Should the event come over the tree from somebody else, it goes on to the parent.
 5. A node does not ask for events that are merely late. While a stream goes on in order, it waits for announced
    events ahead; while a gap in the stream closes, it waits for the rest of the gap. A graft was in vain if the
    events came anyway: then the node waits longer from then on, up to `MOST_PATIENCE` times the time set. A graft
@@ -266,12 +264,8 @@ class BroadcastTree:
     def _came_again(self, sender: NodeId, message: Push | Spill) -> None:
         """Only copies that came over the tree alone tell that it has a link too much."""
         if type(message) is Push:
-            event = message.event
-            if self._spills.comes_over_tree(event.id):
+            if self._spills.comes_over_tree(message.event.id):
                 self._ways.came(sender, message, self._world.now)
-                parent = self._ways.parents.get(event.topic)
-                if parent != sender and parent in self._ways.targets(event.topic):
-                    self._world.send(parent, Push(event, message.hops + 1))
             else:
                 self._ways.turn_down(sender, message)
 
@@ -376,8 +370,6 @@ class BroadcastTree:
         over_tree: bool = True,
     ) -> int:
         event = push.event
-        if not over_tree and (parent := self._ways.parents.get(event.topic)) is not None:
-            spared = (*spared, parent)
         beside, to_all = self._spills.peers(push, source)
         peers = self._news.spread(event, event.sequence, source, now, spared, to_all)
         spill = Spill(event, push.hops)

@@ -46,7 +46,7 @@ class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     """Make the trees of topics before there are events. Without it, a topic's first event makes its tree, by copies."""
     spill: Count = 1
     """For so many links from its publisher on, an event goes over all links that serve its topic, not only those
-    of its tree: ways are shorter, and there are more copies, up to one for ten others that want the topic.
+    of its tree: ways are shorter, and there are more copies, at most one for ten deliveries.
     """
     max_degree: Count = 0
     """Nobody ever has more links than this, 6 or more; 0: no such bound. Topics that cannot be joined
