@@ -86,7 +86,7 @@ def test_who_gets_no_copy_is_told() -> None:
     for audience, copies in ((19, []), (20, [1]), (40, [1, 2]), (None, [1, 2])):
         swarm = spilling(graph, 1)
         for tree in swarm.trees.values():
-            tree.spill(1, lambda _topic, known=audience: known)
+            tree.spill(1, {NEWS: audience}.get)
         event, _ = swarm.publish(3)
         assert swarm.receivers(event) == dict.fromkeys(set(graph) - {3}, 1)
         assert sorted(peer for sender, peer in swarm.sent_of(Spill) if sender == 3) == copies
@@ -94,7 +94,9 @@ def test_who_gets_no_copy_is_told() -> None:
 
 
 @given(lower_linked(), st.data())
-def test_each_copy_beside_the_tree_makes_two_too_many_and_no_more(graph: nx.Graph, data: st.DataObject) -> None:
+def test_each_copy_beside_the_tree_makes_two_too_many_and_no_more(
+    graph: nx.Graph, data: st.DataObject
+) -> None:
     swarm = spilling(graph, 1)
     publisher = data.draw(st.sampled_from(list(graph)))
     beside = len(graph[publisher]) - len(eager(swarm)[publisher])

@@ -116,7 +116,7 @@ class WeaveNode(OverlayNode):
 
     def _beat(self, peers: Iterable[NodeId]) -> None:
         super()._beat(peers)
-        # Not only when it looks for better neighbours: until links that changed are prepared, events go over them twice.
+        # Until links that changed are prepared, events go over too many of them.
         if self.parameters.prepare and self.tasks[COVER].content():
             self._prepare_trees()
 
