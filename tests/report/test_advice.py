@@ -158,7 +158,7 @@ def test_the_closest_is_the_one_that_is_named_next_whatever_the_bound() -> None:
 def test_a_node_with_the_advice_runs_with_the_times_of_the_comparison(preset: str) -> None:
     system = find_system("rappel")
     measured = system.settings(**system.paced(preset, {"alpha": 7}))
-    toml = node_toml(Entry("rappel", {"alpha": 7}, flat(measured), ()), preset)
+    toml = node_toml(Entry("rappel", {"alpha": 7}, flat(measured), ()), preset, "directory")
     assert Settings(insecure=True, **tomllib.loads(toml)).system_parameters(system) == measured
 
 
