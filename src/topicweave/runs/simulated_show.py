@@ -128,7 +128,7 @@ def record_simulation(
     file: Path,
     membership: Literal["directory", "gossip"] = "directory",
 ) -> int:
-    """So many virtual seconds of a swarm, into a file; how many frames there are. Nodes have the membership of live ones."""
+    """So many virtual seconds of a swarm, into a file; how many frames there are. `membership`: as for live nodes."""
     workload = Workload.from_lists({f"node-{number:04d}": topics for number, topics in enumerate(interests)})
     found, traffic = find_system(system), _Traffic()
     everybody = frozenset(range(workload.nodes))

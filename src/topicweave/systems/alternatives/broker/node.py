@@ -7,7 +7,9 @@ Rules kept
 2. Views may differ for a while. So whoever is asked to be a broker is one, and attaches in turn to the lowest
    node that *it* knows, asking for all that its clients want. Everybody attaches to somebody lower than
    itself: there is no circle, and whatever the views are, brokers form a tree over which events reach
-   everybody that is connected at all.
+   everybody that is connected at all. A broker tells its clients who its own is, and they attach to that
+   one. A client that leaves a broker for a lower one says for whom, and the broker attaches to that one, too.
+   So trees become one star, though few views name its root.
 3. An event goes up to the root, and down to whoever asked for its topic. Nothing is sent twice, and nothing
    that is lost is repaired, as with a broker at quality of service 0.
 4. A client that changes brokers attaches to the new one before it leaves the old one.
@@ -39,6 +41,8 @@ from topicweave.systems.alternatives.broker.messages import (
 from topicweave.systems.alternatives.broker.parameters import BrokerParameters
 
 LOOK_AGAIN = 5.0
+DOUBT = 20.0
+"""Seconds for which a broker's word is not believed that its own broker, which did not answer, would do."""
 UNKNOWN = -1
 """The version a broker answers with that knows nothing of a client, as after a restart."""
 
@@ -68,6 +72,8 @@ class BrokerNode(ViewNode):
         self._audience: dict[TopicId, dict[NodeId, None]] = {}
         self._candidate: NodeId | None = None
         self._known_lowest: NodeId | None = None
+        self._named: NodeId | None = None  # our broker's broker, as far as we know
+        self._doubted: tuple[NodeId, float] | None = None  # one that was named in vain, and until when
         self._seen_version = -1
         self._look_again_at = 0.0
         self._asked: Interest = frozenset()
@@ -98,7 +104,7 @@ class BrokerNode(ViewNode):
 
     def start(self, contacts: Sequence[NodeId]) -> None:
         super().start(contacts)
-        self._candidate = None
+        self._candidate = self._named = self._doubted = None
         self._detector.start()
         self.world.set_timer(("br-look",), self.world.random.uniform(0.0, self.parameters.keep_alive))
 
@@ -133,7 +139,7 @@ class BrokerNode(ViewNode):
 
     def known_peers(self) -> set[NodeId]:
         known = {*self.clients, *self.view.peers(), *self._detector.watched}
-        return known | {peer for peer in (self.broker, self._candidate) if peer is not None}
+        return known | {peer for peer in (self.broker, self._candidate, self._named) if peer is not None}
 
     # Which broker.
 
@@ -146,11 +152,14 @@ class BrokerNode(ViewNode):
             known = self.view.peer_ids()
             lowest = int(known.min()) if len(known) else self.id
             self._known_lowest = lowest if lowest < self.id else None
-        return self._known_lowest
+        known = (self._known_lowest, self._named)
+        return min((peer for peer in known if peer is not None), default=None)
 
     def _leave_out(self, peer: NodeId) -> None:
         self.view.lost(peer)
         self._seen_version = -1
+        if peer == self._named:
+            self._named, self._doubted = None, (peer, self.world.now + DOUBT)
 
     def _look(self, _key: TimerKey) -> None:
         self.world.set_timer(("br-look",), self.parameters.keep_alive)
@@ -185,12 +194,27 @@ class BrokerNode(ViewNode):
         if sender == self._candidate:
             old, self.broker, self._candidate = self.broker, sender, None
             if old is not None:
-                self.world.send(old, Detach())
+                self.world.send(old, Detach(sender))
                 self._unwatch(old)
             while self._waiting:
                 self.world.send(sender, Upwards(self._waiting.popleft(), 1))
         elif sender == self.broker and message.version != self._asked_version:
             self.world.send(sender, Attach(self._asked_version, self._wanted()))
+        if sender == self.broker:
+            self._hear_of(message.broker, lower_than=sender)
+
+    def _hear_of(self, named: NodeId | None, lower_than: NodeId) -> None:
+        """A broker's broker, or that of one that was a client, which is lower than this, or somebody lies."""
+        if named is not None and not 0 <= named < lower_than:
+            named = None
+        if self._doubted is not None and self._doubted[1] <= self.world.now:
+            self._doubted = None
+        if self._doubted is not None and self._doubted[0] == named:
+            named = None
+        if named != self._named:
+            self._named = named
+            if named is not None:
+                self._choose()
 
     def _receive_closed(self, sender: NodeId, _message: Closed) -> None:
         if sender in (self.broker, self._candidate):
@@ -216,10 +240,12 @@ class BrokerNode(ViewNode):
             self._audience.setdefault(topic, {})[sender] = None
         self._detector.watch(sender)
         self._detector.heard(sender)
-        self.world.send(sender, Attached(message.version))
+        self.world.send(sender, Attached(message.version, self.broker))
         self._ask_for_what_is_wanted()
 
-    def _receive_detach(self, sender: NodeId, _message: Detach) -> None:
+    def _receive_detach(self, sender: NodeId, message: Detach) -> None:
+        if sender in self.clients and message.broker is not None:
+            self._hear_of(message.broker, lower_than=self.id if self.broker is None else self.broker)
         self._forget_client(sender)
 
     def _forget_client(self, peer: NodeId) -> None:
@@ -259,7 +285,7 @@ class BrokerNode(ViewNode):
     def _show_life(self, peers: Iterable[NodeId]) -> None:
         for peer in peers:
             if peer in self.clients:
-                self.world.send(peer, Attached(self.clients[peer].version))
+                self.world.send(peer, Attached(self.clients[peer].version, self.broker))
             elif peer == self.broker:
                 self.world.send(peer, KeepAlive(self._asked_version))
 
@@ -267,7 +293,7 @@ class BrokerNode(ViewNode):
         self._detector.heard(sender)
         client = self.clients.get(sender)
         if client is None or client.version != message.version:
-            self.world.send(sender, Attached(client.version if client else UNKNOWN))
+            self.world.send(sender, Attached(client.version if client else UNKNOWN, self.broker))
 
     # Events.
 
