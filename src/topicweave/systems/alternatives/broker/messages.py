@@ -21,9 +21,11 @@ class Attached(Message, frozen=True, array_like=True, tag="br-attached"):
     version: int
     broker: NodeId | None = None
     """My own broker, if I have one: it would be yours, too, if you knew it. Earlier versions do not say so."""
+    heir: NodeId | None = None
+    """My lowest client: it is to be the broker of the others when I fail."""
 
     def introduces(self) -> Iterable[NodeId]:
-        return () if self.broker is None else (self.broker,)
+        return [peer for peer in (self.broker, self.heir) if peer is not None]
 
 
 class Detach(Message, frozen=True, array_like=True, tag="br-detach"):
