@@ -31,23 +31,14 @@ FEWEST = 4
 """Of systems, in a picture."""
 
 SETTINGS: Mapping[str, Sequence[str]] = {
-    "rappel": ("", "alpha=3", "alpha=10", "beta=3", "beta=10", "utility=interest"),
-    "gossipsub": (
+    "weave": ("", "hubs=1", "links=7", "links=12", "lean=0", "improve=false"),
+    "spidercast": (
         "",
-        "d=3:d_low=2:d_high=5:d_out=1",
-        "d=4:d_low=3:d_high=8:d_out=1",
-        "d=8:d_low=6:d_high=12:d_out=3",
-        "flood_publish=false",
-        "d=3:d_low=2:d_high=5:d_out=1:flood_publish=false",
-    ),
-    "vitis": ("", "table_size=10", "table_size=20", "table_size=25", "small_world=3", "gateway_hops=3"),
-    "magnet": (
-        "",
-        "oscar.fingers=5",
-        "oscar.fingers=12",
-        "oscar.fingers=17",
-        "samples.size=20",
-        "improvements=0",
+        "k_greedy=1",
+        "k_greedy=2",
+        "k_greedy=4",
+        "k_greedy=2:k_random=1",
+        "k_greedy=3:k_random=1",
     ),
     "omen": (
         "",
@@ -57,18 +48,34 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "finds=coordinators:rho=3",
         "finds=coordinators:builder=greedy",
     ),
-    "spidercast": (
-        "",
-        "k_greedy=1",
-        "k_greedy=2",
-        "k_greedy=4",
-        "k_greedy=2:k_random=1",
-        "k_greedy=3:k_random=1",
-    ),
     "ring-per-topic": ("", "bridges=8"),
-    "weave": ("", "hubs=1", "links=7", "links=12", "lean=0", "improve=false"),
+    "rappel": ("", "alpha=3", "alpha=10", "beta=3", "beta=10", "utility=interest"),
+    "gossipsub": (
+        "",
+        "d=3:d_low=2:d_high=5:d_out=1",
+        "d=4:d_low=3:d_high=8:d_out=1",
+        "d=8:d_low=6:d_high=12:d_out=3",
+        "flood_publish=false",
+        "d=3:d_low=2:d_high=5:d_out=1:flood_publish=false",
+    ),
+    "opt": ("", "coverage=1", "coverage=3", "coverage=4", "table_size=10", "table_size=15"),
+    "vitis": ("", "table_size=10", "table_size=20", "table_size=25", "small_world=3", "gateway_hops=3"),
+    "rvr": ("", "table_size=10", "table_size=20", "table_size=25"),
+    "magnet": (
+        "",
+        "oscar.fingers=5",
+        "oscar.fingers=12",
+        "oscar.fingers=17",
+        "samples.size=20",
+        "improvements=0",
+    ),
+    "strawman": ("", "oscar.fingers=5", "oscar.fingers=12", "oscar.fingers=17"),
+    "scribe": ("", "leaves=4", "leaves=16"),
+    "broker": ("",),
+    "similarity": ("", "similar=5", "similar=15", "similar=20", "similar=8:random=2"),
+    "random": ("", "random=5", "random=15", "random=20"),
 }
-"""A ring per topic has no dial: what its nodes link to is given."""
+"""A ring per topic and the broker have no dial: what their nodes link to is given."""
 HEADINGS = ("workload", "system", "setting", *MEASURES)
 
 
@@ -135,7 +142,8 @@ def draw() -> None:
             points: dict[str, list[Point]] = {system: [] for system in (*SETTINGS, SKETCH)}
             for row in own:
                 if row[measure]:
-                    at = Point(float(row["degree_mean"]), float(row[measure]), row["setting"] == "")
+                    clean = row["system"] == SKETCH or (row["hit_ratio"], row["noise"]) == ("1", "0")
+                    at = Point(float(row["degree_mean"]), float(row[measure]), row["setting"] == "", clean)
                     points[row["system"]].append(at)
             title = f"{name}, {NODES} nodes: links and {words}"
             kind = measure.partition("_")[0]

@@ -1,4 +1,8 @@
-"""A picture of fronts: a point for each setting of each system, a line through those of one system."""
+"""A picture of fronts: a point for each setting of each system, a line through those of one system.
+
+There are more systems than colours: the second round of colours has squares. A point is hollow if not everybody was
+reached, or if there was noise: such a setting pays less than it promises.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import NamedTuple
 
 from topicweave.report.figure import COLOURS, GREY
 
+BRIGHT = COLOURS[:-1]
 WIDTH, HEIGHT = 720, 440
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 40, 52
 
@@ -18,6 +23,8 @@ class Point(NamedTuple):
     y: float
     default: bool = False
     """Drawn larger."""
+    clean: bool = True
+    """Everybody was reached, without noise."""
 
 
 class Scale(NamedTuple):
@@ -60,10 +67,13 @@ def picture(title: str, across: str, up: str, points: Mapping[str, Sequence[Poin
         f'<text x="{LEFT}" y="22" font-size="15">{escape(title)}</text>',
         *_axes(x, y, across, up),
     ]
-    colours = dict(zip((name for name in points if name != curve), COLOURS, strict=False)) | {curve: GREY}
+    kinds = {
+        name: (BRIGHT[place % len(BRIGHT)], place >= len(BRIGHT))
+        for place, name in enumerate(name for name in points if name != curve)
+    } | {curve: (GREY, False)}
     for place, (name, some) in enumerate(drawn.items()):
-        lines += _system(name, some, colours[name], x, y, name == curve)
-        lines += _legend(name, colours[name], TOP + 12 + 20 * place)
+        lines += _system(name, some, *kinds[name], x, y, name == curve)
+        lines += _legend(name, *kinds[name], TOP + 12 + 20 * place)
     return "\n".join([*lines, "</svg>", ""])
 
 
@@ -86,7 +96,7 @@ def _axes(x: Scale, y: Scale, across: str, up: str) -> Iterator[str]:
 
 
 def _system(
-    name: str, points: Sequence[Point], colour: str, x: Scale, y: Scale, dashed: bool
+    name: str, points: Sequence[Point], colour: str, square: bool, x: Scale, y: Scale, dashed: bool
 ) -> Iterator[str]:
     places = [(x.at(point.x), y.at(point.y)) for point in points]
     if len(places) > 1:
@@ -96,12 +106,21 @@ def _system(
     if dashed:
         return
     for point, (across, up) in zip(points, places, strict=True):
-        words = escape(f"{name}: {point.x:g}, {point.y:g}")
-        radius = 6 if point.default else 3.5
-        yield f'<circle cx="{across}" cy="{up}" r="{radius}" fill="{colour}"><title>{words}</title></circle>'
+        words = f"<title>{escape(f'{name}: {point.x:g}, {point.y:g}')}</title>"
+        yield _mark(across, up, 6 if point.default else 3.5, colour, square, point.clean, words)
 
 
-def _legend(name: str, colour: str, at: float) -> Iterator[str]:
+def _mark(
+    across: float, up: float, radius: float, colour: str, square: bool, filled: bool, words: str = ""
+) -> str:
+    paint = f'fill="{colour if filled else "#fff"}" stroke="{colour}"'
+    if square:
+        where = f'x="{across - radius:g}" y="{up - radius:g}" width="{2 * radius:g}" height="{2 * radius:g}"'
+        return f"<rect {where} {paint}>{words}</rect>"
+    return f'<circle cx="{across}" cy="{up}" r="{radius}" {paint}>{words}</circle>'
+
+
+def _legend(name: str, colour: str, square: bool, at: float) -> Iterator[str]:
     left = WIDTH - RIGHT + 14
-    yield f'<circle cx="{left}" cy="{at}" r="5" fill="{colour}"/>'
+    yield _mark(left, at, 5, colour, square, filled=True)
     yield f'<text x="{left + 12}" y="{at + 4}">{escape(name)}</text>'

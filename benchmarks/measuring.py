@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
+from topicweave.runs.large_pages import large_pages
+
 
 class Measured(NamedTuple):
     seconds: float
@@ -26,6 +28,8 @@ def _timed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Measured
 
 
 def measured(function: Callable[..., Any], *arguments: Any) -> Measured:
-    """A fresh process, so that no run profits or suffers from the memory of the one before."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    """A fresh process, so that no run profits or suffers from the memory of the one before. It asks for large pages, as
+    the workers of runs do.
+    """
+    with large_pages(), ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_timed, function, arguments).result()

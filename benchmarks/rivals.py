@@ -47,7 +47,8 @@ CONDITIONS: Mapping[str, Mapping[str, str]] = {
     "churn": {"churn": "600/60"},
     "distance": {"latency": LATENCY},
 }
-MEASURES = (*kept.MEASURES, "latency_p50")
+APART = "partitioned_topics"
+MEASURES = (*kept.MEASURES, "latency_p50", APART)
 GOALS: Mapping[str, str] = {
     "links: mean": "degree_mean",
     "p95": "degree_p95",
@@ -66,8 +67,8 @@ more than Rappel; and who has fewer links, of those that reach everybody without
 TIMES = ("repair_time", "settled_after")
 COLUMNS = (
     "| | system | links: mean, p95, most | hops | duplicates | latency: median, p95, ms "
-    "| control, msg/s, B/s | repair, s | settled, s | hit ratio | noise |",
-    "|---|---|---|---|---|---|---|---|---|---|---|",
+    "| control, msg/s, B/s | repair, s | settled, s | hit ratio | noise | apart |",
+    "|---|---|---|---|---|---|---|---|---|---|---|---|",
 )
 ABOUT: Mapping[str, str] = {
     "rss": "10 of 100 topics each, popular as feeds are: the demo's workload.",
@@ -96,7 +97,7 @@ the figures come to.
 
 *Links* carry events. *Duplicates* are per delivery. *Control* is what one node sends per second, membership included.
 *Repair* is the time from the crash until all are served at once, *settled* when the overlay had come to rest after the
-start. Samples of public data are of nodes that have topics in common, with all their topics
+start. *Apart* counts the topics whose subscribers do not all hang together before the events. Samples of public data are of nodes that have topics in common, with all their topics
 ([choosing](../compare.md#what-is-run))."""
 HEADINGS = ("workload", "condition", "nodes", "system", *MEASURES)
 
@@ -236,7 +237,7 @@ def _place(row: Row) -> tuple[int, int, int]:
 
 
 def cells(row: Row) -> str:
-    number = {measure: float(row[measure]) for measure in MEASURES}
+    number = {measure: float(row[measure]) for measure in MEASURES if row[measure]}
     where = row["condition"] if row["nodes"] == "300" else f"{row['condition']}, {int(row['nodes']):,d} nodes"
     repair, settled = ("never" if math.isinf(number[one]) else f"{number[one]:.0f}" for one in TIMES)
     cells = (
@@ -246,7 +247,7 @@ def cells(row: Row) -> str:
         f"{number['duplicates']:.2f}",
         f"{1000 * number['latency_p50']:.0f}, {1000 * number['latency_p95']:.0f}",
         f"{number['control_messages']:.1f}, {number['control_bytes']:,.0f}",
-        *(repair, settled, row["hit_ratio"], row["noise"]),
+        *(repair, settled, row["hit_ratio"], row["noise"], row[APART] or "–"),
     )
     return f"| {' | '.join(cells)} |"
 

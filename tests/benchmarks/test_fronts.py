@@ -35,6 +35,18 @@ def test_a_point_for_each_setting_and_a_dashed_line_for_the_curve() -> None:
     assert "none" not in [text.text for text in drawn.iter(f"{SVG}text")]
 
 
+def test_what_misses_somebody_is_hollow_and_the_second_round_of_colours_has_squares() -> None:
+    points = {f"system {number}": [Point(8 + number, 3)] for number in range(8)}
+    points["system 7"] = [Point(20, 5, clean=False)]
+    drawn = ElementTree.fromstring(picture("t", "links", "hops", {**points, "best": []}, curve="best"))
+    ((square,), circles) = (
+        [mark for mark in drawn.iter(f"{SVG}{shape}") if mark.find(f"{SVG}title") is not None]
+        for shape in ("rect", "circle")
+    )
+    assert [circle.get("fill") for circle in circles] == [circle.get("stroke") for circle in circles]
+    assert (square.get("fill"), square.get("stroke")) == ("#fff", circles[0].get("stroke"))
+
+
 def test_hops_are_those_of_the_shortest_ways_among_those_who_want_a_topic() -> None:
     """A path of four, and one beside it that does not want the topic."""
     graph = nx.path_graph(4)

@@ -10,7 +10,7 @@ from tests.blocks.broadcast_swarm import NEWS, Swarm
 from tests.blocks.test_broadcast_first_events import lower_linked
 from tests.blocks.test_broadcast_prepared import eager, prepared
 from topicweave.blocks.broadcast_tree import Graft, IHave, Prune, Push, Spill
-from topicweave.blocks.broadcast_tree.spills import MOST_SPILT, SPILL_EVERY
+from topicweave.blocks.broadcast_tree.spills import MOST_SPILT, OTHERS_PER_SPILL, SPILL_EVERY, spilt_to
 
 
 def spilling(graph: nx.Graph, hops: int) -> Swarm:
@@ -71,19 +71,38 @@ def test_of_many_events_of_a_topic_few_are_spilt() -> None:
     assert swarm.sent_of(Spill) == [(3, 2)]
 
 
-def test_of_copies_there_are_no_more_than_a_share_of_the_audience() -> None:
-    """3 has two neighbours outside of the tree, of nine others that want the topic."""
+@given(st.sets(st.integers(0, 50)), st.integers(0, 100))
+def test_of_copies_there_are_no_more_than_a_share_of_the_audience(peers: set[int], audience: int) -> None:
+    chosen = spilt_to(peers, audience)
+    assert len(chosen) == min(len(peers), audience // OTHERS_PER_SPILL)
+    assert chosen == sorted(peers)[: len(chosen)]
+    assert spilt_to(peers, None) == sorted(peers)
+
+
+def test_who_gets_no_copy_is_told() -> None:
+    """3 has two neighbours outside of the tree."""
     graph = nx.star_graph(9)
     graph.add_edges_from([(3, 1), (3, 2)])
-    for share, copies in ((0.0, []), (0.1, []), (0.12, [1]), (0.25, [1, 2]), (1.0, [1, 2])):
+    for audience, copies in ((19, []), (20, [1]), (40, [1, 2]), (None, [1, 2])):
         swarm = spilling(graph, 1)
         for tree in swarm.trees.values():
-            tree.spill(1, share, lambda _topic: 9)
+            tree.spill(1, {NEWS: audience}.get)
         event, _ = swarm.publish(3)
         assert swarm.receivers(event) == dict.fromkeys(set(graph) - {3}, 1)
         assert sorted(peer for sender, peer in swarm.sent_of(Spill) if sender == 3) == copies
-        told = {peer for sender, peer in swarm.sent_of(IHave) if sender == 3}
-        assert told >= {1, 2} - set(copies), "who gets no copy is told"
+        assert {peer for sender, peer in swarm.sent_of(IHave) if sender == 3} >= {1, 2} - set(copies)
+
+
+@given(lower_linked(), st.data())
+def test_each_copy_beside_the_tree_makes_two_too_many_and_no_more(
+    graph: nx.Graph, data: st.DataObject
+) -> None:
+    swarm = spilling(graph, 1)
+    publisher = data.draw(st.sampled_from(list(graph)))
+    beside = len(graph[publisher]) - len(eager(swarm)[publisher])
+    event, _ = swarm.publish(publisher)
+    assert swarm.receivers(event) == dict.fromkeys(set(graph) - {publisher}, 1)
+    assert len(swarm.sent_of(Push)) + len(swarm.sent_of(Spill)) <= len(graph) - 1 + 2 * beside
 
 
 def test_what_is_spilt_to_all_is_not_announced() -> None:

@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 from topicweave.blocks import membership as membership_module
-from topicweave.blocks.membership import DIRECTORY, FULL, GOSSIP, Membership
+from topicweave.blocks.membership import DIRECTORY, FULL, GOSSIP, LIVE_SAMPLING, Membership, Needs
 from topicweave.blocks.views import Directory, FullView, GossipView, ShareView
 from topicweave.errors import BadInput
 from topicweave.testing import VirtualNetwork
@@ -29,6 +29,8 @@ def test_documentation_examples() -> None:
         ("gossip", GOSSIP),
         ("gossip:200", Membership(capacity=200)),
         ("gossip:1", Membership(capacity=1)),
+        ("live-gossip", Membership(live=True)),
+        ("live-gossip:100", Membership(capacity=100, live=True)),
         ("directory", DIRECTORY),
         ("directory:100", Membership(capacity=100, directory=True)),
     ],
@@ -48,7 +50,7 @@ def test_what_is_not_understood_is_refused_with_the_choices(text: str) -> None:
     with pytest.raises(BadInput) as refusal:
         Membership.parse(text)
     assert str(refusal.value) == (
-        f"membership {text!r}: say 'directory', 'gossip', with a capacity as in 'gossip:200', or as an oracle 'full' or a share such as '5%'"
+        f"membership {text!r}: say 'directory', 'gossip' or 'live-gossip', with a capacity as in 'gossip:200', or as an oracle 'full' or a share such as '5%'"
     )
 
 
@@ -84,8 +86,21 @@ def test_a_gossip_view_samples_no_more_than_it_holds(
 def test_who_needs_peers_only_tells_nobody_what_it_wants() -> None:
     """With the membership of live nodes; gossip alone tells it, as in the studies."""
     world = VirtualNetwork().world(1)
-    for text, told in (("directory", frozenset()), ("gossip", frozenset({7, 8}))):
+    for text, told in (
+        ("directory", frozenset()),
+        ("live-gossip", frozenset()),
+        ("gossip", frozenset({7, 8})),
+    ):
         view = Membership.parse(text).view(world, 1, frozenset({7}), None, "peers")
         assert isinstance(view, GossipView)
         view.set_interest(frozenset({7, 8}))
         assert view.sampling.profile == told
+
+
+@pytest.mark.parametrize("needs", ["subscribers", "peers"])
+@pytest.mark.parametrize("text", ["directory", "live-gossip"])
+def test_all_live_nodes_gossip_at_one_pace(text: str, needs: Needs) -> None:
+    """Whatever they need, and whatever they run beside it."""
+    view = Membership.parse(text).view(VirtualNetwork().world(1), 1, frozenset({7}), None, needs)
+    assert isinstance(view, GossipView)
+    assert view.sampling.params == LIVE_SAMPLING

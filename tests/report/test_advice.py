@@ -158,8 +158,29 @@ def test_the_closest_is_the_one_that_is_named_next_whatever_the_bound() -> None:
 def test_a_node_with_the_advice_runs_with_the_times_of_the_comparison(preset: str) -> None:
     system = find_system("rappel")
     measured = system.settings(**system.paced(preset, {"alpha": 7}))
-    toml = node_toml(Entry("rappel", {"alpha": 7}, flat(measured), ()), preset)
+    toml = node_toml(Entry("rappel", {"alpha": 7}, flat(measured), ()), preset, "directory")
     assert Settings(insecure=True, **tomllib.loads(toml)).system_parameters(system) == measured
+
+
+@pytest.mark.parametrize(
+    ("system", "membership", "meant"),
+    [
+        ("rappel", "directory", ("directory", 1000)),
+        ("rappel", "directory:50", ("directory", 50)),
+        ("rappel", "gossip:50", ("gossip", 50)),
+        ("broker", "live-gossip", ("gossip", 1000)),
+        ("rappel", "full", ("directory", 1000)),
+        ("vitis", "gossip:50", ("directory", 1000)),
+    ],
+)
+def test_a_node_with_the_advice_has_the_membership_of_the_comparison(
+    system: str, membership: str, meant: tuple[str, int]
+) -> None:
+    """An oracle is no membership of a live node, and who has a membership of its own takes no other."""
+    toml = node_toml(Entry(system, {}, {}, ()), "lan", membership)
+    settings = Settings(insecure=True, **tomllib.loads(toml))
+    settings.system_parameters(find_system(system))
+    assert (settings.membership, settings.view) == meant
 
 
 def test_advice_gives_its_evidence_as_a_comparison_does(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from topicweave.port import Message
 from topicweave.sim.host import Host
 from topicweave.sim.network import Network
 from topicweave.sim.simulation import Simulation
+from topicweave.systems.alternatives.gossipsub import GossipSubNode
 from topicweave.systems.registry import find_system
+from topicweave.systems.spidercast.node import OverlayNode
 
 PART = 2 * DirectoryParameters().enough
 """Members of each part: enough that nobody needs to ask a home for more, or another link."""
@@ -124,6 +126,26 @@ class Parted:
             assert isinstance(node, ViewNode)
             known += [len(node.view.subscribers(topic)) for topic in node.subscriptions]
         return min(known)
+
+    def introduce_all(self, each: int) -> None:
+        """A home introduces each node of the one part to so many of the other."""
+        names = {side: [name for name, its in self.side.items() if its == side] for side in (False, True)}
+        topic = self.simulation.workload.topic_ids[0]
+        for place, name in enumerate(names[False]):
+            for step in range(each):
+                other = names[True][(place + step) % len(names[True])]
+                for member, stranger in ((name, other), (other, name)):
+                    node = self.simulation.node(self._index[member])
+                    assert isinstance(node, OverlayNode | GossipSubNode)
+                    node._introduced(topic, stranger, None)
+
+    def parted_within(self, seconds: float) -> int:
+        """How often the topics are apart, once per second."""
+        apart, until = 0, self.simulation.now + seconds
+        while self.simulation.now < until:
+            self.simulation.run(self.simulation.now + 1.0)
+            apart += self.apart
+        return apart
 
     def run_until_one(self, until: float) -> float | None:
         """When the topics are each in one piece; None if not by then."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.systems.overlays import parted_topics
-from tests.systems.parted import Parted
+from tests.systems.parted import PART, Parted
 from topicweave.blocks.membership import DIRECTORY
 from topicweave.blocks.topic_directory import DirectoryParameters
 from topicweave.blocks.topic_directory.home import Home
@@ -19,7 +19,7 @@ from topicweave.sim.simulation import Simulation
 from topicweave.systems.registry import find_system
 
 SYSTEMS = ["spidercast", "weave", "omen", "gossipsub", "rappel", "ring-per-topic"]
-PARTED, ONE, AGAIN = 12.0, 60.0, 150.0
+PARTED, ONE, AGAIN, LATER = 12.0, 60.0, 150.0, 90.0
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -111,3 +111,40 @@ def test_a_few_who_want_many_topics_that_go_on_elsewhere_hold_them_together(
     assert swarm.run_until_one(ONE) is not None
     swarm.simulation.run(ONE + 30.0)
     assert not swarm.apart
+
+
+def test_full_meshes_let_nobody_go_who_was_introduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one link between two parts is in meshes that are cut back again and again."""
+    swarm = Parted("gossipsub", monkeypatch, d=3, d_low=3, d_high=4, d_out=1)
+    swarm.simulation.run(PARTED)
+    assert swarm.run_until_one(ONE) is not None
+    assert swarm.parted_within(LATER) == 0
+
+
+@pytest.mark.parametrize("system", ["spidercast", "weave", "gossipsub"])
+def test_links_of_introductions_do_not_pile_up(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once there is another way a link ends, and however many end, the parts stay one."""
+    swarm = Parted(system, monkeypatch)
+    swarm.simulation.run(PARTED)
+    assert swarm.run_until_one(ONE) is not None
+    swarm.introduce_all(3)
+    swarm.simulation.run(swarm.simulation.now + 5.0)
+    many = len(swarm.links_between())
+    assert many >= 2 * 2 * PART
+    assert swarm.parted_within(LATER) == 0
+    assert 2 <= len(swarm.links_between()) <= many / 2
+
+
+@pytest.mark.parametrize("system", ["rappel", "ring-per-topic", "omen"])
+def test_what_an_introduction_joined_stays_joined_without_its_link(
+    system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trees and rings grow together at many places; OMen trims no links."""
+    swarm = Parted(system, monkeypatch)
+    swarm.simulation.run(PARTED)
+    assert swarm.run_until_one(ONE) is not None
+    introduced = swarm.introduced
+    assert swarm.parted_within(ONE) == 0
+    assert swarm.introduced == introduced
+    lines = {frozenset((node, peer)) for node, peer, _ in swarm.links_between()}
+    assert len(lines) == 1 if system == "omen" else len(lines) > introduced

@@ -44,8 +44,7 @@ class DirectoryView(GossipView):
         parameters: DirectoryParameters | None = None,
         max_age: float = 60.0,
     ) -> None:
-        super().__init__(world, sampling, capacity, max_age)
-        self.profiles = profiles
+        super().__init__(world, sampling, capacity, max_age, profiles)
         self.directory = TopicDirectory(
             world, owner, self._known_subscribers, self._named, self._any_peer, parameters
         )
@@ -113,8 +112,7 @@ class DirectoryView(GossipView):
         return self.directory.known_peers().union(self.peers())
 
     def receivers(self) -> Receivers:
-        told = {} if self.profiles is None else self.profiles.receivers()
-        return {**super().receivers(), **self.directory.receivers(), **told}
+        return {**super().receivers(), **self.directory.receivers()}
 
     def timers(self) -> Timers:
         return {**super().timers(), **self.directory.timers()}

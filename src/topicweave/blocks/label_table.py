@@ -22,12 +22,13 @@ import math
 import struct
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from topicweave.blocks.other_ways import LastNews
 from topicweave.model.ids import Interest, NodeId, TopicId
 
 FEW = 64
@@ -104,15 +105,26 @@ class Labels(ABC):
             pair.digest, leaders, labels if len(labels) < PACKED_FROM else zlib.compress(labels, 1)
         )
 
-    def hear(self, theirs: Interest, table: LabelTable, per_link: float, now: float) -> None:
+    def hear(
+        self,
+        theirs: Interest,
+        table: LabelTable,
+        per_link: float,
+        now: float,
+        closed: Collection[TopicId] | None = None,
+    ) -> Collection[TopicId]:
         """What a neighbour that wants this knows; the way here adds `per_link` to the age. Whatever makes no
         sense is passed over.
+
+        `closed` are topics whose known leader the node does not want to hear of from this neighbour. If they are
+        given, those topics are returned on which the neighbour's news of that leader is nearer to it than the node's.
         """
         pair = self._pair(theirs)
         if table.shared == pair.digest and 0 < len(table.leaders) <= pair.size:
             labels = _unpacked(table.labels, 3 * pair.size)
             if labels is not None:
-                self._heard(pair, table.leaders, labels, per_link, now)
+                return self._heard(pair, table.leaders, labels, per_link, now, closed)
+        return ()
 
     def _pair(self, theirs: Interest) -> _Shared:
         pair = self._pairs.get(theirs)
@@ -133,6 +145,10 @@ class Labels(ABC):
     @abstractmethod
     def all(self, now: float) -> dict[TopicId, tuple[NodeId, float]]:
         """Those of all topics, in their order."""
+
+    @abstractmethod
+    def last_news(self, now: float) -> dict[TopicId, LastNews]:
+        """Of all topics."""
 
     @abstractmethod
     def others(self) -> Iterable[StoredLabel]:
@@ -158,8 +174,14 @@ class Labels(ABC):
 
     @abstractmethod
     def _heard(
-        self, pair: _Shared, leaders: tuple[NodeId, ...], labels: bytes, per_link: float, now: float
-    ) -> None: ...
+        self,
+        pair: _Shared,
+        leaders: tuple[NodeId, ...],
+        labels: bytes,
+        per_link: float,
+        now: float,
+        closed: Collection[TopicId] | None,
+    ) -> Collection[TopicId]: ...
 
 
 class FewLabels(Labels):
@@ -187,6 +209,13 @@ class FewLabels(Labels):
 
     def all(self, now: float) -> dict[TopicId, tuple[NodeId, float]]:
         return {topic: self.label(topic, now) for topic in self.topics}
+
+    def last_news(self, now: float) -> dict[TopicId, LastNews]:
+        news = dict.fromkeys(self.topics, LastNews(self._own, now))
+        for topic, label in self._labels.items():
+            if self._valid(label, now):
+                news[topic] = LastNews(label.leader, label.renewed)
+        return news
 
     def others(self) -> Iterable[StoredLabel]:
         return list(self._labels.values())
@@ -235,14 +264,21 @@ class FewLabels(Labels):
         return telling
 
     def _heard(
-        self, pair: _Shared, leaders: tuple[NodeId, ...], labels: bytes, per_link: float, now: float
-    ) -> None:
+        self,
+        pair: _Shared,
+        leaders: tuple[NodeId, ...],
+        labels: bytes,
+        per_link: float,
+        now: float,
+        closed: Collection[TopicId] | None,
+    ) -> Collection[TopicId]:
         which = pair.numbers.unpack_from(labels)
         if max(which) >= len(leaders):
-            return
+            return ()
         self._told_at = math.nan
         own_labels, own, step, gain = self._labels, self._own, self._step, self._gain
         oldest, stalled_at, made_at = now - self._max_age, now - self._stall, now - per_link
+        nearer: list[TopicId] = []
         for topic, number, steps in zip(pair.places, which, labels[2 * pair.size :], strict=True):
             leader = leaders[number]
             label = own_labels.get(topic)
@@ -256,9 +292,19 @@ class FewLabels(Labels):
                 stalled = self._stalled.get(topic)
                 if stalled is None or stalled.leader != leader or news > stalled.made + gain:
                     own_labels[topic] = StoredLabel(topic, leader, news, news, now)
-            elif label is not None and leader == label.leader and news > label.made:
+            elif (
+                label is not None
+                and leader == label.leader
+                and news > label.made
+                and (closed is None or topic not in closed)
+            ):
                 since, renewed = (news, now) if news > label.since + gain else (label.since, label.renewed)
                 own_labels[topic] = StoredLabel(topic, leader, news, since, renewed)
+            if closed is not None:
+                label = own_labels.get(topic)
+                if label is not None and leader == label.leader and _is_nearer(news, label.made, per_link):
+                    nearer.append(topic)
+        return nearer
 
 
 class ManyLabels(Labels):
@@ -285,6 +331,12 @@ class ManyLabels(Labels):
         self.expire(now)
         ages = np.maximum(now - self._made, 0.0)
         return dict(zip(self.topics, zip(self._leaders.tolist(), ages.tolist(), strict=True), strict=True))
+
+    def last_news(self, now: float) -> dict[TopicId, LastNews]:
+        self.expire(now)
+        came = np.minimum(self._renewed, now)
+        news = map(LastNews, self._leaders.tolist(), came.tolist())
+        return dict(zip(self.topics, news, strict=True))
 
     def others(self) -> Iterable[StoredLabel]:
         places = np.flatnonzero(self._leaders != np.uint64(self._own))
@@ -334,12 +386,18 @@ class ManyLabels(Labels):
         return tuple(names.tolist()), which.astype("<u2").tobytes() + steps.tobytes()
 
     def _heard(
-        self, pair: _Shared, leaders: tuple[NodeId, ...], labels: bytes, per_link: float, now: float
-    ) -> None:
+        self,
+        pair: _Shared,
+        leaders: tuple[NodeId, ...],
+        labels: bytes,
+        per_link: float,
+        now: float,
+        closed: Collection[TopicId] | None,
+    ) -> Collection[TopicId]:
         places, count = pair.places, pair.size
         which = np.frombuffer(labels, "<u2", count)
         if which.max() >= len(leaders):
-            return
+            return ()
         told = np.array(leaders, np.uint64)[which]
         news = (now - per_link) - np.frombuffer(labels, np.uint8, count, 2 * count) * self._step
         late = self._ended(places, now)
@@ -352,11 +410,28 @@ class ManyLabels(Labels):
         taken = places[lower]
         self._leaders[taken] = told[lower]
         newer = fresh & (told == current) & (news > self._made[places])
+        if closed:
+            newer &= ~np.isin(self._topics[places], np.array(list(closed), np.uint64))
         counts = lower | (newer & (news > self._since[places] + self._gain))
         better = lower | newer
         self._made[places[better]] = news[better]
         self._since[places[counts]] = news[counts]
         self._renewed[places[counts]] = now
+        if closed is None:
+            return ()
+        same = fresh & (told == self._leaders[places])
+        nearer: list[TopicId] = self._topics[
+            places[same & _is_nearer(news, self._made[places], per_link)]
+        ].tolist()
+        return nearer
+
+
+def _is_nearer(news: Any, made: Any, per_link: float) -> Any:
+    """Whether the neighbour that told this news is nearer to the leader than the node whose own news was made then.
+    On its way here the news aged by `per_link`, so a neighbour as far away as the node itself looks older by as much.
+    Half of it allows for the rounding of ages and for the time that messages are under way.
+    """
+    return news + per_link / 2 > made
 
 
 def labels_of(wanted: Interest, own: NodeId, lifetime: Lifetime, earlier: Labels | None = None) -> Labels:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -96,6 +95,12 @@ def stamp(version: int, topics: Interest) -> int:
     return (version & ((1 << 64 - DIGEST_BITS) - 1)) << DIGEST_BITS | digest(topics)
 
 
+@lru_cache(maxsize=16_384)
+def _shared(version: int, topics: Interest) -> _Known:
+    """All nodes of a process that know a profile share one object, which is near at hand then."""
+    return _Known(stamp(version, topics), version, topics)
+
+
 def names_in(packed: bytes) -> list[NodeId]:
     """Who is spoken of.
 
@@ -121,7 +126,8 @@ class Profiles:
     def __init__(self, world: World, node_id: NodeId) -> None:
         self._world = world
         self._id = node_id
-        self._known: OrderedDict[NodeId, _Known] = OrderedDict()
+        # Those used last are last. An `OrderedDict` would take twice the memory and time.
+        self._known: dict[NodeId, _Known] = {}
         self._topics = 0
         self._pending: dict[NodeId, list[_Pending]] = {}
 
@@ -152,11 +158,14 @@ class Profiles:
         complete: list[Descriptor] = []
         lacking: dict[NodeId, tuple[float, int]] = {}
         packed = packed[: limit * _ENTRY.size]
-        find, used = self._known.get, self._known.move_to_end
+        profiles = self._known
+        find = profiles.get
         for peer, tenths, said in _ENTRY.iter_unpack(packed[: len(packed) - len(packed) % _ENTRY.size]):
-            stamped, version, topics = find(peer, _UNKNOWN)
-            if stamped == said and topics is not None:
-                used(peer)
+            known = find(peer)
+            if known is not None and known[0] == said:
+                _, version, topics = known
+                del profiles[peer]
+                profiles[peer] = known
                 complete.append(Descriptor(peer, tenths / 10.0, version, topics))
             elif peer == self._id:
                 # A rumour of a life of its own that it does not remember: the version is enough to outbid it.
@@ -214,9 +223,12 @@ class Profiles:
         old = self._known.pop(peer, None)
         if old is not None:
             self._topics -= len(old.topics)
-        known = self._known[peer] = _Known(stamp(version, topics), version, topics)
+        known = _shared(version, topics)
+        if known.topics is not topics:
+            known = _Known(known.stamp, version, topics)  # `pack` looks whether they are the same
+        self._known[peer] = known
         self._topics += len(topics)
         while len(self._known) > MOST_PROFILES or (self._topics > MOST_TOPICS and len(self._known) > 1):
-            _, gone = self._known.popitem(last=False)
+            gone = self._known.pop(next(iter(self._known)))
             self._topics -= len(gone.topics)
         return known

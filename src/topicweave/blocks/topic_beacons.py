@@ -14,17 +14,19 @@ Rules kept
    message was under way, so every link adds a fixed time to the age. Otherwise a label that is passed round
    over many long links would hardly age at all. A label of which `missed` tellings in a row brought no newer news is
    dropped as well: the way to its leader is cut, however short or long it was.
-3. If the interest view knows a lower subscriber than the own part's leader, and goes on to do so for `patience`
+3. Who watches links that introductions made learns by labels when there is another way (`other_ways`).
+4. If the interest view knows a lower subscriber than the own part's leader, and goes on to do so for `patience`
    seconds, the node takes itself for cut off from that subscriber, and asks for a link to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
 from topicweave.blocks.label_table import Labels, LabelTable, Lifetime, labels_of
+from topicweave.blocks.other_ways import OtherWays
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, TimerKey, Timers, World
 
@@ -77,6 +79,7 @@ class TopicBeacons:
         max_age = self._parameters.max_age
         self._lifetime = Lifetime(max_age, stall, told_every / 2) if stall else Lifetime(max_age)
         self._labels = labels_of(frozenset(), node_id, self._lifetime)
+        self.ways = OtherWays(node_id, self.lifetime)
         # topic -> (who is missing, since when)
         self._suspicions: dict[TopicId, tuple[NodeId, float]] = {}
 
@@ -127,9 +130,30 @@ class TopicBeacons:
         """What a neighbour of this interest should know."""
         return self._current().tell(interest, self._world.now)
 
-    def hear(self, interest: Interest, table: LabelTable) -> None:
-        """What a neighbour of this interest knows."""
-        self._current().hear(interest, table, self._parameters.per_link, self._world.now)
+    def hear(
+        self,
+        interest: Interest,
+        table: LabelTable,
+        peer: NodeId | None = None,
+        beside: Collection[TopicId] = (),
+    ) -> None:
+        """What a neighbour of this interest knows.
+
+        peer    who it is, where links are watched
+        beside  topics that go on to be in one piece over other neighbours, not over this one
+        """
+        labels, per_link, now, ways = self._current(), self._parameters.per_link, self._world.now, self.ways
+        if peer is None or not ways:
+            labels.hear(interest, table, per_link, now)
+            return
+        closed = {*ways.tried(peer), *(topic for topic in beside if ways.tries(topic))}
+        ways.told(peer, labels.hear(interest, table, per_link, now, closed), now, beside)
+
+    def watch(self, links: Mapping[NodeId, Collection[TopicId]]) -> None:
+        """These links were made by introductions, for these topics. To be called at each telling."""
+        if links or self.ways:
+            labels, now = self._current(), self._world.now
+            self.ways.review(links, labels.last_news(now), now)
 
     def _current(self) -> Labels:
         """The labels of the topics that the node wants now."""

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from topicweave.blocks.descriptors import Descriptor
 from topicweave.blocks.interest_index import InterestIndex, Slots
 from topicweave.blocks.peer_sampling import PeerSampling
+from topicweave.blocks.profiles import Profiles
 from topicweave.blocks.topic_directory.parts import Parts
 from topicweave.model.ids import Interest, NodeId, TopicId
 from topicweave.port import Receivers, Timers, World
@@ -296,12 +297,19 @@ class GossipView(InterestView):
     forgets = True
 
     def __init__(
-        self, world: World, sampling: PeerSampling, capacity: int = 1000, max_age: float = 60.0
+        self,
+        world: World,
+        sampling: PeerSampling,
+        capacity: int = 1000,
+        max_age: float = 60.0,
+        profiles: Profiles | None = None,
     ) -> None:
         if capacity < 1:
             raise ValueError(f"capacity must be at least 1, got {capacity}")
         self.world = world
         self.sampling = sampling
+        self.profiles = profiles
+        """Who wants what, as the block remembers it, if it tells that only to those who lack it."""
         self.capacity = capacity
         self.max_age = max_age
         self._known = InterestIndex()
@@ -343,7 +351,8 @@ class GossipView(InterestView):
         """Nothing to say: who is not heard of any more is forgotten."""
 
     def receivers(self) -> Receivers:
-        return self.sampling.receivers()
+        told = {} if self.profiles is None else self.profiles.receivers()
+        return {**self.sampling.receivers(), **told}
 
     def timers(self) -> Timers:
         return self.sampling.timers()

@@ -17,7 +17,7 @@ from topicweave.data.text_tables import TableOptions
 from topicweave.errors import BadInput, UnknownName
 from topicweave.report.constraints import Constraint
 from topicweave.sim.faults import parse_loss
-from topicweave.systems.presets import DEFAULT, Times
+from topicweave.systems.presets import DEFAULT, PAPER, Times
 from topicweave.systems.system import System
 
 AS_FOUND = TableOptions()
@@ -29,6 +29,15 @@ COUNTED_FROM = 60.0
 """The earliest virtual second from which traffic counts. In the first minute membership asks most, and
 systems settle at different times.
 """
+
+
+def membership_of(membership: str, preset: Times) -> str:
+    """As runs take it: gossip alone has the pace that the nodes' other times have.
+
+    >>> membership_of("gossip:100", "lan"), membership_of("gossip:100", "paper"), membership_of("full", "lan")
+    ('live-gossip:100', 'gossip:100', 'full')
+    """
+    return f"live-{membership}" if membership.startswith("gossip") and preset != PAPER else membership
 
 
 class Conditions(TypedDict, total=False):

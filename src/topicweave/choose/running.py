@@ -13,7 +13,7 @@ import msgspec
 
 from topicweave.choose.channel import Channel
 from topicweave.choose.planning import time_here
-from topicweave.choose.question import LIMITS, Question
+from topicweave.choose.question import LIMITS, Question, membership_of
 from topicweave.choose.variants import Variant
 from topicweave.model.workload import Workload
 from topicweave.report.files import write_bytes
@@ -142,7 +142,7 @@ def run_for(question: Question, variant: Variant, stored: StoredWorkload, seed: 
         system=variant.system,
         parameters=variant.changes,
         workload=stored,
-        membership=question.membership,
+        membership=membership_of(question.membership, question.preset),
         seed=seed,
         settle=settle,
         settle_limit=limit,

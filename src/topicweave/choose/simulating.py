@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from topicweave.blocks.membership import Membership
-from topicweave.choose.question import checked
+from topicweave.choose.question import checked, membership_of
 from topicweave.choose.sources import SubscriptionSource, read_workload
 from topicweave.choose.surroundings import own_churn, own_latency
 from topicweave.choose.variants import parse_variant
@@ -82,7 +82,7 @@ def simulate(
         found,
         found.settings(**variant.changes),
         seed=seed,
-        membership=Membership.parse(membership),
+        membership=Membership.parse(membership_of(membership, preset)),
         telemetry=telemetry,
         latency=parse_latency(latency, workload, seed) if network is None else network.latency(workload),
         churn=planned_churn(churn, workload, seed),

@@ -40,6 +40,10 @@ def node(
         str | None, typer.Option(help="Serve MQTT 3.1.1 and 5.0 at this address; port 0 takes a free one.")
     ] = None,
     preset: Annotated[str | None, typer.Option(help="Timers: local, lan or wan.")] = None,
+    membership: Annotated[
+        str | None,
+        typer.Option(help="directory; or gossip alone, by which rare topics may not be found."),
+    ] = None,
     telemetry: Annotated[str | None, typer.Option(help="Folder for the telemetry tables.")] = None,
     log_level: Annotated[
         str, typer.Option(help="Least serious messages on stderr: debug, info, warning or error.")
@@ -82,6 +86,7 @@ def node(
         "token": token,
         "mqtt": mqtt,
         "preset": preset,
+        "membership": membership,
         "telemetry": telemetry,
     }
     flags = {field: value for field, value in given.items() if value is not None}

@@ -33,6 +33,9 @@ def swarm(
             show_default=False,
         ),
     ] = None,
+    membership: Annotated[
+        str, typer.Option(help="directory; or gossip alone, by which rare topics may not be found.")
+    ] = "directory",
     http: Annotated[bool, typer.Option("--http", help="Give the first node an HTTP port.")] = False,
     seed: Annotated[int, typer.Option(help="Decides who wants what.")] = 0,
     dashboard: Annotated[
@@ -76,16 +79,16 @@ def swarm(
         run_recording(play, seconds, at)
         return
     each = _topics_each(topics, topics_per_node)
+    flags = {"insecure": True, "system": system, "membership": membership}
+    settings = load_settings(flags={**flags, "preset": preset or preset_for(nodes)}, environment={})
     if simulate:
         from topicweave.runs.simulated_show import record_simulation
 
         assert record is not None
         interests = draw_interests(nodes, topics, each, seed)
-        frames = record_simulation(system, interests, rate, seconds, seed, record)
+        frames = record_simulation(system, interests, rate, seconds, seed, record, settings.membership)
         typer.echo(f"{record}: {frames} frames; look at them with `topicweave swarm --play {record}`")
         return
-    times = preset or preset_for(nodes)
-    settings = load_settings(flags={"insecure": True, "system": system, "preset": times}, environment={})
     if dashboard:
         from topicweave.live.dashboard.running import run_dashboard_swarm
 

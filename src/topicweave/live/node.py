@@ -101,7 +101,9 @@ class LiveNode:
         )
         self.counters = self.world.counters
         interest = frozenset(map(self.topics.id_of, self.topics))
-        membership = Membership(capacity=settings.view, directory=True)
+        membership = Membership(
+            capacity=settings.view, directory=settings.membership == "directory", live=True
+        )
         view = membership.view(self.world, self.id, interest, None, self.system.needs)
         self.world.contacts = view.contacts
         self.node = self.system.build(self.world, self.id, interest, view, parameters)

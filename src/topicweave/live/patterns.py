@@ -558,6 +558,11 @@ class LivePatterns:
 def check_possible(pattern: str, settings: Settings, system: System) -> None:
     """Refuse a pattern that a node with these settings cannot have."""
     check_pattern(pattern)
+    if system.needs == "subscribers" and not settings.has_directory(system):
+        raise BadInput(
+            f"{pattern!r}: patterns are found through the topic directory, and this node runs none "
+            '(membership = "gossip")'
+        )
     if not settings.has_names(system):
         raise BadInput(
             f"{pattern!r}: there are no patterns in this swarm; start all its nodes with --patterns on"

@@ -241,6 +241,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Announce names as hashes, level by level; the same for the whole swarm."""
     preset: Preset = DEFAULT
     """Timers that fit the swarm's network: `local` (one machine), `lan` or `wan`."""
+    membership: Literal["directory", "gossip"] = "directory"
+    """How the node learns who wants its topics. `directory`: by gossip, and from the homes of topics. `gossip`:
+    by gossip alone; then rare topics may not be found, and there are no patterns (docs/membership.md).
+    """
     view: int = 1000
     """How many peers' interests the node remembers."""
     keys: str = ""
@@ -391,7 +395,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def has_names(self, system: System) -> bool:
         """Whether nodes of this swarm keep names for patterns."""
-        return system.needs == "subscribers" or self.patterns == "on"
+        return self.has_directory(system) or self.patterns == "on"
+
+    def has_directory(self, system: System) -> bool:
+        """Whether this node runs the topic directory."""
+        return system.needs == "subscribers" and self.membership == "directory"
 
     def spoken_system(self, system: System) -> str:
         """The system as a hello says it: where names are kept beside it, all nodes have to."""
@@ -406,11 +414,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """The system's parameters: its defaults, the preset's times, and what the user changed. Refuses
         settings that do nothing with this system.
         """
+        if self.membership == "gossip":
+            self._check_gossip(system)
         if self.private_names and not self.has_names(system):
             raise BadInput(
                 f'private_names needs names: system {self.system!r} has them with patterns = "on" only'
             )
         return system.settings(**system.paced(self.preset, self.parameters))
+
+    def _check_gossip(self, system: System) -> None:
+        if system.needs == "nothing":
+            raise BadInput(
+                f'membership = "gossip": system {self.system!r} has a membership of its own; leave the setting out'
+            )
+        if system.needs == "subscribers" and (self.patterns == "on" or self.private_names):
+            setting = "private_names" if self.private_names else 'patterns = "on"'
+            raise BadInput(
+                f'{setting} and membership = "gossip": names are found through the topic directory; choose one'
+            )
 
 
 ENVIRONMENT = "TOPICWEAVE_"

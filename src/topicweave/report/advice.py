@@ -89,7 +89,8 @@ class Advice:
     @property
     def node_toml(self) -> str | None:
         """The chosen system as `topicweave node --config` takes it; None if none fits."""
-        return None if self.chosen is None else node_toml(self.chosen, self.comparison.setting.preset)
+        setting = self.comparison.setting
+        return None if self.chosen is None else node_toml(self.chosen, setting.preset, setting.membership)
 
     def table(self, width: int | None = None) -> Shown:
         """The evidence as text; see `Comparison.table`."""
@@ -111,9 +112,9 @@ class Advice:
         return words + self.comparison._repr_html_()
 
 
-def node_toml(chosen: Entry, preset: str) -> str:
-    """Nodes run with the times that the system was compared with; the papers' are no preset, so that they are
-    named one by one.
+def node_toml(chosen: Entry, preset: str, membership: str) -> str:
+    """Nodes run with the times and the membership that the system was compared with. The papers' times are no
+    preset, so that they are named one by one; oracles are no membership of live nodes.
     """
     named = dict(chosen.parameters)
     if preset == PAPER:
@@ -122,6 +123,10 @@ def node_toml(chosen: Entry, preset: str) -> str:
         live = flat(system.settings(**system.paced(preset, {})))
         named |= {name: value for name, value in chosen.settings.items() if live.get(name) != value}
     lines = [f'system = "{chosen.system}"', f'preset = "{preset}"']
+    if find_system(chosen.system).needs != "nothing":
+        kind, _, capacity = membership.removeprefix("live-").partition(":")
+        lines += ['membership = "gossip"'] if kind == "gossip" else []
+        lines += [f"view = {capacity}"] if capacity else []
     groups: dict[str, list[str]] = {"": []}
     for name, value in named.items():
         *group, last = name.split(".")

@@ -179,8 +179,8 @@ def membership_in_words(membership: str) -> str:
     """
     if membership.startswith("directory"):
         return f"{membership}: as live nodes have it, by gossip and a directory of topics; its traffic counts"
-    if membership.startswith("gossip"):
-        return f"{membership}: by gossip alone; its traffic counts"
+    if membership.startswith(("gossip", "live-gossip")):
+        return f"{membership}: by gossip alone, so rare topics may not be found; its traffic counts"
     return f"{membership}: an oracle; nodes know at once what no live node could, and pay nothing for it"
 
 

@@ -18,6 +18,8 @@ from multiprocessing import connection, context, process
 from types import ModuleType
 from typing import Any, TypeVar
 
+from topicweave.runs.large_pages import large_pages
+
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
@@ -75,7 +77,7 @@ def _end_with_parent() -> None:
 class _CleanProcess(context.SpawnProcess):
     @staticmethod
     def _Popen(process_obj: process.BaseProcess) -> Any:  # noqa: N802 -- multiprocessing's name
-        with _without_main():
+        with _without_main(), large_pages():
             return context.SpawnProcess._Popen(process_obj)
 
 

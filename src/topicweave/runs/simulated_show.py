@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Literal
 
 from topicweave.blocks.membership import Membership
 from topicweave.live.dashboard.picture import Picture
@@ -119,9 +120,15 @@ class _Recorder:
 
 
 def record_simulation(
-    system: str, interests: list[list[str]], rate: float, seconds: float, seed: int, file: Path
+    system: str,
+    interests: list[list[str]],
+    rate: float,
+    seconds: float,
+    seed: int,
+    file: Path,
+    membership: Literal["directory", "gossip"] = "directory",
 ) -> int:
-    """So many virtual seconds of a swarm, into a file; how many frames there are."""
+    """So many virtual seconds of a swarm, into a file; how many frames there are. `membership`: as for live nodes."""
     workload = Workload.from_lists({f"node-{number:04d}": topics for number, topics in enumerate(interests)})
     found, traffic = find_system(system), _Traffic()
     everybody = frozenset(range(workload.nodes))
@@ -129,7 +136,7 @@ def record_simulation(
         workload,
         found,
         seed=seed,
-        membership=Membership.parse("directory"),
+        membership=Membership(directory=membership == "directory", live=True),
         churn=Churn(everybody, (), start_window=min(JOINING, seconds)),
         telemetry=traffic,
     )

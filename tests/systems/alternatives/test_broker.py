@@ -95,3 +95,19 @@ def test_an_event_published_without_a_broker_waits_for_one() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_campaign(seed: int) -> None:
     assert run_scenario(BROKER, draw_scenario(seed, nodes=30)).violations == ()
+
+
+def test_the_tree_of_brokers_becomes_a_star_though_views_name_few() -> None:
+    """With the membership of live nodes, whose views of ten rarely name the lowest of 150."""
+    workload = generate(150, 10, "uniform", min_size=3, max_size=3, seed=1)
+    simulation = settle("broker", workload, until=30.0, membership="directory:10")
+    star = lowest(workload)
+    hub = simulation.hosts[star].name
+    assert [broker_of(simulation, index) for index in range(150) if index != star] == [hub] * 149
+    simulation.stop(star, orderly=False)
+    simulation.run(50.0)
+    second = lowest(workload, 1)
+    hub = simulation.hosts[second].name
+    assert [broker_of(simulation, index) for index in simulation.up() if index != second] == [hub] * 148
+    expected, got = publish_everywhere(simulation)
+    assert got == expected

@@ -20,6 +20,7 @@ from topicweave.sim.faults import Loss, Partition
 from topicweave.sim.simulation import Simulation
 from topicweave.systems.alternatives.gossipsub import GOSSIPSUB, GossipSubNode, rules
 from topicweave.systems.alternatives.gossipsub.message_cache import MessageCache
+from topicweave.systems.alternatives.gossipsub.messages import Control, Greeting
 from topicweave.testing import draw_scenario, run_scenario
 from topicweave.testing.invariants import DeliveryLog
 from topicweave.workloads import generate
@@ -174,3 +175,24 @@ def test_campaign(seed: int) -> None:
 def test_settings_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(BadInput, match="d_low <= d <= d_high"):
         GOSSIPSUB.settings(d=3)
+
+
+def test_a_full_mesh_takes_who_was_introduced_and_keeps_so_many() -> None:
+    everybody = Workload.from_lists({f"n{number:02d}": ["all"] for number in range(24)})
+    simulation = settle(
+        "gossipsub", everybody, until=30.0, membership="directory", d=3, d_low=3, d_high=4, d_out=1
+    )
+    node, topic = gossipsub(simulation, 0), everybody.topic_ids[0]
+    strangers = [host.name for host in simulation.hosts if host.name not in {node.id, *node.connections}]
+    held = strangers[: node.parameters.d + 2]
+    for peer in [*held, *strangers[-2:]]:
+        if peer in held:
+            node._introduced(topic, peer, None)
+        node.receive(peer, Greeting(1, frozenset({topic}), answer=False))
+        node.receive(peer, Control(graft=(topic,)))
+    assert set(held) <= node.mesh[topic].keys()
+    assert len(node.mesh[topic]) >= node.parameters.d_high
+    assert not node.mesh[topic].keys() & set(strangers[-2:])
+    assert [peer for _, peer in node._held] == held[2:], "the latest, as many as a mesh should have"
+    node._maintain(topic, node.mesh[topic])
+    assert set(node.mesh[topic]) == set(held[2:])

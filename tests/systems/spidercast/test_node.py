@@ -27,6 +27,7 @@ from topicweave.systems.spidercast.messages import (
     TaskState,
 )
 from topicweave.systems.spidercast.node import degree_limit
+from topicweave.systems.spidercast.parameters import LinkParameters
 from topicweave.testing import Sent
 from topicweave.testing.bench import LATENCY
 
@@ -495,6 +496,18 @@ def test_an_introduction_is_followed_whatever_bridges_there_are() -> None:
         lab.tell(peer, 1, ConnectOk("bridge", 1, 1, 1, frozenset({NEWS})))
     assert list(node.links()) == [Link(12, "bridge")]
     assert lab.sent(Leave, 1, 11)
+
+
+def test_a_node_between_many_parts_keeps_its_link_to_each() -> None:
+    """Each may be the only one."""
+    lab = Lab(bridges=LinkParameters().bridges)
+    node, parts = lab.add(1, NEWS), range(11, 31)
+    for peer in parts:
+        node._introduced(NEWS, peer, peer)
+        lab.run_for(0.1)
+        lab.tell(peer, 1, ConnectOk("bridge", 1, 1, 1, frozenset({NEWS})))
+    assert list(node.links()) == [Link(peer, "bridge") for peer in parts]
+    assert not lab.sent(Leave, 1)
 
 
 def test_heartbeats_without_beacons_are_made_once() -> None:

@@ -158,6 +158,25 @@ def test_near_the_publisher_copies_are_spent_on_shorter_ways() -> None:
     assert spilt[1] < over_tree[1]
 
 
+def test_where_topics_are_rare_copies_are_at_most_a_tenth_of_deliveries() -> None:
+    """Four nodes for each topic: a link serves few topics, and many links are beside trees."""
+    workload = generate(40, 200, "uniform", min_size=20, max_size=20, seed=1)
+    simulation = settle("weave", workload, 1, membership="directory", telemetry=True, until=60.0)
+    due, copies = pushes(simulation)
+    assert due <= copies <= 1.1 * due
+
+
+def test_links_that_change_are_prepared_with_the_next_heartbeat() -> None:
+    workload = generate(60, 30, "rss", min_size=8, max_size=8, seed=1)
+    simulation = settle("weave", workload, 1, until=60.0)
+    nodes = [node for index in simulation.up() if isinstance(node := simulation.node(index), WeaveNode)]
+    assert not any(node._unprepared for node in nodes)
+    for node in nodes:
+        node._unprepared.update(dict.fromkeys(sorted(node._interest)))
+    simulation.run(simulation.now + 1.01 * nodes[0].parameters.heartbeat_period)
+    assert not any(node._unprepared for node in nodes)
+
+
 def test_when_a_tenth_is_gone_all_others_are_reached() -> None:
     """Who loses a parent is pushed to by others, and asks for what is announced."""
     workload = generate(120, 30, "rss", min_size=8, max_size=8, seed=6)

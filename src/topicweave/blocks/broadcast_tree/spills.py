@@ -12,7 +12,23 @@ from topicweave.port import EventMessage, World
 
 SPILL_EVERY = 1.0
 """A node spills one event of a topic in so many seconds: of a burst copies would cost too much."""
+OTHERS_PER_SPILL = 20
+"""A node spills an event to one neighbour for each so many others that want the topic. Of a prepared tree a spill makes
+two copies too many: one at the neighbour, one where it meets what comes over the tree. So there is at most one copy
+too many for ten deliveries.
+"""
 MOST_SPILT = 1024
+
+
+def spilt_to(peers: Collection[NodeId], audience: int | None) -> list[NodeId]:
+    """Which of those beside the tree get an event, of a topic that so many others want: the lowest, since they pass it
+    on to more others. Nothing bounds copies where the audience is not known (None).
+
+    >>> spilt_to([7, 3, 5], audience=40), spilt_to([7, 3, 5], audience=19), spilt_to([7, 3, 5], audience=None)
+    ([3, 5], [], [3, 5, 7])
+    """
+    ordered = sorted(peers)
+    return ordered if audience is None else ordered[: audience // OTHERS_PER_SPILL]
 
 
 class Spills:
@@ -29,10 +45,8 @@ class Spills:
         self._ways = ways
         self.hops = 0
         """For so many links from its publisher on, an event goes over lazy links, too."""
-        self.share = 1.0
-        """A node sends at most so many copies for each other node that wants the topic; 1: nothing limits them."""
         self.audience: Callable[[TopicId], int | None] = lambda _topic: None
-        """How many others want a topic; None if that is not known: then nothing limits copies, either."""
+        """How many others want a topic; None if that is not known."""
         self._last: dict[TopicId, float] = {}
         """When an event of the topic was last spilt."""
         self._came: OrderedDict[EventId, None] = OrderedDict()
@@ -47,12 +61,9 @@ class Spills:
         if lazy is None or now - self._last.get(topic, -SPILL_EVERY) < SPILL_EVERY:
             return [], False
         self._last[topic] = now
-        peers = [peer for peer in self._links(topic) if peer in lazy and peer != source]
-        audience = self.audience(topic) if self.share < 1.0 else None
-        if audience is None or len(peers) <= self.share * audience:
-            return peers, bool(peers)
-        # Lower neighbours pass it on to more others.
-        return sorted(peers)[: int(self.share * audience)], False
+        beside = [peer for peer in self._links(topic) if peer in lazy and peer != source]
+        peers = spilt_to(beside, self.audience(topic))
+        return peers, 0 < len(peers) == len(beside)
 
     def came(self, event: EventId) -> None:
         """An event came as a spill, and for the first time."""

@@ -194,14 +194,11 @@ class BroadcastTree:
         """
         self._prepared.prepare(choices)
 
-    def spill(
-        self, hops: int, share: float = 1.0, audience: Callable[[TopicId], int | None] | None = None
-    ) -> None:
+    def spill(self, hops: int, audience: Callable[[TopicId], int | None] | None = None) -> None:
         """For so many links from its publisher on, an event goes over lazy links, too: ways are shorter, and there
-        are more copies. None by default. A node sends at most `share` such copies for each of the `audience(topic)`
-        others that want the topic.
+        are more copies. None by default. `audience(topic)` says how many others want a topic, which bounds copies.
         """
-        self._spills.hops, self._spills.share = hops, share
+        self._spills.hops = hops
         if audience is not None:
             self._spills.audience = audience
 

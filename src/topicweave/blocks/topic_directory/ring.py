@@ -480,6 +480,9 @@ class HomesRing:
         self.send(finger, Beat(None, finger=True))
 
     def _receive_release(self, sender: NodeId, _message: Release) -> None:
+        if sender in self._asked and sender not in self._sorted():
+            # It was asked whether it stands next to this node, and does not stand on the ring.
+            self._silent[sender] = self._world.now + self._parameters.doubt
         self.remove(sender, dead=False)
 
     def _rearrange(self) -> None:

@@ -4,7 +4,8 @@ SpiderCast's greedy coverage, with a bound on the true degree: what a node would
 uncovered. A node that has to choose covers as much as it can with the links it may have.
 
 The paper builds OPT over Newscast with T-Man. With `tman` a node chooses among the candidates that T-Man brings
-together, which needs views by gossip; without it, among all that its view knows.
+together, which needs views by gossip alone: it would run a directory and not ask it. Without it, a node chooses among
+all that its view knows.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def build(
     parameters: OPTParameters,
 ) -> OverlayNode:
     if parameters.tman:
-        if not isinstance(view, GossipView):
-            raise BadInput("opt: T-Man works on views by gossip; say --membership gossip, or tman=0")
+        if not isinstance(view, GossipView) or view.introduces:
+            raise BadInput("opt: T-Man works on views by gossip alone; say --membership gossip, or tman=0")
         return TManNode(world, node_id, subscriptions, view, parameters)
     coverage = BoundedCoverage(parameters.coverage, view, parameters.table_size)
     return OverlayNode(world, node_id, subscriptions, view, parameters, {"coverage": coverage})

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from topicweave.blocks.broadcast_tree import BroadcastTree
 from topicweave.blocks.broadcast_tree.node import TreeNode
 from topicweave.blocks.descriptors import Descriptor
-from topicweave.blocks.directory_view import DirectoryView
 from topicweave.blocks.failure_detector import FailureDetector
 from topicweave.blocks.interest_news import InterestNews
 from topicweave.blocks.tman import TMan, TManParams
@@ -74,7 +73,7 @@ class OMenNode(TreeNode):
                 max_age=30 * parameters.gossip_period,
             ),
             self._view_changed,
-            profiles=view.profiles if isinstance(view, DirectoryView) else None,
+            profiles=view.profiles if isinstance(view, GossipView) else None,
             strangers=self.local.worth_asking if self._finds(view) else None,
         )
         self.links_kept = OverlayLinks(

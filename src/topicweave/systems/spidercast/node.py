@@ -63,7 +63,7 @@ class OverlayNode(TreeNode):
         self._known_versions: dict[NodeId, int] = {}
         self._interests: dict[NodeId, Interest] = {}  # what neighbours want
         self._beats = 0
-        self._bridges = BridgeSelection(parameters.bridges, parameters.margin)
+        self._bridges = BridgeSelection(parameters.bridges, parameters.margin, self._is_needless)
         if parameters.bridges:
             selections = {**selections, "bridge": self._bridges}
         self.tasks = {
@@ -211,13 +211,17 @@ class OverlayNode(TreeNode):
         self._bridges.want(peer)
         self.tasks["bridge"].wake()
 
+    def _is_needless(self, peer: NodeId) -> bool:
+        """Whether there is another way to all topics of a bridge."""
+        return self._beacons.ways.needless(peer)
+
     def _make_room_for_bridges(self) -> None:
         for peer in self._bridges.take_leaving():
             self.tasks["bridge"].part(peer)
 
     def _introduced(self, topic: TopicId, peer: NodeId, label: NodeId | None) -> None:
-        """A topic's home knows of another part of it. Bridges stay: coverage would see no need for the link,
-        and the parts would part again.
+        """A topic's home knows of another part of it. Coverage would see no need for the link, and the parts would
+        part again: a bridge stays until there is another way.
         """
         if topic in self._interest and self._beacons.leader(topic) != label:
             self._bridge_to(peer)
@@ -317,6 +321,8 @@ class OverlayNode(TreeNode):
     # Heartbeats.
 
     def _beat(self, peers: Iterable[NodeId]) -> None:
+        if bridge := self.tasks.get("bridge"):
+            self._beacons.watch({peer: neighbour.shared for peer, neighbour in bridge.neighbours.items()})
         self._beat_to(peers)
         self._beats += 1
         if self._beats % EXCHANGE_EVERY == 0:
@@ -359,7 +365,7 @@ class OverlayNode(TreeNode):
             self._beat_to((sender,))
         interest = self._interests.get(sender)
         if self.parameters.bridges and message.labels is not None and interest is not None:
-            self._beacons.hear(interest, message.labels)
+            self._beacons.hear(interest, message.labels, sender)
         if version != message.version:
             self.world.send(sender, InterestQuery())
 

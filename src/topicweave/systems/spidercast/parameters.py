@@ -40,9 +40,9 @@ class LinkParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     publisher_interest: Seconds = 60.0
     """How long a node stays part of a topic that it published on without wanting it."""
     tree: BroadcastTreeParameters = BroadcastTreeParameters()
-    bridges: Count = 8
-    """Links a node may keep to mend topics that came apart, or one per topic if it wants more topics; 0 turns
-    mending off, as in the paper.
+    bridges: Count = 32
+    """Links a node may keep to mend topics that came apart, until there is another way; or one per topic if it wants
+    more topics. The bound is for peers that lie. 0 turns mending off, as in the paper.
     """
     beacons: BeaconParameters = BeaconParameters()
 

@@ -114,18 +114,22 @@ class CoverageSelection:
 class BridgeSelection:
     """Wants single peers by name: those that a topic's other part is reached through. Implements `Selection`.
 
-    Coverage sees no need for such links and would trim them at once, so they have a task of their own that offers
-    them only when they serve no topic. A peer is asked twice at the most (the second time, should it have named
-    another instead): whoever still misses it then will say so.
+    Coverage sees no need for such links and would trim them at once, so they have a task of their own. It offers
+    those that share no topic, and those that are `needless`: there is another way to their topics (`other_ways`). A
+    peer is asked twice at the most (the second time, should it have named another instead): whoever still misses it
+    then will say so.
 
-    There is room for `most` such links, or for one per topic if these are more: so a few nodes that want many
-    topics can hold all of them together. (Peers that ask for one get up to `margin` more.) Where there is no room,
-    the oldest gives way to one that the node asked for, once that stands. If it was needed, its topics part and
-    are introduced again.
+    Whoever introduces nodes may lie, and links to made-up nodes would never become needless. So there is room for
+    `most` such links only, or for one per topic if these are more: a few nodes that want many topics can hold all of
+    them together. (Peers that ask for one get up to `margin` more.) Where there is no room, a needless one or else
+    the oldest gives way to one that the node asked for, once that stands. If it was needed, its topics part and are
+    introduced again.
     """
 
-    def __init__(self, most: int, margin: int = 0) -> None:
-        self._most, self._margin = most, margin
+    def __init__(
+        self, most: int, margin: int = 0, needless: Callable[[NodeId], bool] = lambda _peer: False
+    ) -> None:
+        self._most, self._margin, self._needless = most, margin, needless
         self._topics = 0
         self._wanted: dict[NodeId, int] = {}  # how often each may still be asked
         self._asked: NodeId | None = None  # the last one
@@ -169,7 +173,8 @@ class BridgeSelection:
         self._neighbours[peer] = None
         if asked and shared:
             self._asked = None
-            self._leaving = list(self._neighbours)[: max(0, len(self._neighbours) - self._room())]
+            over = max(0, len(self._neighbours) - self._room())
+            self._leaving = sorted(self._neighbours, key=lambda one: not self._needless(one))[:over]
 
     def removed(self, peer: NodeId, shared: Shared) -> None:
         self._neighbours.pop(peer, None)
@@ -181,7 +186,7 @@ class BridgeSelection:
         return len(self._wanted) + self.serves(peer, shared)
 
     def serves(self, peer: NodeId, shared: Shared) -> bool:
-        return bool(shared)
+        return bool(shared) and not self._needless(peer)
 
     def choose(self, excluded: Collection[NodeId], rng: random.Random) -> NodeId | None:
         peer = next((peer for peer in self._wanted if peer not in excluded), None)

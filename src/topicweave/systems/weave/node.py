@@ -51,7 +51,7 @@ class WeaveNode(OverlayNode):
         self._cover = self._make_cover(node_id, view, parameters)
         selections = self._selections(node_id, view, parameters)
         super().__init__(world, node_id, subscriptions, view, parameters, selections)
-        self._tree.spill(parameters.spill, parameters.spill_share, view.audience)
+        self._tree.spill(parameters.spill, view.audience)
         self.use(self._nearness)
 
     def start(self, contacts: Sequence[NodeId]) -> None:
@@ -111,10 +111,14 @@ class WeaveNode(OverlayNode):
         for peer in self._nearness.known_peers():
             if peer not in self._known_versions and not self.view.interest_of(peer):
                 self._nearness.forget(peer)
-        if self.parameters.prepare and self.tasks[COVER].content():
-            self._prepare_trees()
         self._look_for_better()
         self.tasks[SHORTCUT].wake()
+
+    def _beat(self, peers: Iterable[NodeId]) -> None:
+        super()._beat(peers)
+        # Until links that changed are prepared, events go over too many of them.
+        if self.parameters.prepare and self.tasks[COVER].content():
+            self._prepare_trees()
 
     def _prepare_trees(self) -> None:
         """In each topic the lowest neighbour is the parent: so all parents together are a tree."""

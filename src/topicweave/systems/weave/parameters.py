@@ -46,11 +46,7 @@ class WeaveParameters(LinkParameters, frozen=True, forbid_unknown_fields=True):
     """Make the trees of topics before there are events. Without it, a topic's first event makes its tree, by copies."""
     spill: Count = 1
     """For so many links from its publisher on, an event goes over all links that serve its topic, not only those
-    of its tree: ways are shorter, and there are more copies.
-    """
-    spill_share: Share = 1.0
-    """A node sends at most so many of these copies for each other node that wants the topic: fewer copies where topics
-    are small, and longer ways. 1: as many as it has links.
+    of its tree: ways are shorter, and there are more copies, at most one for ten deliveries.
     """
     max_degree: Count = 0
     """Nobody ever has more links than this, 6 or more; 0: no such bound. Topics that cannot be joined

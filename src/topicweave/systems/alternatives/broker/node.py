@@ -7,10 +7,14 @@ Rules kept
 2. Views may differ for a while. So whoever is asked to be a broker is one, and attaches in turn to the lowest
    node that *it* knows, asking for all that its clients want. Everybody attaches to somebody lower than
    itself: there is no circle, and whatever the views are, brokers form a tree over which events reach
-   everybody that is connected at all.
+   everybody that is connected at all. A broker tells its clients who its own is, and they attach to that
+   one. A client that leaves a broker for a lower one says for whom, and the broker attaches to that one, too.
+   So trees become one star, though few views name its root.
 3. An event goes up to the root, and down to whoever asked for its topic. Nothing is sent twice, and nothing
    that is lost is repaired, as with a broker at quality of service 0.
 4. A client that changes brokers attaches to the new one before it leaves the old one.
+5. A broker names its lowest client as its heir. When it fails, the others attach to the heir at once, and to
+   a lower node afterwards, if they know one: many of those that views name may have failed, too.
 """
 
 from __future__ import annotations
@@ -39,6 +43,12 @@ from topicweave.systems.alternatives.broker.messages import (
 from topicweave.systems.alternatives.broker.parameters import BrokerParameters
 
 LOOK_AGAIN = 5.0
+ASKED_FOR = 2.0
+"""Times `keep_alive` for which one without a broker waits for the lowest node's answer before it asks the next:
+views name some that are gone.
+"""
+DOUBT = 20.0
+"""Seconds for which a broker's word is not believed that its own broker, which did not answer, would do."""
 UNKNOWN = -1
 """The version a broker answers with that knows nothing of a client, as after a restart."""
 
@@ -67,7 +77,12 @@ class BrokerNode(ViewNode):
         self.clients: dict[NodeId, Client] = {}
         self._audience: dict[TopicId, dict[NodeId, None]] = {}
         self._candidate: NodeId | None = None
+        self._asked_since = 0.0
         self._known_lowest: NodeId | None = None
+        self._named: NodeId | None = None  # our broker's broker, as far as we know
+        self._heir: NodeId | None = None  # of our broker
+        self._lowest_client: NodeId | None = None
+        self._doubted: tuple[NodeId, float] | None = None  # one that was named in vain, and until when
         self._seen_version = -1
         self._look_again_at = 0.0
         self._asked: Interest = frozenset()
@@ -98,7 +113,7 @@ class BrokerNode(ViewNode):
 
     def start(self, contacts: Sequence[NodeId]) -> None:
         super().start(contacts)
-        self._candidate = None
+        self._candidate = self._named = self._heir = self._doubted = None
         self._detector.start()
         self.world.set_timer(("br-look",), self.world.random.uniform(0.0, self.parameters.keep_alive))
 
@@ -107,7 +122,7 @@ class BrokerNode(ViewNode):
         return self._down(event, 0, None) + self._up(event, 0)
 
     def _reached_nobody(self, topic: TopicId) -> str:
-        if self._lowest() is not None:
+        if self._best() is not None:
             return "no broker yet; the event waits for one"
         return "nobody has asked this broker for the topic"
 
@@ -133,7 +148,8 @@ class BrokerNode(ViewNode):
 
     def known_peers(self) -> set[NodeId]:
         known = {*self.clients, *self.view.peers(), *self._detector.watched}
-        return known | {peer for peer in (self.broker, self._candidate) if peer is not None}
+        named = (self.broker, self._candidate, self._named, self._heir)
+        return known.union(peer for peer in named if peer is not None)
 
     # Which broker.
 
@@ -146,11 +162,19 @@ class BrokerNode(ViewNode):
             known = self.view.peer_ids()
             lowest = int(known.min()) if len(known) else self.id
             self._known_lowest = lowest if lowest < self.id else None
-        return self._known_lowest
+        return min((peer for peer in (self._known_lowest, self._named) if peer is not None), default=None)
+
+    def _best(self) -> NodeId | None:
+        """Who should be this node's broker now. See rules 1 and 5."""
+        return self._heir if self.broker is None and self._heir is not None else self._lowest()
 
     def _leave_out(self, peer: NodeId) -> None:
         self.view.lost(peer)
         self._seen_version = -1
+        if peer == self._heir:
+            self._heir = None
+        if peer == self._named:
+            self._named, self._doubted = None, (peer, self.world.now + DOUBT)
 
     def _look(self, _key: TimerKey) -> None:
         self.world.set_timer(("br-look",), self.parameters.keep_alive)
@@ -161,14 +185,22 @@ class BrokerNode(ViewNode):
 
         A bounded view forgets nodes that live: our broker counts though the view does not name it.
         """
-        lowest = self._lowest()
+        lowest = self._best()
         if lowest is None or (self.broker is not None and self.broker <= lowest):
             self._drop_candidate()
             return
         if lowest != self._candidate:
             self._drop_candidate()
-            self._candidate = lowest
+            self._candidate, self._asked_since = lowest, self.world.now
             self._detector.watch(lowest)
+        elif (
+            self.broker is None
+            and self.world.now - self._asked_since >= ASKED_FOR * self.parameters.keep_alive
+        ):
+            self._drop_candidate()
+            self._leave_out(lowest)
+            self._choose()
+            return
         self.world.send(lowest, Attach(self._asked_version, self._wanted()))
 
     def _drop_candidate(self) -> None:
@@ -185,12 +217,29 @@ class BrokerNode(ViewNode):
         if sender == self._candidate:
             old, self.broker, self._candidate = self.broker, sender, None
             if old is not None:
-                self.world.send(old, Detach())
+                self.world.send(old, Detach(sender))
                 self._unwatch(old)
             while self._waiting:
                 self.world.send(sender, Upwards(self._waiting.popleft(), 1))
         elif sender == self.broker and message.version != self._asked_version:
             self.world.send(sender, Attach(self._asked_version, self._wanted()))
+        if sender == self.broker:
+            heir = message.heir
+            self._heir = heir if heir is not None and sender < heir < self.id else None
+            self._hear_of(message.broker, lower_than=sender)
+
+    def _hear_of(self, named: NodeId | None, lower_than: NodeId) -> None:
+        """A broker's broker, or that of one that was a client, which is lower than this, or somebody lies."""
+        if named is not None and not 0 <= named < lower_than:
+            named = None
+        if self._doubted is not None and self._doubted[1] <= self.world.now:
+            self._doubted = None
+        if self._doubted is not None and self._doubted[0] == named:
+            named = None
+        if named != self._named:
+            self._named = named
+            if named is not None:
+                self._choose()
 
     def _receive_closed(self, sender: NodeId, _message: Closed) -> None:
         if sender in (self.broker, self._candidate):
@@ -212,19 +261,28 @@ class BrokerNode(ViewNode):
             return  # it would close a circle
         self._unlist(sender)
         self.clients[sender] = Client(message.version, message.interest)
+        if self._lowest_client is None or sender < self._lowest_client:
+            self._lowest_client = sender
         for topic in sorted(message.interest):
             self._audience.setdefault(topic, {})[sender] = None
         self._detector.watch(sender)
         self._detector.heard(sender)
-        self.world.send(sender, Attached(message.version))
+        self.world.send(sender, self._attached(message.version))
         self._ask_for_what_is_wanted()
 
-    def _receive_detach(self, sender: NodeId, _message: Detach) -> None:
+    def _attached(self, version: int) -> Attached:
+        return Attached(version, self.broker, self._lowest_client)
+
+    def _receive_detach(self, sender: NodeId, message: Detach) -> None:
+        if sender in self.clients and message.broker is not None:
+            self._hear_of(message.broker, lower_than=self.id if self.broker is None else self.broker)
         self._forget_client(sender)
 
     def _forget_client(self, peer: NodeId) -> None:
         self._unlist(peer)
         if self.clients.pop(peer, None) is not None:
+            if peer == self._lowest_client:
+                self._lowest_client = min(self.clients, default=None)
             if peer != self._candidate:
                 self._unwatch(peer)
             self._ask_for_what_is_wanted()
@@ -259,7 +317,7 @@ class BrokerNode(ViewNode):
     def _show_life(self, peers: Iterable[NodeId]) -> None:
         for peer in peers:
             if peer in self.clients:
-                self.world.send(peer, Attached(self.clients[peer].version))
+                self.world.send(peer, self._attached(self.clients[peer].version))
             elif peer == self.broker:
                 self.world.send(peer, KeepAlive(self._asked_version))
 
@@ -267,7 +325,7 @@ class BrokerNode(ViewNode):
         self._detector.heard(sender)
         client = self.clients.get(sender)
         if client is None or client.version != message.version:
-            self.world.send(sender, Attached(client.version if client else UNKNOWN))
+            self.world.send(sender, self._attached(client.version if client else UNKNOWN))
 
     # Events.
 
@@ -283,7 +341,7 @@ class BrokerNode(ViewNode):
         if self.broker is not None:
             self.world.send(self.broker, Upwards(event, hops + 1))
             return 1
-        if self._lowest() is not None:
+        if self._best() is not None:
             self._waiting.append(event)
         return 0
 

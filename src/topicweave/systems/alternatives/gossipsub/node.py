@@ -10,7 +10,8 @@ What the specification leaves to its surroundings:
 - Islands. Parts of a topic that are complete in themselves never look for each other. Every
   `discovery_interval` a node connects to somebody new, and lets go of somebody it can spare. Where membership
   has a topic directory, every fifth ping carries labels of parts, and two members of different parts that are
-  introduced take each other into their meshes.
+  introduced take each other into their meshes, however full these are. They hold each other until there is another
+  way (see `other_ways`): a mesh that is cut back keeps such members, `d` of a topic at most.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ MOST_UNSENT = 64
 LABELS_EVERY = 5
 """Pings per one that carries labels."""
 INTRODUCED = 3.0
+REMEMBERED = 60.0
+"""Seconds for which the other end of an introduction may ask to be taken into the mesh, though it is full."""
 LET_GO = 10
 """Where membership has a topic directory: by how much longer it is until the next discovery, and that one in
 so many connections at most is let go of at a time, if it can be spared. Whoever was dialled while few were
@@ -121,7 +124,10 @@ class GossipSubNode(ViewNode):
         )
         self._tells_parts = view.introduces
         self._pings = 0
-        self._to_graft: dict[NodeId, TopicId] = {}  # members of other parts that are being dialled
+        # Members of other parts: until when they are taken into a mesh, though it may be full; and those that are
+        # in it for that reason, the oldest first.
+        self._introductions: dict[tuple[TopicId, NodeId], float] = {}
+        self._held: dict[tuple[TopicId, NodeId], None] = {}
         view.serve(
             Parts(self._beacons.lifetime, self._beacons.leader, self._beacons.leading, self._introduced)
         )
@@ -195,9 +201,10 @@ class GossipSubNode(ViewNode):
             self._detector.watched,
             self._beacons.known_peers(),
             self._news.known_peers(),
-            self._to_graft,
+            self._beacons.ways.known_peers(),
         )
-        return known.union(*self.mesh.values(), (peer for _, peer in self._backoff))
+        pairs = (peer for pairs in (self._backoff, self._introductions, self._held) for _, peer in pairs)
+        return known.union(*self.mesh.values(), pairs)
 
     @property
     def degree(self) -> int:
@@ -278,17 +285,19 @@ class GossipSubNode(ViewNode):
             self._detector.watch(sender)
         self._news.heard_all(sender)
         self._interest_is(sender, message.version, message.interest)
-        introduced = self._to_graft.pop(sender, None)
-        if introduced is not None:
-            self._graft(introduced, sender)
+        for topic, peer in list(self._introductions):
+            if peer == sender:
+                self._graft(topic, peer)
 
     def _receive_goodbye(self, sender: NodeId, _message: Goodbye) -> None:
         self._disconnected(sender)
 
     def _disconnected(self, peer: NodeId) -> None:
         self._dialling.pop(peer, None)
-        self._to_graft.pop(peer, None)
         if self.connections.pop(peer, None) is not None:
+            for pairs in (self._introductions, self._held):
+                for pair in [pair for pair in pairs if pair[1] == peer]:
+                    del pairs[pair]
             self._detector.unwatch(peer)
             self._news.heard_all(peer)
             self._cache.forget_peer(peer)
@@ -300,6 +309,8 @@ class GossipSubNode(ViewNode):
         self._pings += 1
         ping = Ping(self._interest_version)
         with_labels = self._tells_parts and self._pings % LABELS_EVERY == 0
+        if with_labels:
+            self._let_go()
         for peer in peers:
             if with_labels and not self._interest.isdisjoint(interest := self.connections[peer].interest):
                 self.world.send(peer, Ping(self._interest_version, self._beacons.tell(interest)))
@@ -311,18 +322,47 @@ class GossipSubNode(ViewNode):
         """A topic's home knows of another part of it: take one of its members into the mesh, which links in
         meshes stay in.
         """
-        if topic in self.mesh and self._beacons.leader(topic) != label:
+        room = len(self._introductions) < MOST_UNSENT or (topic, peer) in self._introductions
+        if topic in self.mesh and self._beacons.leader(topic) != label and room:
+            self._introductions[topic, peer] = self.world.now + REMEMBERED
             if peer in self.connections:
                 self._graft(topic, peer)
-            elif len(self._to_graft) < MOST_UNSENT:
-                self._to_graft[peer] = topic
+            else:
                 self._dial(peer)
 
     def _graft(self, topic: TopicId, peer: NodeId) -> None:
+        """Ask somebody who was introduced into the mesh."""
         members = self.mesh.get(topic)
-        if members is not None and peer not in members and topic in self.connections[peer].interest:
-            members[peer] = None
-            self._to(peer).graft.append(topic)
+        if members is not None and topic in self.connections[peer].interest:
+            if peer not in members:
+                members[peer] = None
+                self._to(peer).graft.append(topic)
+            self._hold(topic, peer)
+
+    def _hold(self, topic: TopicId, peer: NodeId) -> None:
+        """Keep a member until there is another way. Whoever introduces nodes may lie: only the latest `d` are kept."""
+        self._held[topic, peer] = None
+        held = [pair for pair in self._held if pair[0] == topic]
+        for pair in held[: max(0, len(held) - self.parameters.d)]:
+            del self._held[pair]
+
+    def _let_go(self) -> None:
+        """Links that were made by introductions, and that neither end needs, leave the mesh if it has enough others.
+        The other end leaves it to this one, which is further from the topic's leader.
+        """
+        members = self.mesh
+        self._held = {(topic, peer): None for topic, peer in self._held if peer in members.get(topic, ())}
+        held: dict[NodeId, list[TopicId]] = {}
+        for topic, peer in self._held:
+            held.setdefault(peer, []).append(topic)
+        self._beacons.watch(held)
+        for peer, topics in held.items():
+            if self._beacons.ways.needless_to_both(peer):
+                for topic in topics:
+                    if len(members[topic]) > self.parameters.d_low:
+                        del members[topic][peer], self._held[topic, peer]
+                        self._introductions.pop((topic, peer), None)
+                        self._prune(topic, peer, self.parameters.prune_backoff)
 
     def _receive_ping(self, sender: NodeId, message: Ping) -> None:
         self.view.heard(sender)
@@ -333,7 +373,8 @@ class GossipSubNode(ViewNode):
             return
         self._detector.heard(sender)
         if message.labels is not None:
-            self._beacons.hear(connection.interest, message.labels)
+            beside = [topic for topic, _ in self._held if sender not in self.mesh.get(topic, ())]
+            self._beacons.hear(connection.interest, message.labels, sender, beside)
         if message.version != connection.version:
             self.world.send(sender, SubscriptionsQuery())
 
@@ -395,6 +436,8 @@ class GossipSubNode(ViewNode):
             self.peer_lost(peer)
         for key in [key for key, until in self._backoff.items() if until <= now]:
             del self._backoff[key]
+        for pair in [pair for pair, until in self._introductions.items() if until <= now]:
+            del self._introductions[pair]
         for event_id in [event_id for event_id, until in self._requested.items() if until <= now]:
             del self._requested[event_id]
         for topic in [topic for topic, until in self._fanout.items() if until <= now]:
@@ -421,8 +464,9 @@ class GossipSubNode(ViewNode):
                 self._to(peer).graft.append(topic)
         elif len(members) > settings.d_high:
             outbound = {peer for peer in members if self.connections[peer].outbound}
+            held = [peer for peer in members if (topic, peer) in self._held]
             for peer in rules.to_prune(
-                list(members), outbound, settings.d, settings.d_high, settings.d_out, rng
+                list(members), outbound, settings.d, settings.d_high, settings.d_out, rng, held
             ):
                 del members[peer]
                 self._prune(topic, peer, settings.prune_backoff)
@@ -477,7 +521,10 @@ class GossipSubNode(ViewNode):
             self._news.tell_all(sender)
         elif sender not in members:
             full = len(members) >= self.parameters.d_high and not connection.outbound
-            if full or (topic, sender) in self._backoff:
+            if (topic, sender) in self._introductions:
+                members[sender] = None
+                self._hold(topic, sender)
+            elif full or (topic, sender) in self._backoff:
                 self._prune(topic, sender, self.parameters.prune_backoff)
             else:
                 members[sender] = None

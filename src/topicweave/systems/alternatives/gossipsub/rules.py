@@ -34,8 +34,10 @@ def to_prune(
     d_high: int,
     d_out: int,
     rng: random.Random,
+    held: Collection[NodeId] = (),
 ) -> list[NodeId]:
     """Whom to drop from a mesh that has become too large: `d` stay, `d_out` of them outbound if there are so many.
+    Those that are held are among them; `d` at most are.
 
     >>> rng = random.Random(0)
     >>> to_prune(range(12), {0}, d=6, d_high=12, d_out=2, rng=rng)
@@ -43,15 +45,19 @@ def to_prune(
     >>> pruned = to_prune(range(13), {3, 9}, d=6, d_high=12, d_out=2, rng=rng)
     >>> len(pruned), {3, 9} & set(pruned)
     (7, set())
+    >>> {4, 5} & set(to_prune(range(13), {3, 9}, d=2, d_high=12, d_out=1, rng=rng, held={4, 5}))
+    set()
     """
     if len(mesh) <= d_high:
         return []
-    order = sample(mesh, len(mesh), rng)
+    order = sorted(sample(mesh, len(mesh), rng), key=lambda peer: peer not in held)
     kept = order[:d]
     lacking = d_out - sum(peer in outbound for peer in kept)
     for peer in [peer for peer in order[d:] if peer in outbound][: max(0, lacking)]:
         # It takes the place of one that came to us.
-        place = next((i for i in range(d - 1, -1, -1) if kept[i] not in outbound), None)
+        place = next(
+            (i for i in range(d - 1, -1, -1) if kept[i] not in outbound and kept[i] not in held), None
+        )
         if place is not None:
             kept[place] = peer
     staying = set(kept)
