@@ -6,7 +6,6 @@ on they are watched for as long as it takes them to renew each of their topics.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -24,8 +23,6 @@ QUICK_ROWS = ((12, 100),)
 class Cost(NamedTuple):
     """Per node and second."""
 
-    seconds: float
-    """For which it was watched."""
     contacts: float
     messages: float
     size: float
@@ -78,9 +75,8 @@ def cost(nodes: int, topics: int, settled: float = SETTLED, seed: int = 0) -> Co
     control = telemetry.tables().control
     earlier = control_measures(control, node_seconds=nodes * settled, start=0.0, end=settled)
     rates = control_measures(control, node_seconds=nodes * term, start=settled, end=settled + term)
-    contacts = sum(len(simulation.node(index).links()) for index in simulation.up()) / nodes
+    contacts = sum(len(list(simulation.node(index).links())) for index in simulation.up()) / nodes
     return Cost(
-        term,
         contacts,
         rates["control_messages"],
         rates["control_bytes"],
@@ -106,21 +102,19 @@ def run_large(quick: bool) -> list[Sheet]:
 def measured(rows: tuple[tuple[int, int], ...], settled: float) -> Sheet:
     sheet = Sheet(
         "membership",
-        f"Membership alone, per node and second, over a whole term from {settled:g} s after the start on",
+        f"Membership alone, per node and second, from {settled:g} s after the start on, for a term",
         2,
         Column("nodes", ",d"),
-        Column("topics per node", ",d"),
-        Column("term s", ".0f"),
+        Column("topics", ",d"),
         Column("contacts", ".1f"),
         Column("messages", ".1f", "less"),
         Column("bytes", ",.0f", "less"),
-        Column("of the directory messages", ".1f", "less"),
+        Column("of the directory", ".1f", "less"),
         Column("bytes", ",.0f", "less"),
-        Column("interests of strangers bytes", ",.0f", "less"),
-        Column("until then bytes", ",.0f", "less"),
-        Column("run s", ".0f"),
+        Column("of strangers", ",.0f", "less"),
+        Column("until then", ",.0f", "less"),
+        note="Of strangers: bytes of what gossip asks and tells about their interests.",
     )
     for nodes, topics in rows:
-        begun = time.process_time()
-        sheet.add(nodes, topics, *cost(nodes, topics, settled), time.process_time() - begun)
+        sheet.add(nodes, topics, *cost(nodes, topics, settled))
     return sheet

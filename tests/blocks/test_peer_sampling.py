@@ -345,6 +345,21 @@ def test_a_large_profile_is_advertised_in_part(kind: Kind) -> None:
 
 
 @both
+def test_the_longer_a_profile_the_less_of_it_is_advertised(kind: Kind) -> None:
+    net = VirtualNetwork()
+    params = SamplingParams(view_size=4, shuffle_size=4, max_topics=8, fewest_topics=2)
+    block = join(net, kind, 1, [], params)
+    for topics, told in ((8, 8), (9, 7), (16, 4), (1000, 2)):
+        block.profile = frozenset(range(topics))
+        assert block.own().profile == frozenset(range(told))
+    # Peers tell as much as they choose to.
+    heard: list[int] = []
+    block.listen(lambda received: heard.extend(len(one.profile) for one in received))
+    offer(net, fresh(5, profile=frozenset(range(8))), fresh(6, profile=frozenset(range(9))))
+    assert heard == [8]
+
+
+@both
 def test_samples_are_different_peers_and_uniform(kind: Kind) -> None:
     net, block = alone(kind)
     offer(net, *(fresh(peer) for peer in range(2, 12)))

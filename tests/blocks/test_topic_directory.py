@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.blocks.directory_swarm import DirectoryNode, Swarm
+from tests.blocks.directory_swarm import Swarm
 from topicweave.blocks.interest_index import InterestIndex
 from topicweave.blocks.topic_directory import DirectoryParameters, Parts, TopicDirectory, carrier, rules
 from topicweave.blocks.topic_directory.announcer import Announcer
@@ -35,6 +35,7 @@ from topicweave.port import Message
 from topicweave.sim.churn import Change
 from topicweave.sim.host import Host
 from topicweave.sim.network import Network
+from topicweave.testing.directory_only import DirectoryNode
 from topicweave.workloads.catalogue import build
 
 PARAMETERS = DirectoryParameters()

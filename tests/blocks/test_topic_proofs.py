@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from tests.blocks.directory_swarm import DirectoryNode, Swarm
+from tests.blocks.directory_swarm import Swarm
 from topicweave.blocks.topic_directory import DirectoryParameters, proofs
 from topicweave.blocks.topic_directory.announcer import (
     MOST_PROVE_PAUSE,
@@ -53,6 +53,7 @@ from topicweave.sim.host import Host
 from topicweave.sim.network import Network
 from topicweave.sim.proofs import LENGTH, SimulatedProofs
 from topicweave.testing import VirtualNetwork
+from topicweave.testing.directory_only import DirectoryNode
 from topicweave.workloads.catalogue import build
 
 PARAMETERS = DirectoryParameters()
