@@ -97,8 +97,10 @@ the figures come to.
 
 *Links* carry events. *Duplicates* are per delivery. *Control* is what one node sends per second, membership included.
 *Repair* is the time from the crash until all are served at once, *settled* when the overlay had come to rest after the
-start. *Apart* counts the topics whose subscribers do not all hang together before the events. Samples of public data
-are of nodes that have topics in common, with all their topics ([choosing](../compare.md#what-is-run))."""
+start. *Apart* counts the topics whose subscribers do not all hang together before the events. Rows with – there are of
+other code than those with a number: of nodes that speak wire format 8, and of a Weave whose publishers send more
+copies. Samples of public data are of nodes that have topics in common, with all their topics
+([choosing](../compare.md#what-is-run))."""
 HEADINGS = ("workload", "condition", "nodes", "system", *MEASURES)
 
 
