@@ -9,6 +9,7 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topicweave.blocks.label_table import LabelTable
 from topicweave.blocks.other_ways import REST, LastNews, OtherWays
 from topicweave.blocks.topic_beacons import TopicBeacons
 from topicweave.model.ids import NodeId
@@ -55,9 +56,9 @@ class Swarm:
             delay = self.draw.uniform(0.01, 0.1)
             self.net.at(self.net.now + delay, partial(self._hear, peer, node, table))
 
-    def _hear(self, node: NodeId, sender: NodeId, table: object) -> None:
+    def _hear(self, node: NodeId, sender: NodeId, table: LabelTable) -> None:
         if self.graph.has_edge(node, sender):
-            self.beacons[node].hear(TOPICS, table, sender)  # type: ignore[arg-type]  # what `tell` gave
+            self.beacons[node].hear(TOPICS, table, sender)
 
     def _may_end(self, node: NodeId, peer: NodeId) -> bool:
         if self.alone:

@@ -8,7 +8,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
@@ -487,7 +487,17 @@ def settings_from(given: Mapping[str, Any]) -> Settings:
         plain = msgspec.to_builtins(listed, builtin_types=(bytes, bytearray), enc_hook=_path_text)
         return msgspec.convert(plain, Settings, strict=False)
     except (TypeError, msgspec.ValidationError) as error:
-        raise BadInput(f"settings: {error}") from None
+        raise BadInput(f"settings: {error}{_choices(str(error))}") from None
+
+
+def _choices(refusal: str) -> str:
+    """What may be said in the place of a word that is none of those that a setting takes.
+
+    >>> _choices("Invalid enum value 'x' - at `$.membership`")
+    '; choose from directory, gossip'
+    """
+    hint = get_type_hints(Settings).get(refusal.rpartition("`$.")[2].rstrip("`"))
+    return f"; choose from {', '.join(get_args(hint))}" if "enum" in refusal and hint else ""
 
 
 def _lists() -> frozenset[str]:
